@@ -23,6 +23,7 @@ from atalanta.wire.core.packets.cluster import ClusterConnect
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.session import CreateSessionV2, SessionStart
+from atalanta.wire.core.server.protocol import CoreProtocol
 from tests.kernel.broker_rig import START, CountingIds, RecordingTimers, RecordingTrace
 from tests.wire.core.server.server_rig import RecordingWire, queue_request, text_message
 
@@ -198,9 +199,11 @@ class NodeRig:
         """What nobody can change without a login."""
         node = self.node
         broker = node.broker
+        (protocol,) = node.host.protocols
+        assert isinstance(protocol, CoreProtocol)
         return (
             sorted(broker.addresses), sorted(broker.queues), sorted(broker.store.messages), node.journal.last,
-            broker.memory.used_bytes, sorted(node.host.metadata), sorted(self.disk.files), sorted(self.large.contents),
+            broker.memory.used_bytes, sorted(protocol.metadata), sorted(self.disk.files), sorted(self.large.contents),
             [queue.message_count for queue in broker.queues.values()],
         )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from atalanta.cluster.discovery.discovery import HEARS
+from atalanta.wire.connection import ClientConnection, Connection
 from atalanta.wire.core.broadcast_datagram import Announcement, encode_announcement
 from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.packet_types import HANDSHAKE
@@ -11,7 +12,6 @@ from atalanta.wire.core.packets.connection import NullResponse, Ping
 from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage
 from atalanta.wire.core.packets.session import CreateSessionResponse, CreateSessionV2
 from atalanta.wire.core.packets.topology import SubscribeTopologyV2
-from atalanta.wire.core.server.connection import CoreConnection
 from tests.fuzz.mutator import FrameMutator, Mutator
 from tests.fuzz.node_rig import GROUP, NodeRig
 from tests.fuzz.target import Target
@@ -140,9 +140,10 @@ class NodeTarget(Target):
         rig.settle()
         before = rig.state()
         conn = rig.accept()
-        connection = rig.node.connections[conn]
-        assert isinstance(connection, CoreConnection)
+        connection: Connection | None = rig.node.connections[conn]
         self._say(conn, stream if pieces & 64 else HANDSHAKE + stream, pieces)
+        connection = rig.node.connections.get(conn, connection)
+        assert isinstance(connection, ClientConnection)
         if not connection.authenticated and not rig.notified():
             assert rig.state() == before, f"{before} became {rig.state()}"
         rig.gone(conn)

@@ -9,7 +9,7 @@ from librt.strings import BytesWriter
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.broker.recovery import Recovery
-from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.endpoint import SessionEndpoint
 from atalanta.kernel.ports import Ids, Journal, Pages, Timers, Trace
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.registry import queues
@@ -116,16 +116,17 @@ class RecordingTrace(Trace):
         self.events.append((name, fields))
 
 
-class RecordingEndpoint(Endpoint):
+class RecordingEndpoint(SessionEndpoint):
     """What a client would see, in order."""
 
     def __init__(self) -> None:
         self.delivered: list[tuple[int, int, bytes]] = []
         self.answers: list[int] = []
         self.errors: list[tuple[int, int]] = []
-        self.forced_sequences: list[int] = []
+        self.drained_tokens: list[int] = []
         self.gone: list[int] = []
         self.granted: list[tuple[str, int]] = []
+        self.blocks: list[tuple[str, bool]] = []
         self.message_ids: list[int] = []
         self.marks: list[Message | None] = []
 
@@ -138,8 +139,8 @@ class RecordingEndpoint(Endpoint):
     def bodies(self) -> list[bytes]:
         return [body for _, _, body in self.delivered]
 
-    def forced(self, consumer: Consumer, sequence: int) -> None:
-        self.forced_sequences.append(sequence)
+    def drained(self, consumer: Consumer, token: int) -> None:
+        self.drained_tokens.append(token)
 
     def done(self, token: int) -> None:
         self.answers.append(token)
@@ -155,6 +156,12 @@ class RecordingEndpoint(Endpoint):
 
     def refuse_credits(self, address: str, amount: int) -> None:
         self.granted.append((address, -amount))
+
+    def blocked(self, address: str) -> None:
+        self.blocks.append((address, True))
+
+    def unblocked(self, address: str) -> None:
+        self.blocks.append((address, False))
 
 
 class Bench:

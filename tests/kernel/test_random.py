@@ -175,7 +175,7 @@ class Play:
     def force(self) -> None:
         session = self.session()
         for consumer_id in list(session.consumers):
-            session.force_delivery(self.bench.now, consumer_id, 1)
+            session.drain(self.bench.now, consumer_id, 1)
 
     def commit(self) -> None:
         session = self.session()

@@ -1,4 +1,8 @@
-"""What a consumer's or a sender's protocol must offer to the kernel."""
+"""The calls of the kernel to a protocol: answers to requests, deliveries to consumers, control of senders.
+
+The three classes are one line of inheritance: compiled classes have one native base, and traits cannot be extended by
+interpreted classes. Calls are made inside a node input; none may block.
+"""
 
 from __future__ import annotations
 
@@ -17,40 +21,59 @@ SILENT: Final = -(1 << 62)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Endpoint:
-    """One protocol session (or bridge) as the kernel sees it. Calls are made inside a node input; none may block.
-
-    `token` is whatever the protocol gave with a request (CORE: the correlation id).
-    """
-
-    def deliver(self, consumer: Consumer, reference: Reference) -> int:
-        """Put the message on the wire; returns its cost in credits (bytes)."""
-        raise NotImplementedError
-
-    def forced(self, consumer: Consumer, sequence: int) -> None:
-        """Answer to a forced delivery: everything deliverable went out before."""
-        raise NotImplementedError
+class Reply:
+    """The answer to a request. `token` is the value that the protocol gave with it (CORE: the correlation id)."""
 
     def done(self, token: int) -> None:
-        """The request is carried out and, where it had to be, durable."""
+        """Confirms that the request is carried out and, where it had to be, durable."""
         raise NotImplementedError
 
     def failed(self, token: int, error: BrokerError) -> None:
-        """The request was refused after it had been accepted."""
+        """Reports that the request was refused after it had been accepted."""
+        raise NotImplementedError
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class DeliveryEndpoint(Reply):
+    """The receiver of a consumer's messages: a session of a protocol, or a bridge."""
+
+    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+        """Writes the message; returns its cost in credits (CORE: bytes)."""
+        raise NotImplementedError
+
+    def drained(self, consumer: Consumer, token: int) -> None:
+        """Reports that every message that could be delivered was delivered: the answer to `Session.drain`."""
         raise NotImplementedError
 
     def consumer_gone(self, consumer: Consumer, why: str) -> None:
-        """The queue was deleted under the consumer."""
+        """Reports that the queue of the consumer was deleted."""
         raise NotImplementedError
 
-    def ended_by_operator(self, now: int) -> None:
-        """An operator ends the session: transaction rolled back, consumers gone."""
-        raise NotImplementedError
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class SessionEndpoint(DeliveryEndpoint):
+    """A session of a protocol: it also controls the senders of its client.
+
+    A protocol with producer credits implements `credits` and `refuse_credits`. One without asks for them in the name of
+    its client, and stops reading between `blocked` and `unblocked`.
+    """
 
     def credits(self, address: str, amount: int) -> None:
-        """Producer credits, in bytes."""
+        """Grants producer credits, in bytes."""
         raise NotImplementedError
 
     def refuse_credits(self, address: str, amount: int) -> None:
-        """The address is full and fails its senders; the credits may follow later all the same."""
+        """Refuses credits: the address is full and fails its senders. They may follow later all the same."""
+        raise NotImplementedError
+
+    def blocked(self, address: str) -> None:
+        """Reports that a request for credits of the address has to wait."""
+        return None
+
+    def unblocked(self, address: str) -> None:
+        """Reports that the request that `blocked` named is granted; `credits` follows."""
+        return None
+
+    def ended_by_operator(self, now: int) -> None:
+        """Ends the session as an operator asked for: transaction rolled back, consumers gone."""
         raise NotImplementedError

@@ -12,7 +12,7 @@ from mypy_extensions import i32, i64
 
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer, decode_utf16
 from atalanta.message.encoding.interning import shared_name
-from atalanta.message.message import HEAD_FIXED_BYTES, USER_ID_BYTES, Message
+from atalanta.message.message import FORMAT_CORE, HEAD_FIXED_BYTES, USER_ID_BYTES, Message
 from atalanta.message.properties import SCAN_END, SCAN_ROUTING_SHIFT, SCAN_SPECIAL, scan_properties
 
 # The length field of MSG counts the body plus a packet header.
@@ -76,6 +76,19 @@ def decode_message(reader: Reader) -> Message:
     message = decode_header(reader)
     message.body = body
     return message
+
+
+def decode_stored(reader: Reader, field: str) -> Message:
+    """Returns the message behind its format byte, which is `field`. DecodeError for an unknown format."""
+    found = reader.uint8(field)
+    if found != FORMAT_CORE:
+        raise DecodeError(
+            field,
+            int(reader.position),
+            f"message format {found} is unknown: this version reads {FORMAT_CORE} (CORE),"
+            " start the version that wrote it",
+        )
+    return decode_message(reader)
 
 
 def encode_header(message: Message) -> bytes:

@@ -47,6 +47,9 @@ USER_ID_BYTES: Final = 16
 # Number of property names whose encoding is cached.
 KEYS_MAX: Final = 4096
 
+# Formats of the bytes of a message, `Message.format`.
+FORMAT_CORE: Final = 0
+
 # Properties that brokers add for each other.
 ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 LARGE_SIZE: Final = "_AMQ_LARGE_SIZE"
@@ -65,6 +68,8 @@ class Message:
     `body` is raw, without a length. The body of a large message is in a file and counts in no size. `kind` is CORE's
     message type. `references` and `lsn` belong to the broker. A change of `properties` or of a header causes a new
     encoding.
+
+    `format` is the protocol whose encoding `head` and `body` have: FORMAT_CORE, the only one so far.
     """
 
     def __init__(self, message_id: i64, body: bytes) -> None:
@@ -86,6 +91,7 @@ class Message:
         # Small fields are adjacent: in the compiled build they share words, and messages are many.
         self.holders: i32 = 0  # number of clients' queues that contain the message
         self._properties_offset: i32 = 0  # offset in _head
+        self.format: i16 = FORMAT_CORE
         self._kind: i16 = DEFAULT
         self._priority: i16 = 4
         self._routing_type: i16 = ROUTING_TYPE_UNREAD
@@ -360,6 +366,7 @@ class Message:
     def copy(self, message_id: i64) -> Message:
         """Copies the message under another id. The broker's own fields get their initial values."""
         twin = Message(message_id, self.body)
+        twin.format = self.format
         twin.large = self.large
         twin._address = self._address
         twin._kind = self._kind

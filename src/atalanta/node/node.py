@@ -28,10 +28,12 @@ from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.parts import Parts
 from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
-from atalanta.wire.connection import Connection, ProtocolError
+from atalanta.wire.connection import ClientConnection, Connection, ProtocolError
 from atalanta.wire.core.config import change_domains
-from atalanta.wire.core.server.connection import CoreConnection
-from atalanta.wire.core.server.host import CoreHost
+from atalanta.wire.core.server.protocol import CoreProtocol
+from atalanta.wire.host import Host
+from atalanta.wire.protocol import Peer
+from atalanta.wire.sniffer import Sniffer
 
 MEETING_PART: Final = "discovery"
 VERSION: Final = "0.1.0"
@@ -40,10 +42,6 @@ COMPACT_TIMER: Final = "store.compact"
 COMMIT_TIMER: Final = "store.commit"
 # Acknowledgements that nobody waits for go with the next message's record, or alone after this.
 IDLE_RECORDS_NS: Final = 5_000_000
-
-
-
-
 
 
 class Node:
@@ -84,7 +82,10 @@ class Node:
         connectors = {} if config.cluster is None else config.cluster.connectors
         for name, connector in connectors.items():
             self.management.connectors[name] = connector.transport_params()
-        self.host = CoreHost(self.broker, self.management, ports.wire, ports.passwords)
+        self.host = Host(
+            self.broker, self.management, ports.wire, self.connections, ports.passwords
+        )
+        self.host.protocols.append(CoreProtocol(self.host))
         self.broker.clients.close = self._close_after_turn
         parts = Parts(
             config, self.host, self.notifications, ports.links, self.connections, self.acceptors
@@ -140,16 +141,16 @@ class Node:
         self.broker.stopping = True
         for part in self.parts.values():
             part.stop(now)
-        self.host.resumable.end_all(now)
+        self.host.end_lost(now)
         for connection in list(self.connections.values()):
             connection.stop(now)
         self.flush(now)
         self.stopped = True
 
     def arriving(self) -> bool:
-        """Of a node that stops: clients that come from elsewhere are on their way on."""
+        """Returns True while clients of a node that stops are only just arriving and learn where to go."""
         for connection in self.connections.values():
-            if isinstance(connection, CoreConnection) and connection.arriving:
+            if isinstance(connection, ClientConnection) and connection.arriving:
                 return True
         return False
 
@@ -173,11 +174,8 @@ class Node:
             else:
                 self.connections[conn] = visitor
             return
-        connection = CoreConnection(
-            self.host, conn, remote or acceptor, now, self.acceptors.get(acceptor)
-        )
-        connection.server_name = server_name
-        connection.client.certificate = certificate
+        peer = Peer(remote or acceptor, server_name, certificate)
+        connection = Sniffer(self.host, conn, peer, now, self.acceptors.get(acceptor))
         if leaving is not None:
             leaving.arrived(now, conn, connection)
         self.connections[conn] = connection
@@ -212,7 +210,8 @@ class Node:
         if conn in self.connections:
             self.host.closing.append((conn, why))
         else:
-            self.host.resumable.end(self.broker.now, conn)
+            for protocol in self.host.protocols:
+                protocol.end(self.broker.now, conn)
 
     def _break_off(self, now: int, conn: int, why: str) -> None:
         """The peer broke the protocol."""
@@ -371,7 +370,8 @@ class Node:
         return self.parts.get(key.partition(".")[0])
 
     def _check_alive(self, now: int) -> None:
-        self.host.resumable.check(now)
+        for protocol in self.host.protocols:
+            protocol.check(now)
         for conn in list(self.connections):
             connection = self.connections.get(conn)
             if connection is not None and not connection.check_alive(now):

@@ -25,7 +25,7 @@ from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.ports import Links
 from atalanta.wire.connection import Connection
 from atalanta.wire.core.config import AcceptorConfig
-from atalanta.wire.core.server.host import CoreHost
+from atalanta.wire.host import Host
 
 
 class PartsConfig(Protocol):
@@ -47,7 +47,7 @@ class Parts:
     def __init__(
         self,
         config: PartsConfig,
-        host: CoreHost,
+        host: Host,
         notifications: Notifications,
         links: Links,
         connections: dict[int, Connection],

@@ -1,1 +1,1 @@
-"""Wire protocols, one folder each; `detect` tells them apart by their first bytes."""
+"""Wire protocols, one folder each, and the seam that they plug into: sniffer, protocol, connection, host."""

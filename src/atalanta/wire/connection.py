@@ -1,52 +1,228 @@
-"""What every protocol's connection offers to the node that owns it."""
+"""Connections as the node sees them: any transport connection, and the connection of a client of any protocol."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.security.authentication import LoginWaiter
+from atalanta.kernel.sessions.client import Client
+
+if TYPE_CHECKING:
+    from atalanta.kernel.errors import BrokerError
+    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.core.transport import TransportConfiguration
+
+DEFAULT_HANDSHAKE_TIMEOUT_S: Final = 10
+DEFAULT_TTL_NS: Final = 60_000_000_000
+# A client that reconnects from another node has created its sessions within this time.
+ARRIVAL_NS: Final = 5_000_000_000
+NO_REDIRECT: Final = "its protocol has no redirect"
 
 
 class ProtocolError(Exception):
-    """The peer broke the protocol: its connection is closed with this text, and nothing else happens."""
+    """The error of a peer that broke the protocol. The node closes the connection with this text."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Connection(LoginWaiter):
-    """One transport connection, accepted or dialled. Bytes in through `feed`, bytes out through the Wire port."""
+    """One transport connection, accepted or dialled. Bytes arrive in `feed` and leave through the Wire port."""
 
     def feed(self, now: int, data: bytes) -> None:
-        """Bytes in order, in any pieces. ProtocolError: the node closes the connection."""
+        """Takes bytes in order, in any pieces. After a ProtocolError the node closes the connection."""
         raise NotImplementedError
 
     def resume(self, now: int) -> None:
-        """What kept it from taking up more is over. ProtocolError as of `feed`."""
+        """Processes the bytes that were held back. Errors as in `feed`."""
         return None
 
     def flush(self, now: int) -> None:
-        """Give to the Wire port what this turn produced."""
+        """Writes the output of this batch of inputs to the Wire port."""
         raise NotImplementedError
 
     def closed(self, now: int, why: str) -> None:
-        """The transport is gone; everything that lived on it must go or be given back."""
+        """Ends everything that belongs to the connection: the transport is closed."""
         raise NotImplementedError
 
     def lost(self, now: int, why: str) -> None:
-        """The peer, or the way to it, ended the connection; what can wait for the peer to come back may."""
+        """Ends the connection after the peer or the network closed it. Sessions that can be reattached may wait."""
         self.closed(now, why)
 
     def on_blocked(self, now: int, blocked: bool) -> None:
-        """The peer takes our bytes too slowly (or well again): what can wait should."""
+        """Records that the peer reads too slowly, or reads again: deliveries wait meanwhile."""
         return None
 
     def peer(self) -> str:
-        """Where the peer is, for people: host:port, or "" where nobody knows."""
+        """Returns the address of the peer for logs, host:port, or "" if it is unknown."""
         return ""
 
     def check_alive(self, now: int) -> bool:
-        """False when the peer was silent for longer than allowed: the node closes the connection."""
+        """Returns False if the peer was silent for longer than allowed: the node closes the connection."""
         return True
 
     def stop(self, now: int) -> None:
-        """The node stops: say good-bye in the protocol's own way."""
+        """Says goodbye as the protocol defines it: the node stops."""
         return None
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ClientConnection(Connection):
+    """A connection that an acceptor accepted, and the questions that node and cluster ask of any protocol's client.
+
+    `conn` is the shell's number of the connection, `acceptor` None only in tests. `opened` and `last_seen` are times in
+    ns. `arriving`: the node stops or leaves while the client reconnects from another node, so its requests are still
+    answered, by refusals. `untold`: the node leaves and the peer must not get the goodbye yet, as it may be a member.
+    """
+
+    def __init__(
+        self, conn: int, remote: str, now: int, acceptor: AcceptorConfig | None
+    ) -> None:
+        self.conn = conn
+        self.acceptor = acceptor
+        self.client = Client(conn, remote)
+        self.opened: int = now
+        self.last_seen: int = now
+        self.authenticated: bool = False  # a session or a cluster login succeeded
+        self.cluster_peer: bool = False  # it showed the credentials of the cluster
+        self.server_name: str | None = None  # that a TLS client asked for
+        self.came_from: str | None = None  # the id of the client's former node, if it reconnects
+        self.gone: bool = False
+        self.arriving: bool = False
+        self.untold: bool = False
+
+    def security_domain(self) -> str:
+        """Returns the security domain of the acceptor; "" is the default domain."""
+        return "" if self.acceptor is None else self.acceptor.security_domain
+
+    def peer(self) -> str:
+        return self.client.remote
+
+    # -- scale-down -----------------------------------------------------------------------------
+    def hold_input(self) -> None:
+        """Stops the processing of input until as many calls of `release_input` have followed."""
+        raise NotImplementedError
+
+    def release_input(self) -> None:
+        """Ends one `hold_input`. The node calls `resume` after the last one."""
+        raise NotImplementedError
+
+    def turn_away(self, now: int, held_ns: int) -> None:
+        """Says goodbye for a node that leaves, after a `hold_input` of `held_ns`.
+
+        A client that is only just arriving stays `arriving`: it gets refusals until it closes the connection.
+        """
+        self.opened += held_ns
+        self.stop(now)
+
+    def refuse(self, told: bool) -> None:
+        """Answers requests by refusals from now on; `told`: the goodbye is sent too, if the node has a successor."""
+        self.arriving = True
+        self.untold = not told
+
+    def tell(self) -> None:
+        """Sends the goodbye that `refuse` held back."""
+        self.untold = False
+
+    # -- topology -------------------------------------------------------------------------------
+    def member_up(
+        self,
+        node_id: str,
+        event_id: int,
+        primary: TransportConfiguration | None,
+        backup: TransportConfiguration | None,
+        last: bool,
+        backup_group: str | None,
+        scale_down_group: str | None,
+    ) -> None:
+        """Tells a subscriber of the topology about a member; `last` ends the first list of members."""
+        return None
+
+    def member_down(self, node_id: str, event_id: int) -> None:
+        """Tells a subscriber of the topology that a member left."""
+        return None
+
+    # -- redirects ------------------------------------------------------------------------------
+    def can_move(self) -> str | None:
+        """Returns the reason why this client cannot be redirected while it is connected; None if it can."""
+        return NO_REDIRECT
+
+    def begin_redirect(self, now: int, target_node: str) -> Redirect:
+        """Returns the redirect of a client for which `can_move` returns None; it has begun."""
+        raise NotImplementedError
+
+    def current_redirect(self) -> Redirect | None:
+        """Returns the redirect that is pending or sent."""
+        return None
+
+    def can_be_routed(self) -> str | None:
+        """Returns the reason why a connection router cannot send the client that logs in elsewhere; None if it can."""
+        return NO_REDIRECT
+
+    def can_repeat_login(self) -> bool:
+        """Returns True, once, if the client logged in without a client id and will repeat the login with it."""
+        return False
+
+    def redirect(self, node_id: str, target: TransportConfiguration) -> None:
+        """Sends a client that logs in to another node."""
+        raise NotImplementedError
+
+    def routed(self, now: int, error: BrokerError | None) -> None:
+        """Goes on with the login that waits for a connection router, or refuses it with `error`."""
+        raise NotImplementedError
+
+    # -- time -----------------------------------------------------------------------------------
+    def overdue(self, now: int, ttl_ns: int, before_login: bool) -> str:
+        """Returns the reason to close a silent connection, "" if there is none.
+
+        With `before_login` the handshake-timeout of the acceptor counts, from the accept on. A negative `ttl_ns` is no
+        limit.
+        """
+        acceptor = self.acceptor
+        timeout_s = (
+            DEFAULT_HANDSHAKE_TIMEOUT_S if acceptor is None else acceptor.handshake_timeout_s
+        )
+        if before_login and 0 < timeout_s * 1_000_000_000 < now - self.opened:
+            return f"it has not logged in within {timeout_s:g} s"
+        silent_ns = now - self.last_seen
+        if 0 <= ttl_ns < silent_ns:
+            return f"nothing came from it for {silent_ns / 1e9:.1f} s"
+        return ""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Redirect:
+    """The redirect of one client: pending from `begin` on, sent by `send`, or given up by `cancel`.
+
+    While the redirect is pending the client gets no deliveries, so that it can acknowledge all it has. `on_answer` is
+    called at the end of a batch of inputs in which something is written to the client. `since` and `sent_at` are times
+    in ns; `sent_at` is 0 while the redirect is pending.
+    """
+
+    def __init__(self, connection: ClientConnection, now: int, target_node: str) -> None:
+        self.connection = connection
+        self.target_node = target_node
+        self.since: int = now
+        self.sent_at: int = 0
+        self.on_answer: Callable[[Redirect, int], None] | None = None
+
+    def begin(self) -> None:
+        """Stops the deliveries to the client."""
+        raise NotImplementedError
+
+    def cancel(self, now: int) -> None:
+        """Gives the redirect up: the client stays and gets deliveries again."""
+        raise NotImplementedError
+
+    def send(self, now: int, target: TransportConfiguration, others: list[tuple[str, int]]) -> None:
+        """Sends the client to `target`. `others` are the (node id, event id) of all other members."""
+        raise NotImplementedError
+
+    def is_sending(self) -> bool:
+        """Returns True while a large message of the client has arrived in part."""
+        raise NotImplementedError
+
+    def unwritten(self) -> str | None:
+        """Returns the reason why answers to the client are still to come: the journal, or bytes on their way."""
+        raise NotImplementedError

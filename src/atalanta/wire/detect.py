@@ -1,16 +1,19 @@
-"""Which protocol a client speaks, from its first bytes: one acceptor serves them all (as Artemis' 61616 does)."""
+"""Protocols by the first bytes of a connection: one acceptor serves all of them, as port 61616 of Artemis does.
+
+The names are also known for protocols that this broker does not implement, so that the log can name them.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 NEED_MORE: Final = ""
-CORE: Final = "CORE"
 HTTP: Final = "HTTP"
 UNKNOWN: Final = "unknown"
+FIRST_BYTES_MAX: Final = 16  # enough to recognise every protocol
 
 _FIRST: Final[list[tuple[bytes, str]]] = [
-    (b"ARTEMIS", CORE),
+    (b"ARTEMIS", "CORE"),
     (b"AMQP", "AMQP"),
     (b"CONNECT\n", "STOMP"),
     (b"CONNECT\r\n", "STOMP"),
@@ -21,7 +24,10 @@ _FIRST: Final[list[tuple[bytes, str]]] = [
 
 
 def detect(prefix: bytes) -> str:
-    """Name of the protocol, NEED_MORE, or UNKNOWN. OpenWire: int32 size, type 1, `ActiveMQ`; MQTT: 0x10 and a name."""
+    """Returns the name of the protocol, NEED_MORE, or UNKNOWN.
+
+    OpenWire begins with an int32 size, type 1 and `ActiveMQ`, MQTT with 0x10 and the name of the protocol.
+    """
     possible = False
     for start, name in _FIRST:
         if prefix.startswith(start):

@@ -1,56 +1,161 @@
-"""The first bytes of a connection: which protocol its peer speaks, and CORE that comes in HTTP's clothes."""
+"""The connection of a peer whose protocol is not known yet: its first bytes decide.
+
+CORE may also come behind an HTTP request (wire/http_upgrade.py), if the acceptor allows that.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.wire.connection import ProtocolError
-from atalanta.wire.detect import CORE, HTTP, NEED_MORE, detect
+from atalanta.wire.connection import ARRIVAL_NS, DEFAULT_TTL_NS, ClientConnection, ProtocolError
+from atalanta.wire.detect import FIRST_BYTES_MAX, HTTP, NEED_MORE, UNKNOWN, detect
 from atalanta.wire.http_upgrade import UpgradeAnswer
+from atalanta.wire.protocol import MORE, YES
 
 if TYPE_CHECKING:
-    from atalanta.wire.core.server.connection import CoreConnection
+    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.host import Host
+    from atalanta.wire.protocol import Peer, Protocol
 
 
-class Greeting:
-    """`first_bytes` came before the protocol is known; `upgrade` reads a request for CORE over HTTP."""
+class Sniffer(ClientConnection):
+    """A connection before its protocol is known. The connection of the protocol replaces it in `host.connections`.
 
-    def __init__(self) -> None:
+    At most 16 bytes wait for a decision. `held` are bytes that arrived during `hold_input`.
+    """
+
+    def __init__(
+        self, host: Host, conn: int, peer: Peer, now: int, acceptor: AcceptorConfig | None
+    ) -> None:
+        super().__init__(conn, peer.remote, now, acceptor)
+        self.host = host
+        self.from_peer = peer
         self.first_bytes: bytes = b""
         self.upgrade: UpgradeAnswer | None = None
+        self.holds: int = 0
+        self.held: list[bytes] = []
 
-    def take(self, connection: CoreConnection, data: bytes) -> bytes:
-        """All that came so far once the protocol is known, else nothing. ProtocolError for another protocol."""
+    # -- bytes in -------------------------------------------------------------------------------
+    def feed(self, now: int, data: bytes) -> None:
+        self.last_seen = now
+        if self.holds > 0 or self.held:  # released, but `resume` is still to come
+            self.held.append(data)
+        else:
+            self._take(now, data)
+
+    def _take(self, now: int, data: bytes) -> None:
+        """Looks for the protocol. ProtocolError if the acceptor does not serve it."""
         if self.upgrade is not None:
-            data = self._go_on(connection, self.upgrade, data)
+            data = self._answer_upgrade(self.upgrade, data)
         data = self.first_bytes + data
-        protocol = detect(data[:16])
-        acceptor = connection.acceptor
-        if protocol == HTTP and acceptor is not None and acceptor.http_upgrade_enabled:
+        first = data[:FIRST_BYTES_MAX]
+        if first and detect(first) == HTTP and self._upgrades():
             self.upgrade = UpgradeAnswer()
-            data = self._go_on(connection, self.upgrade, data)
-            protocol = detect(data[:16])
-        if protocol == NEED_MORE:
+            data = self._answer_upgrade(self.upgrade, data)
+            first = data[:FIRST_BYTES_MAX]
+        if not first:
+            return
+        undecided = False
+        for protocol in self.host.protocols:
+            answer = protocol.recognises(first)
+            if answer == YES:
+                self._replace(now, protocol, data)
+                return
+            undecided = undecided or answer == MORE
+        if len(first) < FIRST_BYTES_MAX and (undecided or detect(first) == NEED_MORE):
             self.first_bytes = data
-            return b""
-        if protocol != CORE:
-            raise ProtocolError(
-                f"the peer speaks {protocol}, which is not supported yet: only CORE is"
-            )
-        connection.greeted = True
-        told = not connection.untold and connection.host.goodbye is not None
-        if connection.arriving and told:
-            connection.say_goodbye()
-        self.first_bytes = b""
-        return data
+            return
+        raise ProtocolError(self._refusal(detect(first)))
 
-    def _go_on(self, connection: CoreConnection, upgrade: UpgradeAnswer, data: bytes) -> bytes:
-        """An HTTP request that asks to go on as CORE (WildFly's http-connector): what comes behind it."""
+    def _upgrades(self) -> bool:
+        return self.acceptor is not None and self.acceptor.http_upgrade_enabled
+
+    def _answer_upgrade(self, upgrade: UpgradeAnswer, data: bytes) -> bytes:
+        """Returns the bytes behind a complete HTTP request for CORE, which is answered; b"" before its end."""
         upgrade.feed(data)
         self.first_bytes = b""
         if not upgrade.done:
             return b""
         self.upgrade = None
-        connection.send_bytes(upgrade.answer)
+        self.host.wire.write(self.conn, upgrade.answer)
         rest: bytes = upgrade.rest
         return rest
+
+    def _replace(self, now: int, protocol: Protocol, data: bytes) -> None:
+        """Hands the connection over to its protocol, with all bytes so far and in the same state."""
+        acceptor = self.acceptor
+        if acceptor is not None and not acceptor.serves(protocol.name):
+            raise ProtocolError(self._refusal(protocol.name))
+        connection = protocol.open(self.conn, self.from_peer, self.opened, acceptor)
+        self.gone = True
+        self.host.connections[self.conn] = connection
+        if self.arriving:
+            connection.refuse(not self.untold)
+        connection.feed(now, data)
+
+    def _refusal(self, name: str) -> str:
+        """Returns the text for a protocol that is not served: protocol, acceptor and remedy."""
+        at = "" if self.acceptor is None else f" at acceptor {self.acceptor.name}"
+        served = [protocol.name for protocol in self.host.protocols]
+        if name == UNKNOWN or name == NEED_MORE:
+            return f"the peer speaks an unknown protocol{at}: use a client of {', '.join(served)}"
+        if name in served:
+            return (
+                f"the peer speaks {name}, which is not enabled{at}:"
+                f" add {name} to the protocols parameter of the acceptor"
+            )
+        return (
+            f"the peer speaks {name}, which is not implemented{at}:"
+            f" use a client of {', '.join(served)}"
+        )
+
+    def hold_input(self) -> None:
+        self.holds += 1
+        if self.holds == 1:
+            self.host.wire.pause(self.conn)
+
+    def release_input(self) -> None:
+        self.holds -= 1
+        if self.holds == 0:
+            self.host.resumed.append(self.conn)
+
+    def resume(self, now: int) -> None:
+        if self.holds > 0:
+            return
+        self.last_seen = now
+        data = b"".join(self.held)
+        self.held.clear()
+        self.host.wire.resume(self.conn)
+        if data:
+            self._take(now, data)
+
+    # -- life -----------------------------------------------------------------------------------
+    def flush(self, now: int) -> None:
+        """Does nothing: a sniffer writes at once."""
+
+    def on_blocked(self, now: int, blocked: bool) -> None:
+        """Closes the connection: a peer that does not read before login is not served."""
+        if blocked:
+            self.host.closing.append((self.conn, "answers are not read before login"))
+
+    def check_alive(self, now: int) -> bool:
+        if self.holds > 0:
+            return True
+        why = self.overdue(now, DEFAULT_TTL_NS, True)
+        if why:
+            self.host.timed_out(self, why)
+        return not why
+
+    def stop(self, now: int) -> None:
+        """Waits a moment for a client that reconnects from another node; it learns here where to go next."""
+        self.arriving = now - self.opened < ARRIVAL_NS
+        if not self.arriving:
+            self.host.closing.append((self.conn, "the node stops"))
+
+    def turn_away(self, now: int, held_ns: int) -> None:
+        super().turn_away(now, held_ns)
+        if self.arriving:
+            self.release_input()
+
+    def closed(self, now: int, why: str) -> None:
+        self.gone = True

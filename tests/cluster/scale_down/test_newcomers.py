@@ -25,7 +25,7 @@ from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets.session import CreateSession, SessionStart
 from atalanta.wire.core.server.connection import CoreConnection
-from atalanta.wire.core.server.redirect import Redirect
+from atalanta.wire.core.server.redirect import CoreRedirect
 from atalanta.wire.core.transport import TransportConfiguration
 from tests.cluster.cluster_rig import RawPeer, Rig, node_of
 from tests.cluster.scale_down.scale_down_rig import begin, departure, held, stocked, underway
@@ -170,7 +170,7 @@ def test_who_was_just_sent_elsewhere_leaves_nothing_behind_either() -> None:
         for each in node_of(leaving).connections.values()
         if isinstance(each, CoreConnection) and each.came_from == "elsewhere"
     ]
-    redirect = Redirect(connection, rig.world.now, "node-0")
+    redirect = CoreRedirect(connection, rig.world.now, "node-0")
     redirect.begin()
     redirect.send(rig.world.now, TransportConfiguration("n0"), [])
     part = begin(rig, leaving)

@@ -113,9 +113,9 @@ def test_a_forced_delivery_also_moves_the_expired_messages_it_met() -> None:
     bench.settle()
     bench.now += 20_000_000
     session.consumers[0].started = True
-    session.force_delivery(bench.now, 0, 7)
+    session.drain(bench.now, 0, 7)
     bench.settle()
-    assert endpoint(session).forced_sequences == [7]
+    assert endpoint(session).drained_tokens == [7]
     assert endpoint(session).bodies() == []
     assert expired.message_count == 1
 
@@ -129,12 +129,12 @@ def test_a_forced_delivery_hands_out_a_bounded_number_of_messages_at_once() -> N
         session.send(bench.now, bench.message("in", b"x", durable=False), 1)
     bench.settle()
     session.add_credits(0, -1)
-    session.force_delivery(bench.now, 0, 7)
+    session.drain(bench.now, 0, 7)
     assert len(endpoint(session).delivered) <= DISPATCH_MAX
-    assert endpoint(session).forced_sequences == []
+    assert endpoint(session).drained_tokens == []
     bench.settle()
     assert len(endpoint(session).delivered) == 2 * DISPATCH_MAX + 10
-    assert endpoint(session).forced_sequences == [7]
+    assert endpoint(session).drained_tokens == [7]
 
 
 def test_a_message_that_expired_on_its_way_goes_to_the_expiry_address() -> None:

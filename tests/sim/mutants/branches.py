@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel.broker.broker import Broker
-from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.transactions import xa
 from atalanta.kernel.transactions.xa import Branches
 from tests.sim.mutants.patching import Patch
@@ -17,7 +17,7 @@ def prepared_branch_loses_a_message(patch: Patch) -> None:
     prepare = xa.prepare
 
     def careless(
-        broker: Broker, now: int, branch: xa.Branch, endpoint: Endpoint, token: int
+        broker: Broker, now: int, branch: xa.Branch, endpoint: Reply, token: int
     ) -> None:
         if len(branch.transaction.messages) > 1:
             branch.transaction.messages.pop()
@@ -31,7 +31,7 @@ def branch_gives_back_what_it_took(patch: Patch) -> None:
     commit_prepared = xa.commit_prepared
 
     def generous(
-        broker: Broker, now: int, branch: xa.Branch, outcome: int, endpoint: Endpoint | None, token: int
+        broker: Broker, now: int, branch: xa.Branch, outcome: int, endpoint: Reply | None, token: int
     ) -> None:
         acknowledged = branch.transaction.acknowledged
         branch.transaction.acknowledged = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from atalanta.kernel.broker import compaction
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.compaction import Keeper
-from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish.plan_writer import PlanWriter
 from atalanta.kernel.queue.delivery.message_store import MessageStore
@@ -21,7 +21,7 @@ def confirmed_before_durable(patch: Patch) -> None:
 
     def hasty(
         self: PlanWriter, batch: records.Batch, plans: list[Plan], references: list[Reference],
-        endpoint: Endpoint | None, token: int,
+        endpoint: Reply | None, token: int,
     ) -> int:  # fmt: skip
         if not plans or endpoint is None:
             return append(self, batch, plans, references, endpoint, token)
@@ -36,7 +36,7 @@ def in_flight_not_given_back(patch: Patch) -> None:
 
 
 def repeat_answered_early(patch: Patch) -> None:
-    def early(self: MessageStore, lsn: int, endpoint: Endpoint | None, token: int) -> None:
+    def early(self: MessageStore, lsn: int, endpoint: Reply | None, token: int) -> None:
         if endpoint is not None:
             endpoint.done(token)
 
@@ -47,7 +47,7 @@ def duplicate_id_in_a_record_of_its_own(patch: Patch) -> None:
     commit = PlanWriter.commit
 
     def two_records(
-        self: PlanWriter, plan: Plan, endpoint: Endpoint | None, token: int
+        self: PlanWriter, plan: Plan, endpoint: Reply | None, token: int
     ) -> None:
         for cache_name, duplicate_id in plan.duplicates:
             record = records.encode_duplicates(cache_name, self.store.next_message_id, [duplicate_id])
@@ -64,7 +64,7 @@ def transaction_in_several_records(patch: Patch) -> None:
 
     def torn(
         self: PlanWriter, batch: records.Batch, plans: list[Plan], references: list[Reference],
-        endpoint: Endpoint | None, token: int,
+        endpoint: Reply | None, token: int,
     ) -> int:  # fmt: skip
         for kind, payload in zip(batch.kinds[:-1], batch.payloads[:-1], strict=True):
             self.store.journal.append(kind, payload)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.balancing.rebalance import Rebalance
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.part import Part
-from atalanta.wire.core.server.connection import CoreConnection
+from atalanta.wire.connection import ClientConnection
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import Clusters
@@ -59,7 +59,7 @@ class Balancers(Part):
     def of(self, conn: int) -> Rebalance:
         """Returns the Rebalance of the cluster connection of `conn`'s acceptor; of the first one for -1."""
         connection = self.connections.get(conn)
-        if not isinstance(connection, CoreConnection):
+        if not isinstance(connection, ClientConnection):
             return self.by_number[0]
         cluster = self.clusters.of_acceptor(connection)
         return self.by_number[self.clusters.connections.index(cluster)]

@@ -14,18 +14,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.wire.core.server.connection import CoreConnection
+from atalanta.wire.connection import ClientConnection, Connection, Redirect
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.sessions.session import Session
-    from atalanta.wire.connection import Connection
-    from atalanta.wire.core.server.redirect import Redirect
-    from atalanta.wire.core.server.session import CoreSession
 
-VERSION_MIN: Final = 131  # reads DISCONNECT_V3
 STAY_NS: Final = 2_000_000_000  # after its connection was opened a client is not redirected,
 RETURNED_STAY_NS: Final = 60_000_000_000  # longer if it was redirected and came back
 Follows = Callable[[str], bool]  # address -> its messages are redistributed to consumers on other nodes
@@ -33,15 +29,14 @@ Follows = Callable[[str], bool]  # address -> its messages are redistributed to 
 
 def is_client(connection: Connection) -> bool:
     """Tells if a connection counts as a client: logged in, no cluster node or bridge, and not redirected yet."""
-    if not isinstance(connection, CoreConnection) or connection.cluster_peer or connection.gone:
+    if not isinstance(connection, ClientConnection) or connection.cluster_peer or connection.gone:
         return False
-    if connection.pending_redirect is not None and connection.pending_redirect.sent_at:
+    redirect = connection.current_redirect()
+    if redirect is not None and redirect.sent_at:
         return False
-    for session in connection.sessions.values():
-        kernel = session.kernel
-        if kernel is not None and not kernel.identity.cluster:
-            return True
-    return False
+    return any(
+        not session.identity.cluster for session in connection.client.sessions.values()
+    )
 
 
 class Eligibility:
@@ -59,12 +54,11 @@ class Eligibility:
         self.doors: int = 0
         self.returned: dict[int, bool] = {}
 
-    def obstacle(self, connection: CoreConnection, now: int) -> str | None:
+    def obstacle(self, connection: ClientConnection, now: int) -> str | None:
         """Returns why a client must stay, whatever it does next."""
-        if connection.version < VERSION_MIN:
-            return "too old for a redirect"
-        if connection.pinned:
-            return "reads this node's log"
+        reason = connection.can_move()
+        if reason is not None:
+            return reason
         if connection.came_from is None and not self.any_client:
             return "not known to reconnect"
         age_ns = now - connection.opened
@@ -78,14 +72,13 @@ class Eligibility:
             return "came in by a door that is not announced"
         if connection.client.temporary_queues:
             return "has temporary queues"
-        for session in connection.sessions.values():
-            if session.kernel is not None:
-                reason = self._session(session.kernel, connection)
-                if reason is not None:
-                    return reason
+        for session in connection.client.sessions.values():
+            reason = self._session(session, connection)
+            if reason is not None:
+                return reason
         return None
 
-    def _by_announced_door(self, connection: CoreConnection) -> bool:
+    def _by_announced_door(self, connection: ClientConnection) -> bool:
         """Tells if the client uses the announced acceptor: others may be unable or not allowed to connect to it."""
         acceptor = connection.acceptor
         if acceptor is None:
@@ -95,7 +88,7 @@ class Eligibility:
         announced = self.door.parameters.get("sslEnabled", "").lower() == "true"
         return announced == (acceptor.tls is not None)
 
-    def _session(self, session: Session, connection: CoreConnection) -> str | None:
+    def _session(self, session: Session, connection: ClientConnection) -> str | None:
         if session.identity.cluster:
             return "a bridge of the cluster"
         for consumer in session.consumers.values():
@@ -108,7 +101,7 @@ class Eligibility:
                 return reason
         return None
 
-    def _queue(self, queue: Queue, connection: CoreConnection) -> str | None:
+    def _queue(self, queue: Queue, connection: ClientConnection) -> str | None:
         """Returns why the messages of a queue would have no consumer without this client."""
         if queue.deleted or self._others(queue, connection):
             return None
@@ -124,7 +117,7 @@ class Eligibility:
             return f"last consumer of {queue.name}, which others send to here"
         return None
 
-    def _others(self, queue: Queue, connection: CoreConnection) -> bool:
+    def _others(self, queue: Queue, connection: ClientConnection) -> bool:
         """Tells if the queue has other consumers, and their clients stay."""
         for consumer in queue.consumers:
             if consumer.browse_only:
@@ -140,7 +133,7 @@ class Eligibility:
                 return True
         return False
 
-    def _has_producer(self, address: str, connection: CoreConnection) -> bool:
+    def _has_producer(self, address: str, connection: ClientConnection) -> bool:
         """Tells if another client that stays has a producer for the address."""
         for client in self.broker.clients.connected.values():
             if client is connection.client or client.connection in self.broker.clients.leaving:
@@ -153,20 +146,18 @@ class Eligibility:
 
     def unfinished(self, redirect: Redirect) -> str | None:
         """Returns what a client with a pending redirect must finish before it may go, None if nothing is left."""
+        if redirect.is_sending():
+            return "is sending a large message"
         connection = redirect.connection
-        for session in connection.sessions.values():
+        for session in connection.client.sessions.values():
             reason = _unfinished(session)
-            if reason is None and session.kernel is not None and session.kernel.xa:
+            if reason is None and session.xa:
                 reason = self._branch(connection)
             if reason is not None:
                 return reason
-        if self.broker.journal.durable < redirect.journal_mark:
-            return "waits for the disk"
-        if connection.holds > 0 or connection.held or connection.blocked or connection.login.waiting:
-            return "has bytes on their way"
-        return None
+        return redirect.unwritten()
 
-    def _branch(self, connection: CoreConnection) -> str | None:
+    def _branch(self, connection: ClientConnection) -> str | None:
         """Its branches of distributed transactions must end on this node; between two of them it may go."""
         for branch in self.broker.branches.by_xid.values():
             if connection.conn in branch.clients:
@@ -174,16 +165,14 @@ class Eligibility:
         return None
 
 
-def _unfinished(session: CoreSession) -> str | None:
-    """The session's transaction, large message or deliveries. A call that waits for a message is none of these."""
-    if session.large is not None:
-        return "is sending a large message"
-    kernel = session.kernel
-    if kernel is None:
-        return None
-    if not kernel.transaction.empty() or kernel.branch is not None:
+def _unfinished(session: Session) -> str | None:
+    """Returns the session's open work: a transaction or deliveries. A call that waits for a message is none of it."""
+    if session.branch is not None:
         return "has a transaction open"
-    for consumer in kernel.consumers.values():
+    for transaction in session.open_transactions():
+        if not transaction.empty():
+            return "has a transaction open"
+    for consumer in session.consumers.values():
         if consumer.unacknowledged or consumer.stream is not None:
             return "has messages that it has not acknowledged"
     return None

@@ -20,7 +20,7 @@ from atalanta.cluster.balancing.plan import Place, moves_of
 from atalanta.cluster.balancing.redirects import Redirects
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.kernel.routing.bindings import OFF, STRICT
-from atalanta.wire.core.server.connection import CoreConnection
+from atalanta.wire.connection import ClientConnection
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connection import Cluster
@@ -98,13 +98,13 @@ class Rebalance:
         self._balance(now)
 
     # -- counts ---------------------------------------------------------------------------------
-    def clients_here(self, without: int = -1) -> list[CoreConnection]:
+    def clients_here(self, without: int = -1) -> list[ClientConnection]:
         """Returns the clients of this cluster connection, oldest first, without the connection `without`."""
-        found: list[CoreConnection] = []
+        found: list[ClientConnection] = []
         for conn, connection in self.connections.items():
             if (
                 conn != without
-                and isinstance(connection, CoreConnection)
+                and isinstance(connection, ClientConnection)
                 and is_client(connection)
                 and self.clusters.of_acceptor(connection) is self.cluster
             ):
@@ -122,7 +122,7 @@ class Rebalance:
             if conn not in self.connections:
                 del self.eligibility.returned[conn]
 
-    def _record_return(self, now: int, conn: int, connection: CoreConnection) -> None:
+    def _record_return(self, now: int, conn: int, connection: ClientConnection) -> None:
         """Records a client that came back after its redirect. Pauses the rebalancing if most of them do."""
         if (
             connection.came_from != self.broker.node_id

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.wire.core.server.connection import CoreConnection
-from atalanta.wire.core.server.redirect import Redirect
-
 if TYPE_CHECKING:
     from atalanta.cluster.balancing.rebalance import Rebalance
+    from atalanta.wire.connection import ClientConnection, Redirect
     from atalanta.wire.core.transport import TransportConfiguration
 
 SECOND_NS: Final = 1_000_000_000
@@ -54,25 +52,24 @@ class Redirects:
                 self._begin(now, connection, node_id)
         return missing
 
-    def _begin(self, now: int, connection: CoreConnection, node_id: str) -> None:
-        redirect = Redirect(connection, now, node_id)
+    def _begin(self, now: int, connection: ClientConnection, node_id: str) -> None:
+        redirect = connection.begin_redirect(now, node_id)
         redirect.on_answer = self._try
         self.pending[connection.conn] = redirect
         self.broker.clients.leaving[connection.conn] = True
-        redirect.begin()
         self._try_idle(now, redirect)
 
-    def candidates(self, now: int, node_id: str, count: int) -> list[CoreConnection]:
+    def candidates(self, now: int, node_id: str, count: int) -> list[ClientConnection]:
         """Returns up to `count` clients for a member: first those that came from it, then the newest."""
         here = self.node.clients_here()
         here.reverse()
         here.sort(key=lambda connection: connection.came_from != node_id)
-        found: list[CoreConnection] = []
+        found: list[ClientConnection] = []
         for connection in here:
             if len(found) >= count:
                 break
             if (
-                connection.pending_redirect is None
+                connection.current_redirect() is None
                 and self.busy_with(connection.conn, now) is None
                 and self.node.eligibility.obstacle(connection, now) is None
             ):
@@ -113,7 +110,7 @@ class Redirects:
         connection = redirect.connection
         del self.pending[connection.conn]
         self.broker.clients.leaving.pop(connection.conn, None)
-        if connection.pending_redirect is redirect:
+        if connection.current_redirect() is redirect:
             redirect.cancel(now)
 
     def _send(self, now: int, redirect: Redirect, target: TransportConfiguration) -> None:
@@ -160,7 +157,7 @@ class Redirects:
         connection = redirect.connection
         if (
             connection.gone
-            or connection.pending_redirect is not redirect
+            or connection.current_redirect() is not redirect
             or self.node.target(redirect.target_node) is None
         ):
             self.cancel(now, redirect)

@@ -20,9 +20,9 @@ from atalanta.cluster.discovery.discovery import Discovery
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.kernel.publish.scale_down_target import Ways
-from atalanta.wire.connection import Connection
-from atalanta.wire.core.server.host import ClusterHooks
+from atalanta.wire.connection import ClientConnection, Connection
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.host import ClusterHooks
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from atalanta.management.management import Management
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
-    from atalanta.wire.core.server.connection import CoreConnection
-    from atalanta.wire.core.server.host import CoreHost
+    from atalanta.wire.host import Host
 
 PREFIX: Final = "cluster."
 
@@ -47,7 +46,7 @@ class Clusters(Part):
         broker: Broker,
         notifications: Notifications,
         management: Management,
-        host: CoreHost,
+        host: Host,
         links: Links,
         wire: Wire,
         discovery: Discovery,
@@ -105,7 +104,7 @@ class Clusters(Part):
             return self.connections[int(number)]
         return None
 
-    def of_acceptor(self, connection: CoreConnection) -> Cluster:
+    def of_acceptor(self, connection: ClientConnection) -> Cluster:
         return self.of_door(connection.acceptor)
 
     def of_door(self, acceptor: AcceptorConfig | None) -> Cluster:
@@ -175,18 +174,19 @@ class AcceptorHooks(ClusterHooks):
     """Hands what a connection asks to the cluster connection of its acceptor."""
 
     def __init__(self, clusters: Clusters) -> None:
+        super().__init__(clusters.broker.node_id)
         self.clusters = clusters
 
-    def subscribe(self, now: int, connection: CoreConnection, is_cluster: bool) -> None:
+    def subscribe(self, now: int, connection: ClientConnection, is_cluster: bool) -> None:
         self.clusters.of_acceptor(connection).subscribers.subscribe(now, connection, is_cluster)
 
-    def logged_in(self, now: int, connection: CoreConnection) -> None:
+    def logged_in(self, now: int, connection: ClientConnection) -> None:
         self.clusters.of_acceptor(connection).subscribers.logged_in(now, connection)
 
-    def unsubscribe(self, connection: CoreConnection) -> None:
+    def unsubscribe(self, connection: ClientConnection) -> None:
         self.clusters.of_acceptor(connection).subscribers.unsubscribe(connection)
 
-    def announced(self, now: int, connection: CoreConnection, packet: NodeAnnounce) -> None:
+    def announced(self, now: int, connection: ClientConnection, packet: NodeAnnounce) -> None:
         self.clusters.of_acceptor(connection).subscribers.announced(now, connection, packet)
 
     def may_fail_over(self, node_id: str | None) -> bool:

@@ -1,7 +1,7 @@
-"""Who wants to hear the topology: clients and peers connected to this node.
+"""The subscribers of the topology: clients and peers connected to this node.
 
-Before login a subscriber gets the node's own entry alone; a real Artemis' scanner never logs in and is content with it
-(fact sheet A1.b). After login it gets everything, and every change.
+Before login a subscriber gets the node's own entry alone, which is enough for the scanner of a real Artemis: it never
+logs in. After login a subscriber gets all members, and every change.
 """
 
 from __future__ import annotations
@@ -9,38 +9,37 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.cluster.topology import Member
-from atalanta.wire.core.server.topology import send_member, send_member_gone
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connection import Cluster
+    from atalanta.wire.connection import ClientConnection
     from atalanta.wire.core.packets.cluster import NodeAnnounce
-    from atalanta.wire.core.server.connection import CoreConnection
 
 
 class Subscribers:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.connections: dict[int, CoreConnection] = {}
+        self.connections: dict[int, ClientConnection] = {}
 
     # -- from connections ---------------------------------------------------------------------------
-    def subscribe(self, now: int, connection: CoreConnection, is_cluster: bool) -> None:
+    def subscribe(self, now: int, connection: ClientConnection, is_cluster: bool) -> None:
         self.cluster.dial_back.on_subscribe(connection.conn, is_cluster)
         if connection.authenticated:
             self.logged_in(now, connection)
         else:
             send(connection, self.cluster.own_member(), True)
 
-    def logged_in(self, now: int, connection: CoreConnection) -> None:
+    def logged_in(self, now: int, connection: ClientConnection) -> None:
         self.connections[connection.conn] = connection
         members = list(self.cluster.topology.members.values())
         for index, member in enumerate(members):
             send(connection, member, index == len(members) - 1)
 
-    def unsubscribe(self, connection: CoreConnection) -> None:
+    def unsubscribe(self, connection: ClientConnection) -> None:
         self.connections.pop(connection.conn, None)
         self.cluster.dial_back.on_closed(connection.conn)
 
-    def announced(self, now: int, connection: CoreConnection, packet: NodeAnnounce) -> None:
+    def announced(self, now: int, connection: ClientConnection, packet: NodeAnnounce) -> None:
         """NODE_ANNOUNCE: the peer enters the topology, and everybody is told."""
         self.cluster.dial_back.on_announce(connection.conn, packet.node_id)
         news = Member(
@@ -60,12 +59,11 @@ class Subscribers:
 
     def tell_gone(self, node_id: str, event_id: int) -> None:
         for connection in list(self.connections.values()):
-            send_member_gone(connection, node_id, event_id)
+            connection.member_down(node_id, event_id)
 
 
-def send(connection: CoreConnection, member: Member, last: bool) -> None:
-    send_member(
-        connection,
+def send(connection: ClientConnection, member: Member, last: bool) -> None:
+    connection.member_up(
         member.node_id,
         member.event_id,
         member.primary,

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection_routers.config import PoolConfig
     from atalanta.cluster.connection_routers.dialing import Dialing
     from atalanta.cluster.discovery.discovery import Discovery
-    from atalanta.wire.core.server.host import CoreHost
     from atalanta.wire.core.transport import TransportConfiguration
+    from atalanta.wire.host import Host
 
 LOOK_NS: Final = 500_000_000  # at the members of a cluster connection
 TARGETS_MAX: Final = 10_000
@@ -27,7 +27,7 @@ class Pool(DiscoveryListener):
         config: PoolConfig,
         key: str,
         counts: bool,
-        host: CoreHost,
+        host: Host,
         dialing: Dialing,
         clusters: Clusters | None,
         discovery: Discovery | None,

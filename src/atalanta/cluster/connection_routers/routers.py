@@ -21,18 +21,15 @@ from atalanta.cluster.connection_routers.router import GOES, NOT_READY, STAYS, D
 from atalanta.cluster.connection_routers.target import CLIENT_ID_PREFIX
 from atalanta.cluster.part import Part
 from atalanta.kernel.errors import INCOMPATIBLE, REMOTE_DISCONNECT, ROUTING, BrokerError
-from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2
-from atalanta.wire.core.server.host import ROUTING_VERSION, Routing
-from atalanta.wire.core.server.login import routed
+from atalanta.wire.host import Routing
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import Clusters
     from atalanta.cluster.discovery.discovery import Discovery
     from atalanta.kernel.ports import Links
     from atalanta.kernel.security.security import Identity
-    from atalanta.wire.connection import Connection
-    from atalanta.wire.core.server.connection import CoreConnection
-    from atalanta.wire.core.server.host import CoreHost
+    from atalanta.wire.connection import ClientConnection, Connection
+    from atalanta.wire.host import Host
 
 WAIT_TIMER: Final = "routers.wait"
 PRUNE_TIMER: Final = "routers.prune"
@@ -42,7 +39,7 @@ REFUSE_AFTER_NS: Final = 100_000_000
 
 
 class WaitingClient:
-    def __init__(self, connection: CoreConnection, router: Router, client: Newcomer, until: int) -> None:
+    def __init__(self, connection: ClientConnection, router: Router, client: Newcomer, until: int) -> None:
         self.connection = connection
         self.router = router
         self.client = client
@@ -55,7 +52,7 @@ class Routers(Part, Routing):
     def __init__(
         self,
         config: RoutersConfig,
-        host: CoreHost,
+        host: Host,
         links: Links,
         clusters: Clusters | None,
         discovery: Discovery | None,
@@ -168,30 +165,23 @@ class Routers(Part, Routing):
 
     # -- clients --------------------------------------------------------------------------------
     def route(
-        self, now: int, connection: CoreConnection, packet: CreateSession, identity: Identity
+        self, now: int, connection: ClientConnection, client_id: str | None, identity: Identity
     ) -> bool:
-        """True: the client stays. Else it is answered by `login.routed`, now or later."""
+        """Returns True if the client stays. Else `connection.routed` answers it, now or later."""
         acceptor = connection.acceptor
         name = None if acceptor is None else acceptor.router
         if name is None or identity.cluster or connection.authenticated:
             return True
-        client_id = packet.client_id if isinstance(packet, CreateSessionV2) else None
         own = f"{self.broker.config.internal_naming_prefix}{CLIENT_ID_PREFIX}"
         if client_id is not None and client_id.startswith(own):
             return True
-        if packet.version < ROUTING_VERSION:
-            raise BrokerError(INCOMPATIBLE, "clients before Artemis 2.18 cannot be routed")
+        obstacle = connection.can_be_routed()
+        if obstacle is not None:
+            raise BrokerError(INCOMPATIBLE, obstacle)
         router = self.routers[name]
-        if (
-            router.config.key_type == CLIENT_ID
-            and not isinstance(packet, CreateSessionV2)
-            and connection.subscribed
-            and not connection.login.asked_again
-        ):
-            # The Java client logs in as soon as it has the topology, but notes a moment later that this node can be
-            # told a client id (ActiveMQClientProtocolManager.Channel0Handler). After this error it logs in anew.
-            connection.login.asked_again = True
-            routed(connection, now, BrokerError(ROUTING, f"connection router {name} needs a client id"))
+        if router.config.key_type == CLIENT_ID and connection.can_repeat_login():
+            # After this error the client logs in anew, with its client id.
+            connection.routed(now, BrokerError(ROUTING, f"connection router {name} needs a client id"))
             return False
         client = Newcomer(
             client_id, identity.user, identity.roles, connection.client.remote, connection.server_name
@@ -227,11 +217,11 @@ class Routers(Part, Routing):
         self._arm()
 
     def _answer(
-        self, now: int, connection: CoreConnection, router: Router, decision: Decision
+        self, now: int, connection: ClientConnection, router: Router, decision: Decision
     ) -> None:
         name = router.config.name
         if decision.kind == STAYS:
-            routed(connection, now, None)
+            connection.routed(now, None)
             return
         target = decision.target
         if decision.kind == GOES and target is not None and target.connector is not None:
@@ -248,4 +238,4 @@ class Routers(Part, Routing):
             error = BrokerError(REMOTE_DISCONNECT, f"connection router {name} rejected the connection")
             if decision.kind == NOT_READY:
                 error = BrokerError(ROUTING, f"connection router {name} not ready")
-        routed(connection, now, error)
+        connection.routed(now, error)

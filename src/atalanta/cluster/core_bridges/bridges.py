@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Links
     from atalanta.kernel.queue.queue import Queue
     from atalanta.management.management import Management
-    from atalanta.wire.core.server.host import CoreHost
+    from atalanta.wire.host import Host
 
 KEY_PREFIX: Final = "bridge."  # in the journal's values
 BRIDGED: Final = "bridged."  # there, too: queues whose messages a bridge may have sent
@@ -44,7 +44,7 @@ class CoreBridges(Part):
         broker: Broker,
         notifications: Notifications,
         management: Management,
-        host: CoreHost,
+        host: Host,
         links: Links,
         discovery: Discovery,
     ) -> None:

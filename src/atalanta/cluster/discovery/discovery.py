@@ -25,8 +25,8 @@ from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST, Meeti
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.ports import Links
-    from atalanta.wire.core.server.host import CoreHost
     from atalanta.wire.core.transport import TransportConfiguration
+    from atalanta.wire.host import Host
 
 BROADCAST: Final = "discovery.broadcast."
 EXPIRE: Final = "discovery.expire."
@@ -85,7 +85,7 @@ class Discovery(Part):
     """All groups of one node. A discovery group is joined once, when its first listener comes."""
 
     def __init__(
-        self, settings: ClusterSettings, broker: Broker, links: Links, host: CoreHost
+        self, settings: ClusterSettings, broker: Broker, links: Links, host: Host
     ) -> None:
         self.settings = settings
         self.broker = broker

@@ -28,7 +28,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.http_upgrade import NONCE_BYTES, upgrade_of
 
 if TYPE_CHECKING:
-    from atalanta.wire.core.server.host import CoreHost
+    from atalanta.wire.host import Host
 
 PINGS_PER_TTL: Final = 3
 CORRELATION_BYTES: Final = 8  # the payload of a NULL_RESPONSE
@@ -50,7 +50,7 @@ def link_settings(
 class DialedLink(Connection):
     """The link's state. `said_goodbye`: the other side sent DISCONNECT. `blocked`: it reads too slowly."""
 
-    def __init__(self, host: CoreHost, conn: int, now: int, settings: ConnectionSettings) -> None:
+    def __init__(self, host: Host, conn: int, now: int, settings: ConnectionSettings) -> None:
         self.host = host
         self.conn = conn
         self.transport: CoreTransport = CoreTransport(settings, now)

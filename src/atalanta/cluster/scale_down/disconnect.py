@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.connection.bridge import Bridge
 from atalanta.cluster.core_bridges.link import CoreBridgeLink
 from atalanta.cluster.scale_down.link import TargetLink
-from atalanta.wire.core.server.connection import CoreConnection
+from atalanta.wire.connection import ClientConnection, Connection
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
-    from atalanta.wire.connection import Connection
-    from atalanta.wire.core.server.host import CoreHost
+    from atalanta.wire.host import Host
 
 # So long clients and members are held back for a target that is lost just now.
 HOLD_NS: Final = 10_000_000_000
@@ -33,7 +32,7 @@ class Goodbyes:
     """`waiting`: connections that end before anything is moved -> whether they have to be told; `held`: since when."""
 
     def __init__(
-        self, broker: Broker, host: CoreHost, connections: dict[int, Connection], now: int
+        self, broker: Broker, host: Host, connections: dict[int, Connection], now: int
     ) -> None:
         self.broker = broker
         self.host = host
@@ -45,7 +44,7 @@ class Goodbyes:
     def hold(self, now: int, askers: dict[int, bool]) -> None:
         """Nothing more is taken up from anybody but who asked for the departure and wants to see it."""
         for conn, connection in list(self.connections.items()):
-            if isinstance(connection, CoreConnection):
+            if isinstance(connection, ClientConnection):
                 if conn not in askers:
                     self.add(now, conn, connection)
             elif isinstance(connection, CoreBridgeLink):
@@ -53,21 +52,21 @@ class Goodbyes:
             elif not isinstance(connection, Bridge | TargetLink):
                 connection.stop(now)
 
-    def add(self, now: int, conn: int, connection: CoreConnection) -> None:
+    def add(self, now: int, conn: int, connection: ClientConnection) -> None:
         connection.hold_input()
         self.waiting[conn] = True
         self.held[conn] = now
 
     def say(self, now: int, to_members: bool) -> bool:
         """Whether all of them are gone."""
-        self.host.resumable.end_all(now)
+        self.host.end_lost(now)
         for conn in list(self.waiting):
             connection = self.connections.get(conn)
             if connection is None:
                 del self.waiting[conn]
-            elif self.waiting[conn] and isinstance(connection, CoreConnection):
+            elif self.waiting[conn] and isinstance(connection, ClientConnection):
                 if not to_members and not connection.authenticated:
-                    connection.refuse()  # nobody knows yet who that is
+                    connection.refuse(False)  # nobody knows yet who that is
                     connection.opened += now - self.held[conn]  # it could not go on meanwhile
                     connection.release_input()
                     del self.waiting[conn]
@@ -89,5 +88,5 @@ class Goodbyes:
 def tell_refused(connections: dict[int, Connection]) -> None:
     """Those who got no good-bye with their refusals."""
     for connection in connections.values():
-        if isinstance(connection, CoreConnection) and connection.untold:
+        if isinstance(connection, ClientConnection) and connection.untold:
             connection.tell()

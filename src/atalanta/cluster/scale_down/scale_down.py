@@ -53,13 +53,12 @@ from atalanta.cluster.scale_down.phase import (
 from atalanta.cluster.scale_down.stages import Mover
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.wire.core.packets.connection import REASON_SCALE_DOWN, DisconnectV3
-from atalanta.wire.core.server.connection import CoreConnection
+from atalanta.wire.host import Successor
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import Clusters
     from atalanta.kernel.queue.queue import Queue
-    from atalanta.wire.connection import Connection
+    from atalanta.wire.connection import ClientConnection, Connection
 
 TARGET: Final = "scaledown.target"
 DEADLINE: Final = "scaledown.deadline"
@@ -335,12 +334,7 @@ class ScaleDown(Part):
         """When the target knows what was had here; whether everybody is gone."""
         assert self.target is not None
         self.members_told = self.members_told or to_members
-        self.host.goodbye = DisconnectV3(
-            node_id=self.cluster.node_id,
-            reason=REASON_SCALE_DOWN,
-            target_node_id=self.target.node_id,
-            target=self.target.transport,
-        )
+        self.host.successor = Successor(self.target.node_id, self.target.transport)
         if self.goodbyes is not None:
             if not self.goodbyes.say(now, to_members):
                 self.look_again(now)
@@ -351,7 +345,7 @@ class ScaleDown(Part):
         self.phase = MOVING
         return True
 
-    def arrived(self, now: int, conn: int, connection: CoreConnection) -> None:
+    def arrived(self, now: int, conn: int, connection: ClientConnection) -> None:
         """A connection that came while nobody is served any more: it is told what all are.
 
         As long as members must not be told it only gets refusals: who it is nobody knows yet.
@@ -361,7 +355,7 @@ class ScaleDown(Part):
         elif self.members_told:
             connection.stop(now)
         else:
-            connection.refuse()
+            connection.refuse(False)
 
     # -- turns ----------------------------------------------------------------------------------
     def flush(self, now: int) -> None:

@@ -46,7 +46,7 @@ from atalanta.kernel.transactions.xa import Branches
 from atalanta.message.message import Message
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.ports import Ids, Journal, Pages, Timers, Trace
     from atalanta.kernel.routing.divert import Divert
     from atalanta.kernel.security.security import Security
@@ -151,7 +151,7 @@ class Broker:
         self,
         now: int,
         message: Message,
-        endpoint: Endpoint | None,
+        endpoint: Reply | None,
         token: int,
         known: Address | None = None,
     ) -> int:
@@ -175,7 +175,7 @@ class Broker:
         self.plans.commit(plan, endpoint, token)
         return len(plan.routes)
 
-    def commit_plan(self, now: int, plan: Plan, endpoint: Endpoint | None, token: int) -> None:
+    def commit_plan(self, now: int, plan: Plan, endpoint: Reply | None, token: int) -> None:
         """Appends one record for message, routes and duplicate ids; the queues get the message when it is durable."""
         self.plans.commit(plan, endpoint, token)
 
@@ -184,18 +184,18 @@ class Broker:
         batch: records.Batch,
         plans: list[Plan],
         references: list[Reference],
-        endpoint: Endpoint | None,
+        endpoint: Reply | None,
         token: int,
     ) -> int:
         """Appends the batch to the journal, see PlanWriter.append."""
         return self.plans.append(batch, plans, references, endpoint, token)
 
-    def reply_when_durable(self, lsn: int, endpoint: Endpoint | None, token: int) -> None:
+    def reply_when_durable(self, lsn: int, endpoint: Reply | None, token: int) -> None:
         """Replies when everything up to `lsn` is on disk, see MessageStore."""
         self.store.reply_when_durable(lsn, endpoint, token)
 
     def refuse_when_durable(
-        self, lsn: int, endpoint: Endpoint, token: int, error: BrokerError
+        self, lsn: int, endpoint: Reply, token: int, error: BrokerError
     ) -> None:
         """Refuses when everything up to `lsn` is on disk, see MessageStore."""
         self.store.refuse_when_durable(lsn, endpoint, token, error)
@@ -206,7 +206,7 @@ class Broker:
         self.store.on_durable(now, lsn)
 
     # -- acknowledging ------------------------------------------------------------------------------
-    def acknowledge_one(self, reference: Reference, endpoint: Endpoint, token: int) -> None:
+    def acknowledge_one(self, reference: Reference, endpoint: Reply, token: int) -> None:
         """Acknowledges one message, see MessageStore."""
         self.store.acknowledge_one(reference, endpoint, token)
 
@@ -215,7 +215,7 @@ class Broker:
         self.store.append_acknowledged()
 
     def acknowledge(
-        self, now: int, references: list[Reference], endpoint: Endpoint | None, token: int
+        self, now: int, references: list[Reference], endpoint: Reply | None, token: int
     ) -> None:
         """Acknowledges delivered messages, see MessageStore."""
         self.store.acknowledge(references, endpoint, token)

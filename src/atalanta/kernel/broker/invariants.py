@@ -87,7 +87,7 @@ def _validate_notes(queue: Queue, levels: list[int]) -> None:
             f"queue {queue.name}: {priorities.alike} of priority {priorities.only}, {levels} found"
         )
     assert queue.leased == bool(queue.log.leases), f"queue {queue.name}: leases"
-    assert queue.aside or not (queue.forced or queue.found_expired), f"queue {queue.name}: aside"
+    assert queue.aside or not (queue.drains or queue.found_expired), f"queue {queue.name}: aside"
 
 
 def _validate_scheduled(broker: Broker, queue: Queue) -> None:

@@ -154,7 +154,8 @@ def _look_for_open_bodies(broker: Broker, now: int) -> None:
     large = broker.large
     used: dict[int, bool] = {}
     for session in broker.clients.sessions():
-        _use(used, session.transaction.messages)
+        for transaction in session.open_transactions():
+            _use(used, transaction.messages)
     for branch in broker.branches.by_xid.values():
         _use(used, branch.transaction.messages)
         _use(used, [plan.message for plan in branch.plans])

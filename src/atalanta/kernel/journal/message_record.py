@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
+from mypy_extensions import i64, u8
 
-from atalanta.message.codec import decode_message, encode_message, write_message
+from atalanta.message.codec import decode_stored, encode_message, write_message
 from atalanta.message.encoding.buffer import Reader, Writer
 from atalanta.message.message import Message
 
@@ -39,8 +40,12 @@ def encode_message_record(
     references: list[Reference],
     duplicates: list[tuple[str, bytes]],
 ) -> bytes:
-    """i32 routes, each (i64 queue id, i64 sequence, i32 delivery count, i32 length, route ids), i32 duplicate ids,
-    each (ss cache, i32 length, id), CORE message with its broker id; of a large one, i64 file and i64 its bytes."""
+    """Returns a MESSAGE record.
+
+    i32 routes, each (i64 queue id, i64 sequence, i32 delivery count, i32 length, route ids), i32 duplicate ids, each
+    (ss cache, i32 length, id), u8 format, message with its broker id in that format; for a large message also i64 file
+    and i64 its bytes.
+    """
     writer = Writer()
     writer.int32(len(references))
     for reference in references:
@@ -54,6 +59,7 @@ def encode_message_record(
         writer.simple_string(cache)
         writer.int32(len(duplicate_id))
         writer.raw(duplicate_id)
+    writer.uint8(i64(message.format))
     writer.raw(encode_message(message, message.id))
     large = message.large
     if large is not None:
@@ -63,12 +69,16 @@ def encode_message_record(
 
 
 def write_plain_message(out: BytesWriter, message: Message, reference: Reference) -> None:
-    """PLAIN_MESSAGE, for a message in one queue, without duplicate ids: i64 id, i64 queue id, i64 sequence,
-    i32 delivery count, CORE message. Most messages are such, and it is told from one look whether they are alive."""
+    """Writes a PLAIN_MESSAGE record, for a message in one queue, without duplicate ids.
+
+    i64 id, i64 queue id, i64 sequence, i32 delivery count, u8 format, message in that format. Most messages are such,
+    and compaction sees from the first two numbers if one is alive.
+    """
     write_i64_be(out, message.id)
     write_i64_be(out, reference.queue.id)
     write_i64_be(out, reference.sequence)
     write_i32_be(out, reference.delivery_count)
+    out.append(u8(message.format))
     write_message(out, message, message.id)
 
 
@@ -78,7 +88,7 @@ def decode_plain_message(payload: bytes) -> StoredMessage:
     queue_id = reader.int64("message.queue_id")
     sequence = reader.int64("message.sequence")
     route = StoredRoute(queue_id, sequence, reader.int32("message.delivery_count"), b"")
-    return StoredMessage(decode_message(reader), [route], [])
+    return StoredMessage(decode_stored(reader, "message.format"), [route], [])
 
 
 def decode_message_record(payload: bytes) -> StoredMessage:
@@ -94,7 +104,7 @@ def decode_message_record(payload: bytes) -> StoredMessage:
     for _ in range(reader.int32("message.duplicates")):
         cache = reader.simple_string("message.cache")
         duplicates.append((cache, reader.take(reader.int32(), "message.duplicate_id")))
-    stored = StoredMessage(decode_message(reader), routes, duplicates)
+    stored = StoredMessage(decode_stored(reader, "message.format"), routes, duplicates)
     if reader.left() > 0:
         stored.file = reader.int64("message.file")
         stored.file_bytes = reader.int64("message.file_bytes")

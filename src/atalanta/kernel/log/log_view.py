@@ -27,7 +27,7 @@ from atalanta.message.encoding.buffer import Writer
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.queue.queue import Queue
     from atalanta.message.selector.selector import Filter
 
@@ -262,7 +262,7 @@ def ack_through(
     group: str,
     epoch: int,
     end: int,
-    endpoint: Endpoint,
+    endpoint: Reply,
     token: int,
 ) -> int:
     """Everything up to `end` is done with; `endpoint.done(token)` when durable. Idempotent. Returns messages acked."""
@@ -325,7 +325,7 @@ def lease(
     owner: str,
     ttl_ns: int,
     epoch: int,
-    endpoint: Endpoint,
+    endpoint: Reply,
     token: int,
 ) -> Lease:
     """Epoch 0 takes the group over with a new epoch; else renews that epoch. `ttl_ns` 0 gives it up.

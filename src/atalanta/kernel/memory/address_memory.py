@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.endpoint import SessionEndpoint
     from atalanta.kernel.settings.address_settings import AddressSettings
 
 READ_BYTES_LEAST: Final = 20 << 20
@@ -56,7 +56,7 @@ class Account:
         self.paged_bytes: int = 0
         self.paged_messages: int = 0
         self.dropped: int = 0
-        self.waiting: dict[Endpoint, CreditRequest] = {}
+        self.waiting: dict[SessionEndpoint, CreditRequest] = {}
         self.told: str | None = None  # the address' name, while its senders are said to wait
         self.held: bool = False  # an operator lets nobody send more (AddressControl.block), until the next start
 

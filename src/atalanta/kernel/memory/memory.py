@@ -25,7 +25,7 @@ from atalanta.kernel.memory.address_memory import (
 from atalanta.kernel.memory.producer_window import CreditWindows
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.endpoint import SessionEndpoint
     from atalanta.kernel.ports import Trace
     from atalanta.kernel.queue.reference import Reference
 
@@ -59,7 +59,7 @@ class Memory:
         self.refusing: int = 0
         self.freed: bool = False
         self.waiting: list[Account] = []
-        self.waits: dict[Endpoint, int] = {}
+        self.waits: dict[SessionEndpoint, int] = {}
         self.windows = CreditWindows()
 
     # -- charging -------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class Memory:
 
     # -- producer credits -----------------------------------------------------------------------
     def request(
-        self, endpoint: Endpoint, account: Account, address: str, amount: int, peer: bool
+        self, endpoint: SessionEndpoint, account: Account, address: str, amount: int, peer: bool
     ) -> None:
         """Answered by `endpoint.credits` now or later; what one endpoint asks for twice is one request.
 
@@ -177,6 +177,7 @@ class Memory:
         if account.told is None:
             self.waiting.append(account)
         account.waiting[endpoint] = CreditRequest(address, amount, peer)
+        endpoint.blocked(address)
         self._tell(account, address)
         if (account.disk_policy if self.disk_full else account.policy) == FAIL and not peer:
             endpoint.refuse_credits(address, amount)
@@ -238,6 +239,7 @@ class Memory:
                 del account.waiting[endpoint]
                 self._waits_less(endpoint)
                 amount = self.windows.late(endpoint, request.address, request.amount)
+                endpoint.unblocked(request.address)
                 endpoint.credits(request.address, amount)
                 granted += 1
             if account.waiting or self.withheld(account, False):
@@ -250,14 +252,14 @@ class Memory:
         self.waiting = still
         return granted
 
-    def _waits_less(self, endpoint: Endpoint) -> None:
+    def _waits_less(self, endpoint: SessionEndpoint) -> None:
         left = self.waits.get(endpoint, 0) - 1
         if left > 0:
             self.waits[endpoint] = left
         else:
             self.waits.pop(endpoint, None)
 
-    def forget(self, endpoint: Endpoint) -> None:
+    def forget(self, endpoint: SessionEndpoint) -> None:
         """The endpoint is gone: its requests are void."""
         self.windows.forget(endpoint)
         if endpoint not in self.waits:

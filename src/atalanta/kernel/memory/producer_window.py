@@ -15,7 +15,7 @@ from atalanta.kernel.memory.address_memory import BLOCK, PAGE, UNLIMITED
 from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.endpoint import SessionEndpoint
     from atalanta.kernel.memory.address_memory import Account
 
 USUAL_WINDOW_BYTES: Final = 64 * 1024
@@ -38,7 +38,7 @@ class CreditWindows:
         self.given_bytes: int = 0
         self._of_address: dict[str, int] = {}
         # Of each session: address -> what it was given; 0: nothing, or taken back, for the rest of its life.
-        self._of_endpoint: dict[Endpoint, dict[str, int]] = {}
+        self._of_endpoint: dict[SessionEndpoint, dict[str, int]] = {}
 
     def choose(self, window_bytes: int) -> None:
         """The window that clients with the usual one shall have; that one or less: theirs."""
@@ -46,7 +46,7 @@ class CreditWindows:
 
     def answer(
         self,
-        endpoint: Endpoint,
+        endpoint: SessionEndpoint,
         account: Account,
         address: str,
         amount: int,
@@ -81,7 +81,7 @@ class CreditWindows:
         self.given_bytes += 2 * more
         return amount + more
 
-    def late(self, endpoint: Endpoint, address: str, amount: int) -> int:
+    def late(self, endpoint: SessionEndpoint, address: str, amount: int) -> int:
         """Credits for a request that had to wait for room."""
         given = self._of_endpoint.get(endpoint)
         return amount if given is None else self._take_back(given, address, amount)
@@ -96,7 +96,7 @@ class CreditWindows:
         given[address] = 0
         return amount if anew else amount - more
 
-    def forget(self, endpoint: Endpoint) -> None:
+    def forget(self, endpoint: SessionEndpoint) -> None:
         """The session is over."""
         given = self._of_endpoint.pop(endpoint, None)
         if given is not None:

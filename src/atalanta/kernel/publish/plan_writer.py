@@ -10,7 +10,7 @@ from atalanta.kernel.queue.delivery.origin_headers import name_origin
 from atalanta.kernel.trace import places, tell
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.publish.deduplicate import DuplicateDetection
     from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.delivery.plan import Plan
@@ -24,7 +24,7 @@ class PlanWriter:
         self.store = store
         self.duplicates = duplicates
 
-    def commit(self, plan: Plan, endpoint: Endpoint | None, token: int) -> None:
+    def commit(self, plan: Plan, endpoint: Reply | None, token: int) -> None:
         """Appends one record for message, routes and duplicate ids; the queues get the message when it is durable."""
         batch = records.Batch()
         references = self.add(plan, batch)
@@ -74,7 +74,7 @@ class PlanWriter:
         batch: records.Batch,
         plans: list[Plan],
         references: list[Reference],
-        endpoint: Endpoint | None,
+        endpoint: Reply | None,
         token: int,
     ) -> int:
         """Appends the batch to the journal, if it holds anything; returns the lsn (0: none).

@@ -58,8 +58,10 @@ def tell_delivered(broker: Broker, now: int, queue: Queue) -> None:
             observer.on_delivered(now, consumer, reference)
 
 
-def dead_letter(broker: Broker, now: int, reference: Reference) -> None:
-    """Too many delivery attempts: to the dead-letter address, or away when none is set (both are said)."""
+def dead_letter(
+    broker: Broker, now: int, reference: Reference, why: str = "too many delivery attempts"
+) -> None:
+    """Moves the message to the dead-letter address, or drops it if there is none. Both are reported."""
     queue = reference.queue
     queue.count_killed(1)
     settings = broker.settings_of(queue.spec.address)
@@ -69,7 +71,7 @@ def dead_letter(broker: Broker, now: int, reference: Reference) -> None:
         {"queue": queue.name, "message": reference.message.id, "to": target or "nowhere (dropped)"},
     )
     dead_letter_resources.for_dead_letter(broker, now, settings, reference.message)
-    move_to_address(broker, now, reference, target, "too many delivery attempts")
+    move_to_address(broker, now, reference, target, why)
 
 
 def move_to_address(

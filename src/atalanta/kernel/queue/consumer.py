@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.queue.unacknowledged import Held
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.endpoint import DeliveryEndpoint
     from atalanta.kernel.memory.large_body import LargeStream
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.sessions.session import Session
@@ -27,7 +27,7 @@ class Consumer:
         self,
         consumer_id: int,
         queue: Queue,
-        endpoint: Endpoint,
+        endpoint: DeliveryEndpoint,
         selector: Filter | None,
         browse_only: bool,
         priority: int,

@@ -105,7 +105,7 @@ class Queue:
         self.log: LogState = LogState()
         self.found_expired: list[Reference] = []
         # Forced deliveries that wait until everything deliverable went out: (consumer, client's sequence).
-        self.forced: list[tuple[Consumer, int]] = []
+        self.drains: list[tuple[Consumer, int]] = []  # (consumer, token) to be answered
         self.expiry_scan: int = 0  # where the search for expired messages goes on
         self.level_ends: list[int] = []  # see arrange
         self.groups: Groups | None = None  # from the first message with a group id on
@@ -573,33 +573,33 @@ class Queue:
             index += 1
         return index
 
-    def force(self, consumer: Consumer, sequence: int) -> None:
-        """Keeps a forced delivery of the consumer until everything deliverable went out."""
-        self.forced.append((consumer, sequence))
+    def drain(self, consumer: Consumer, token: int) -> None:
+        """Keeps the token of a drain, which is answered after everything deliverable went out."""
+        self.drains.append((consumer, token))
         self.aside = True
 
     def answer_forced(self) -> None:
         """Answers the forced deliveries after a round that left nothing to deliver.
 
-        Those of consumers that cannot have got everything yet stay in `forced`.
+        Those of consumers that cannot have got everything yet stay in `drains`.
         """
-        forced = self.forced
-        self.forced = []
+        forced = self.drains
+        self.drains = []
         for consumer, sequence in forced:
             late = consumer.blocked or (
                 self.counting is not None and self.counting.waits(consumer)
             )
             if late and not consumer.closed:
-                self.forced.append((consumer, sequence))
+                self.drains.append((consumer, sequence))
             elif not consumer.closed:
-                consumer.endpoint.forced(consumer, sequence)
-        self.aside = len(self.forced) > 0 or len(self.found_expired) > 0
+                consumer.endpoint.drained(consumer, sequence)
+        self.aside = len(self.drains) > 0 or len(self.found_expired) > 0
 
     def take_expired(self) -> list[Reference]:
         """Returns the expired references that the delivery met, and forgets them."""
         found = self.found_expired
         self.found_expired = []
-        self.aside = len(self.forced) > 0
+        self.aside = len(self.drains) > 0
         return found
 
     def watch_deliveries(self) -> None:

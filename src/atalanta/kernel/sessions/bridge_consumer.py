@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.endpoint import DeliveryEndpoint
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.consumer import Consumer
 from atalanta.kernel.queue.consumers import add_consumer, remove_consumer
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from atalanta.message.selector.selector import Filter
 
 
-class BridgeEndpoint(Endpoint):
+class BridgeEndpoint(DeliveryEndpoint):
     """`take` gets each message of the queue and returns its cost in credits."""
 
     def __init__(self, take: Callable[[Reference], int]) -> None:
@@ -63,7 +63,7 @@ class BridgeEndpoint(Endpoint):
     def deliver(self, consumer: Consumer, reference: Reference) -> int:
         return self.take(reference)
 
-    def forced(self, consumer: Consumer, sequence: int) -> None:
+    def drained(self, consumer: Consumer, token: int) -> None:
         return None
 
     def done(self, token: int) -> None:
@@ -74,9 +74,3 @@ class BridgeEndpoint(Endpoint):
 
     def consumer_gone(self, consumer: Consumer, why: str) -> None:
         consumer.close()
-
-    def credits(self, address: str, amount: int) -> None:
-        return None
-
-    def refuse_credits(self, address: str, amount: int) -> None:
-        return None

@@ -109,7 +109,8 @@ def limit_uncommitted(session: Session, transaction: Transaction) -> None:
     held = 0
     for each in broker.clients.sessions():
         if each.branch is None:
-            held += each.transaction.held_bytes()
+            for one in each.open_transactions():
+                held += one.held_bytes()
     for branch in broker.branches.by_xid.values():
         held += branch.transaction.held_bytes()
     if held > limit and not session.identity.cluster:

@@ -1,7 +1,7 @@
-"""A session: what one logged-in user does with the broker, whatever the protocol.
+"""The session of a logged-in user, whatever the protocol.
 
-The protocol's own session translates frames into these calls and is the `Endpoint` that gets the answers. Errors are
-BrokerError, raised before anything has changed.
+The protocol's own session translates frames into these calls and is the `SessionEndpoint` that gets the answers.
+Errors are BrokerError, raised before anything has changed.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry import queues
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
-from atalanta.kernel.sessions import full_address
+from atalanta.kernel.sessions import full_address, outcomes
 from atalanta.kernel.sessions.auto_create import prepare_address
 from atalanta.kernel.sessions.ingress_headers import stamp
+from atalanta.kernel.sessions.outcomes import ACCEPT
 from atalanta.kernel.trace import tell
 from atalanta.kernel.transactions import xa_session
 from atalanta.kernel.transactions.commit import commit_transaction, refuse_duplicate
@@ -36,7 +37,7 @@ from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.endpoint import SessionEndpoint
     from atalanta.kernel.memory.large_body import LargeStream
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address import Address
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
     from atalanta.message.message import Message
 
 PRODUCERS_MAX: Final = 10_000
-FORCED_MAX: Final = 10_000  # forced deliveries that wait at one queue
+TRANSACTIONS_MAX: Final = 1_000  # that one session declares
+DRAINS_MAX: Final = 10_000  # that wait at one queue
 
 
 class Session:
@@ -57,7 +59,7 @@ class Session:
         broker: Broker,
         client: Client,
         name: str,
-        endpoint: Endpoint,
+        endpoint: SessionEndpoint,
         identity: Identity,
         auto_commit_sends: bool,
         auto_commit_acks: bool,
@@ -74,6 +76,7 @@ class Session:
         self.consumers: dict[int, Consumer] = {}
         self._acknowledging: Consumer | None = None
         self.transaction = Transaction()
+        self.declared: list[Transaction] = []  # open ones that the protocol names itself
         # The addresses by that name, None where there is none of it; of this version of the rules:
         self.may_send: dict[str, Address | None] = {}
         self.rules_version: int = broker.security.version
@@ -207,13 +210,13 @@ class Session:
         elif consumer.ready():
             self.broker.mark_dirty(consumer.queue)
 
-    def force_delivery(self, now: int, consumer_id: int, sequence: int) -> None:
-        """Deliver what can be delivered, then say so (`endpoint.forced`): at once, or after further turns."""
+    def drain(self, now: int, consumer_id: int, token: int) -> None:
+        """Delivers all that can be delivered, then calls `endpoint.drained`: at once, or in a later batch of inputs."""
         consumer = self.consumer(consumer_id)
         queue = consumer.queue
-        if len(queue.forced) >= FORCED_MAX:
+        if len(queue.drains) >= DRAINS_MAX:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: too many forced deliveries wait")
-        queue.force(consumer, sequence)
+        queue.drain(consumer, token)
         self.broker.dispatch(now, queue)
 
     def start(self) -> None:
@@ -356,7 +359,54 @@ class Session:
             self.transaction.rollback_only = error
         raise error
 
+    def settle(
+        self, now: int, consumer_id: int, message_id: int, outcome: int, token: int
+    ) -> None:
+        """Accepts, releases or rejects one delivery (kernel/sessions/outcomes.py)."""
+        if outcome == ACCEPT:
+            self.acknowledge(now, consumer_id, message_id, True, token)
+        else:
+            outcomes.give_up(self, now, consumer_id, message_id, outcome, token)
+
     # -- transactions ---------------------------------------------------------------------------
+    def declare(self) -> Transaction:
+        """Opens one more transaction, for protocols with several in a session. `use` makes it the current one."""
+        if len(self.declared) >= TRANSACTIONS_MAX:
+            raise BrokerError(
+                ILLEGAL_STATE, f"session {self.name} has {TRANSACTIONS_MAX} transactions already"
+            )
+        transaction = Transaction()
+        self.declared.append(transaction)
+        return transaction
+
+    def use(self, transaction: Transaction | None) -> None:
+        """Makes the sends and acknowledgements that follow part of a declared transaction; None: of none."""
+        if self.xa or (transaction is not None and transaction not in self.declared):
+            raise BrokerError(ILLEGAL_STATE, f"session {self.name}: no such transaction")
+        self.transaction = Transaction() if transaction is None else transaction
+        self.auto_commit_sends = transaction is None
+        self.auto_commit_acks = transaction is None
+
+    def discharge(self, now: int, transaction: Transaction, committed: bool, token: int) -> None:
+        """Commits a declared transaction or rolls it back; `endpoint.done(token)` follows, for a commit when durable.
+
+        A refused commit raises BrokerError and rolls back. Messages that are not acknowledged stay delivered.
+        """
+        if transaction not in self.declared:
+            raise BrokerError(ILLEGAL_STATE, f"session {self.name}: no such transaction")
+        if committed:
+            commit_transaction(self, now, transaction, self.endpoint, token, "", 0, 0)
+        else:
+            self.roll_back(now, transaction, False)
+            self.endpoint.done(token)
+
+    def open_transactions(self) -> list[Transaction]:
+        """Returns the current transaction and all declared ones."""
+        if not self.declared:
+            return [self.transaction]
+        others = [each for each in self.declared if each is not self.transaction]
+        return [self.transaction, *others]
+
     def commit(self, now: int, token: int) -> None:
         """Everything at once, in one record; `endpoint.done(token)` when durable. DUPLICATE_ID rolls back."""
         self._refuse_in_branch()
@@ -398,13 +448,22 @@ class Session:
 
         Follows ServerSessionImpl.rollback: with `last_as_delivered` the first prefetched message counts as delivered.
         """
+        declared = transaction in self.declared
         self.begin_after(transaction)
-        self.give_back_prefetched(now, transaction.acknowledged, last_as_delivered)
+        if declared:
+            redeliver(self.broker, now, transaction.acknowledged, True)
+        else:
+            self.give_back_prefetched(now, transaction.acknowledged, last_as_delivered)
 
     def begin_after(self, transaction: Transaction) -> None:
-        """The session's own transaction is over and the next one begins; another's is none of its business."""
+        """Ends a transaction: the next one begins if it was the session's own, else sends are of none again."""
+        declared = transaction in self.declared
+        if declared:
+            self.declared.remove(transaction)
         if transaction is self.transaction:
             self.transaction = Transaction()
+            if declared:
+                self.use(None)
 
     def give_back_prefetched(
         self, now: int, acknowledged: list[Reference], last_as_delivered: bool
@@ -438,6 +497,8 @@ class Session:
         if self.closed:
             return
         self.closed = True
+        for transaction in list(self.declared):
+            self.roll_back(now, transaction, False)
         if self.xa:
             xa_session.leave(self, now, failed)
         elif not failed:

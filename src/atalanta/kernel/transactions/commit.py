@@ -13,7 +13,7 @@ from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import Reference
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.sessions.session import Session
     from atalanta.kernel.transactions.transaction import Transaction
 
@@ -22,7 +22,7 @@ def commit_transaction(
     session: Session,
     now: int,
     transaction: Transaction,
-    endpoint: Endpoint,
+    endpoint: Reply,
     token: int,
     query: str,
     sink_batch: int,
@@ -80,7 +80,7 @@ def refuse_duplicate(
     session: Session,
     now: int,
     transaction: Transaction,
-    endpoint: Endpoint,
+    endpoint: Reply,
     token: int,
     lsn: int,
     text: str,

@@ -36,7 +36,7 @@ from atalanta.message.encoding.buffer import Reader
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.endpoint import Reply
 
 XA_TIMER: Final = "kernel.xa"
 BRANCHES_MAX: Final = 10_000  # of one node, prepared ones not counted
@@ -104,7 +104,7 @@ class Branches:
 
 
 # -- the two phases -------------------------------------------------------------------------------
-def prepare(broker: Broker, now: int, branch: Branch, endpoint: Endpoint, token: int) -> None:
+def prepare(broker: Broker, now: int, branch: Branch, endpoint: Reply, token: int) -> None:
     """`endpoint.done(token)` when the branch would survive a crash. BrokerError: it is rolled back instead.
 
     As after a repeat, which `endpoint.failed` says when the first copy is as safe as the answer makes believe.
@@ -185,7 +185,7 @@ def _release(broker: Broker, branch: Branch) -> None:
 
 
 def commit_prepared(
-    broker: Broker, now: int, branch: Branch, outcome: int, endpoint: Endpoint | None, token: int
+    broker: Broker, now: int, branch: Branch, outcome: int, endpoint: Reply | None, token: int
 ) -> None:
     """One record: the messages in their queues, the acknowledgements, the end of the branch.
 
@@ -226,7 +226,7 @@ def hand_over(broker: Broker, branch: Branch, batch: records.Batch) -> None:
 
 
 def roll_back_prepared(
-    broker: Broker, now: int, branch: Branch, outcome: int, endpoint: Endpoint | None, token: int
+    broker: Broker, now: int, branch: Branch, outcome: int, endpoint: Reply | None, token: int
 ) -> None:
     """Sends vanish; what was acknowledged comes back to its queues."""
     _release(broker, branch)
@@ -250,7 +250,7 @@ def roll_back_active(broker: Broker, now: int, branch: Branch, error: BrokerErro
     redeliver(broker, now, back, True)
 
 
-def forget(broker: Broker, xid: bytes, endpoint: Endpoint, token: int) -> bool:
+def forget(broker: Broker, xid: bytes, endpoint: Reply, token: int) -> bool:
     """The manager has taken note of a heuristic end; False if there is none."""
     if broker.branches.heuristics.pop(xid, None) is None:
         return False

@@ -15,7 +15,7 @@ from atalanta.kernel.transactions.transaction import Transaction
 from atalanta.kernel.transactions.xa import Branch
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.sessions.session import Session
 
 # javax.transaction.xa.XAException.
@@ -187,7 +187,7 @@ def in_doubt(session: Session) -> list[bytes]:
 
 
 # -- phases ---------------------------------------------------------------------------------------------
-def prepare(session: Session, now: int, xid: bytes, endpoint: Endpoint, token: int) -> None:
+def prepare(session: Session, now: int, xid: bytes, endpoint: Reply, token: int) -> None:
     _not_at_work(session, xid, "prepare")
     branch = _known(session, xid)
     if branch.state == xa.SUSPENDED:
@@ -199,7 +199,7 @@ def prepare(session: Session, now: int, xid: bytes, endpoint: Endpoint, token: i
 
 
 def commit(
-    session: Session, now: int, xid: bytes, one_phase: bool, endpoint: Endpoint, token: int
+    session: Session, now: int, xid: bytes, one_phase: bool, endpoint: Reply, token: int
 ) -> None:
     ended = session.ended_branch
     session.ended_branch = None
@@ -224,7 +224,7 @@ def commit(
         raise
 
 
-def roll_back(session: Session, now: int, xid: bytes, endpoint: Endpoint, token: int) -> None:
+def roll_back(session: Session, now: int, xid: bytes, endpoint: Reply, token: int) -> None:
     """What the session's consumers have only prefetched comes back too (ServerSessionImpl.doRollback)."""
     session.ended_branch = None
     _not_at_work(session, xid, "roll back")
@@ -242,7 +242,7 @@ def roll_back(session: Session, now: int, xid: bytes, endpoint: Endpoint, token:
     endpoint.done(token)
 
 
-def forget(session: Session, xid: bytes, endpoint: Endpoint, token: int) -> None:
+def forget(session: Session, xid: bytes, endpoint: Reply, token: int) -> None:
     _check(session, xid)
     if not xa.forget(session.broker, xid, endpoint, token):
         raise XaError(XAER_NOTA, f"no heuristic end of {xa.identifier(xid)} is known")

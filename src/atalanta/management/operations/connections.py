@@ -36,9 +36,10 @@ def find_client(call: Call, wanted: str) -> Client | None:
 
 def acknowledged_uncommitted(session: Session, consumer: Consumer) -> int:
     count = 0
-    for reference in session.transaction.acknowledged:
-        if reference.consumer is consumer:
-            count += 1
+    for transaction in session.open_transactions():
+        for reference in transaction.acknowledged:
+            if reference.consumer is consumer:
+                count += 1
     return count
 
 

@@ -61,14 +61,14 @@ def test_nothing_goes_out_before_its_count_is_on_disk() -> None:
     bench = bench_with()
     send(bench, 1, 2, 3)
     session = reader(bench)
-    session.force_delivery(bench.now, 0, 7)
+    session.drain(bench.now, 0, 7)
     bench.broker.flush(bench.now)
     queue = bench.broker.queues["orders"]
     assert counts(session) == [] and queue.delivering_count == 3
-    assert endpoint(session).forced_sequences == []
+    assert endpoint(session).drained_tokens == []
     bench.settle()
     assert counts(session) == [(1, 1), (2, 1), (3, 1)]
-    assert endpoint(session).forced_sequences == [7]  # behind them
+    assert endpoint(session).drained_tokens == [7]  # behind them
     session.acknowledge(bench.now, 0, endpoint(session).message_ids[2], False, 0)
     bench.settle()
     assert queue.message_count == queue.delivering_count == 0

@@ -177,10 +177,10 @@ def test_a_browser_sees_all_and_takes_nothing() -> None:
     send(bench, range(300))
     session = bench.session()
     consume(session, bench, "orders", browse=True)
-    session.force_delivery(bench.now, 0, 7)
+    session.drain(bench.now, 0, 7)
     bench.settle()
     assert numbers_of(endpoint(session).bodies()) == list(range(300))
-    assert endpoint(session).forced_sequences == [7]
+    assert endpoint(session).drained_tokens == [7]
     assert bench.broker.memory.used_bytes < LIMIT + 2 * PAGE
     assert held(bench) == list(range(300))
 
@@ -190,10 +190,10 @@ def test_a_receive_that_does_not_wait_finds_what_lies_in_pages() -> None:
     send(bench, range(100))
     session = bench.session()
     consume(session, bench, "orders", credits=1)
-    session.force_delivery(bench.now, 0, 1)
+    session.drain(bench.now, 0, 1)
     bench.settle()
     assert numbers_of(endpoint(session).bodies()) == [0]
-    assert endpoint(session).forced_sequences == [1]
+    assert endpoint(session).drained_tokens == [1]
 
 
 def test_a_selector_looks_into_the_pages() -> None:

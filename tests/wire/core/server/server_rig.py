@@ -19,7 +19,7 @@ from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.connection import ClientConnection, Connection, ProtocolError
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packet_types import HANDSHAKE
@@ -31,7 +31,10 @@ from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2, SessionStart
 from atalanta.wire.core.server.connection import CoreConnection
-from atalanta.wire.core.server.host import CoreHost
+from atalanta.wire.core.server.protocol import CoreProtocol
+from atalanta.wire.host import Host
+from atalanta.wire.protocol import Peer
+from atalanta.wire.sniffer import Sniffer
 from tests.kernel.broker_rig import Bench
 
 VERSION = 136
@@ -109,7 +112,6 @@ class Server(Bench):
         self.large.attach(ServerLarge(self))
         super().__init__(config, settings)
         self.wire = RecordingWire()
-        self.connections: dict[int, CoreConnection] = {}
         self._host()
         self.last_conn = 0
 
@@ -118,7 +120,10 @@ class Server(Bench):
         self.broker.observers.append(notifications)
         self.passwords = PatientPasswords()
         management = Management(self.broker, notifications, "test")
-        self.host = CoreHost(self.broker, management, self.wire, self.passwords)
+        self.connections: dict[int, Connection] = {}
+        self.host = Host(self.broker, management, self.wire, self.connections, self.passwords)
+        self.protocol = CoreProtocol(self.host)
+        self.host.protocols.append(self.protocol)
 
     def _broker(self) -> Broker:
         broker = Broker(
@@ -131,10 +136,26 @@ class Server(Bench):
     def connect(self) -> Client:
         """A connection that has said nothing yet."""
         self.last_conn += 1
-        self.connections[self.last_conn] = CoreConnection(
-            self.host, self.last_conn, "1.2.3.4:5", self.now, self.acceptor
+        self.connections[self.last_conn] = Sniffer(
+            self.host, self.last_conn, Peer("1.2.3.4:5"), self.now, self.acceptor
         )
         return Client(self, self.last_conn)
+
+    def connection(self, conn: int) -> ClientConnection:
+        """The connection of a client, of whatever protocol."""
+        found = self.connections[conn]
+        assert isinstance(found, ClientConnection)
+        return found
+
+    def core(self, conn: int) -> CoreConnection:
+        """The connection of a CORE client."""
+        found = self.connections[conn]
+        assert isinstance(found, CoreConnection)
+        return found
+
+    def cores(self) -> list[CoreConnection]:
+        """All CORE connections."""
+        return [each for each in self.connections.values() if isinstance(each, CoreConnection)]
 
     def greeted(self) -> Client:
         """A connection whose handshake has come."""
@@ -231,7 +252,7 @@ class Server(Bench):
                         self.close(conn, str(error))
 
     def check_alive(self) -> None:
-        self.host.resumable.check(self.now)
+        self.protocol.resumable.check(self.now)
         for conn in list(self.connections):
             if not self.connections[conn].check_alive(self.now):
                 self.close(conn, "silent")
@@ -239,7 +260,6 @@ class Server(Bench):
 
     def restart(self) -> None:
         super().restart()
-        self.connections = {}
         self._host()
 
 

@@ -185,7 +185,7 @@ def test_who_asks_again_and_again_while_it_waits_is_answered_once_under_its_own_
         client.send(RequestProducerCredits(1, "jms.queue.orders"))
     for number in range(2 * WAITING_ADDRESSES_MAX):
         client.send(RequestProducerCredits(1, f"jms.queue.a{number}"))
-    (connection,) = server.connections.values()
+    (connection,) = server.cores()
     (session,) = connection.sessions.values()
     assert session.prefixes is not None
     assert session.prefixes.asked["orders"] == ["jms.queue.orders"]

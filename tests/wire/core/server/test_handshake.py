@@ -84,7 +84,7 @@ def test_every_packet_before_login_is_on_the_list_or_ends_the_connection(channel
     assert server.journal.records == records
     assert (sorted(server.broker.addresses), sorted(server.broker.queues)) == names
     assert server.broker.memory.used_bytes == 0
-    assert all(not connection.sessions for connection in server.connections.values())
+    assert all(not connection.sessions for connection in server.cores())
 
 
 def test_strangers_leave_no_memory_behind_whatever_they_send() -> None:
@@ -111,14 +111,14 @@ def test_strangers_leave_no_memory_behind_whatever_they_send() -> None:
     finally:
         tracemalloc.stop()
     assert kept < 32 << 10
-    assert server.connections == {} and not server.host.resumable.lost
+    assert server.connections == {} and not server.protocol.resumable.lost
 
 
 def test_a_peer_that_does_not_read_its_answers_before_login_is_let_go() -> None:
     server = Server()
     client = server.greeted()
     client.send(SubscribeTopologyV2(False, 136), 0)
-    server.connections[client.conn].on_blocked(server.now, True)
+    server.core(client.conn).on_blocked(server.now, True)
     server.turn()
     assert client.closed is not None and "before login" in client.closed
 
@@ -244,7 +244,7 @@ def test_the_acceptor_limits_the_time_to_live(asked_ms: int, ttl_ms: int) -> Non
     server = Server(acceptor=acceptor)
     client = server.login()
     client.send(Ping(asked_ms), 0)
-    assert server.connections[client.conn].ttl_ns == ttl_ms * 1_000_000
+    assert server.core(client.conn).ttl_ns == ttl_ms * 1_000_000
 
 
 def test_the_broker_replaces_the_time_to_live_that_clients_ask_for() -> None:
@@ -292,7 +292,7 @@ def test_a_byte_now_and_then_does_not_keep_the_door_open() -> None:
 def test_a_node_that_stops_says_good_bye() -> None:
     server = Server()
     client = server.login()
-    for connection in list(server.connections.values()):
+    for connection in server.cores():
         connection.stop(server.now)
     server.turn()
     byes = [packet for packet in client.packets(DisconnectV3)]

@@ -104,7 +104,7 @@ def test_a_sender_faster_than_the_disk_is_not_listened_to() -> None:
     begin(client, "orders")
     for _ in range(30):
         client.send(SendContinuation(bytes(PIECE), continues=True, sender_id=0))
-    connection = server.connections[client.conn]
+    connection = server.core(client.conn)
     (body,) = server.broker.large.bodies.values()
     assert connection.holds == 1 and body.size <= 12 * PIECE
     server.now += 3_600 * SECOND
@@ -225,12 +225,12 @@ def test_a_client_that_does_not_read_costs_two_pieces() -> None:
     server.settle()
     slow = server.login()
     slow.consume("orders")
-    server.connections[slow.conn].on_blocked(server.now, True)
+    server.core(slow.conn).on_blocked(server.now, True)
     server.settle()
     reader = Reader(slow)
     reader.look()
     assert sum(len(got.body) for got in reader.look()) <= 2 * PIECE
-    server.connections[slow.conn].on_blocked(server.now, False)
+    server.core(slow.conn).on_blocked(server.now, False)
     server.settle()
     assert reader.bodies() == [body_of(40 * PIECE)]
 

@@ -74,7 +74,7 @@ def test_a_client_that_comes_back_while_its_file_is_synced_waits_for_it() -> Non
     server.login().create_queue("orders")
     client = server.login(window=10_000)
     correlation = send_large(client, "orders", BODY)
-    old = server.connections[client.conn]
+    old = server.core(client.conn)
     assert old.holds == 1
     server.lost(client.conn)
     again = server.connect()

@@ -13,7 +13,7 @@ from atalanta.wire.core.packets.consumer import ConsumerClose, DisconnectConsume
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.producer import CreateProducer
 from atalanta.wire.core.packets.session import SessionClose, SessionStop
-from atalanta.wire.core.server.redirect import Redirect
+from atalanta.wire.core.server.redirect import CoreRedirect
 from tests.wire.core.server.server_rig import Client, Server
 
 
@@ -64,7 +64,7 @@ def test_a_session_is_ended_and_the_connection_lives_on() -> None:
     worker.succeeds(ConsumerClose(3))
     with pytest.raises(AssertionError, match="closed by management"):
         worker.create_queue("more")
-    redirect = Redirect(server.connections[worker.conn], server.now, "elsewhere")
+    redirect = CoreRedirect(server.core(worker.conn), server.now, "elsewhere")
     redirect.begin()
     with pytest.raises(AssertionError, match="closed by management"):
         worker.create_queue("more")

@@ -89,7 +89,7 @@ def test_a_thousand_connections_cost_one_hash() -> None:
     late = [asks(server) for _ in range(500)]
     assert server.passwords.waiting == []
     assert all(answers(client) == [CreateSessionResponse] for client in late)
-    identities = [connection.sessions[10].session.identity for connection in server.connections.values()]
+    identities = [connection.sessions[10].session.identity for connection in server.cores()]
     assert all(identity is identities[0] for identity in identities)
 
 
@@ -203,4 +203,4 @@ def test_the_memory_of_logins_holds_no_password() -> None:
     server.verify()
     [(key, _)] = server.host.logins.remembered.items()
     assert len(key) == 32 and b"secret" not in key
-    assert all(connection.login.waiting == [] for connection in server.connections.values())
+    assert all(connection.login.waiting == [] for connection in server.cores())

@@ -16,17 +16,17 @@ def test_any_packet_at_any_time(seed: int) -> None:
         chaos.step()
     for conn in list(chaos.server.connections):
         chaos.server.lost(conn)
-    chaos.server.host.resumable.end_all(chaos.server.now)
+    chaos.server.protocol.resumable.end_all(chaos.server.now)
     for branch in xa.list_prepared(chaos.server.broker):
         xa.end_by_operator(
             chaos.server.broker, chaos.server.now, xa.identifier(branch.xid), seed % 2 == 0
         )
     chaos.server.settle()
-    assert chaos.server.host.resumable.sessions == {}
+    assert chaos.server.protocol.resumable.sessions == {}
     assert chaos.server.broker.branches.prepared == 0
     assert chaos.server.broker.branches.stored_bytes == 0
     invariants.validate(chaos.server.broker)
-    assert chaos.server.host.metadata == {}
+    assert chaos.server.protocol.metadata == {}
     assert not chaos.server.broker.memory.waiting
     for queue in chaos.server.broker.queues.values():
         assert queue.consumers == []

@@ -23,7 +23,7 @@ from atalanta.wire.core.packets.session import (
     SessionStart,
     UniqueAddMetadata,
 )
-from atalanta.wire.core.server.redirect import Redirect
+from atalanta.wire.core.server.redirect import CoreRedirect
 from atalanta.wire.core.transport import TransportConfiguration
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.server.server_rig import Client, Server, queue_request, text_message
@@ -239,9 +239,9 @@ def test_management_sees_where_a_session_is_and_may_end_one_that_waits() -> None
     assert patient.come_back()
     assert list(server.broker.clients.connected) == [patient.client.conn]
     patient.lose()
-    server.host.resumable.end(server.now, first)
+    server.protocol.resumable.end(server.now, first)
     assert server.broker.queues["q"].consumer_count() == 1
-    server.host.resumable.end(server.now, patient.client.conn)
+    server.protocol.resumable.end(server.now, patient.client.conn)
     assert server.broker.queues["q"].consumer_count() == 0
     assert not server.broker.clients.connected
     assert not patient.come_back()
@@ -256,8 +256,8 @@ def test_only_its_own_client_gets_a_session() -> None:
     (answer,) = stranger.packets(ReattachSessionResponse)
     assert not answer.reattached
     elsewhere = server.connect()
-    server.connections[elsewhere.conn].client.remote = "9.9.9.9:1"
     elsewhere.feed(HANDSHAKE)
+    server.core(elsewhere.conn).client.remote = "9.9.9.9:1"
     elsewhere.send(ReattachSession("receiver", patient.last), 1)
     (answer,) = elsewhere.packets(ReattachSessionResponse)
     assert not answer.reattached
@@ -270,7 +270,7 @@ def test_only_its_own_client_gets_a_session() -> None:
 def test_a_redirected_client_cannot_reattach_its_sessions() -> None:
     server = Server()
     patient = consuming(server)
-    redirect = Redirect(server.connections[patient.client.conn], server.now, "elsewhere")
+    redirect = CoreRedirect(server.core(patient.client.conn), server.now, "elsewhere")
     redirect.begin()
     redirect.send(server.now, TransportConfiguration("there"), [])
     patient.lose(noticed=False)
@@ -290,7 +290,7 @@ def test_what_waits_for_confirmation_is_bounded() -> None:
     patient = consuming(server, window=1_000)
     for number in range(30):
         publish(server, f"{number}" + "x" * 40_000)
-    session = server.connections[patient.client.conn].sessions[10]
+    session = server.core(patient.client.conn).sessions[10]
     assert session.replay is not None
     assert session.replay.bytes <= session.replay.limit_bytes
     assert session.replay.first > 0
@@ -336,7 +336,7 @@ def test_two_sessions_of_one_connection_come_back_one_by_one() -> None:
     seen = patient.client.receive()
     assert [packet.correlation for channel, packet in seen if isinstance(packet, NullResponse)] == [-9]
     assert "from the other" in patient.bodies()
-    assert not server.host.resumable.lost
+    assert not server.protocol.resumable.lost
 
 
 @pytest.mark.parametrize("seed", range(20))

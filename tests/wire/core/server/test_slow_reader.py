@@ -14,7 +14,7 @@ from tests.wire.core.server.server_rig import FORCED, Client, Server
 
 
 def blocked(server: Server, client: Client, is_blocked: bool) -> None:
-    server.connections[client.conn].on_blocked(server.now, is_blocked)
+    server.core(client.conn).on_blocked(server.now, is_blocked)
 
 
 def filled(server: Server, count: int, size: int) -> Client:

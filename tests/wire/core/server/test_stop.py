@@ -90,7 +90,7 @@ def test_others_are_let_go_at_once() -> None:
 def test_what_comes_between_release_and_the_next_turn_stands_behind_what_was_held() -> None:
     server = Server()
     client = server.connect()
-    (connection,) = server.connections.values()
+    connection = server.connection(client.conn)
     connection.hold_input()
     client.feed(HANDSHAKE)
     connection.release_input()

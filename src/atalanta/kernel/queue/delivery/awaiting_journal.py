@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.endpoint import Reply
 
 if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
@@ -15,7 +15,7 @@ class Awaiting:
     """When `lsn` is durable: `references` enter their queues in this order, then `endpoint.done(token)`."""
 
     def __init__(
-        self, lsn: int, references: list[Reference], endpoint: Endpoint | None, token: int
+        self, lsn: int, references: list[Reference], endpoint: Reply | None, token: int
     ) -> None:
         self.lsn = lsn
         self.references = references
@@ -23,10 +23,10 @@ class Awaiting:
         self.token = token
 
 
-class DeferredRefusal(Endpoint):
+class DeferredRefusal(Reply):
     """The refusal that waits for the journal as a reply does."""
 
-    def __init__(self, endpoint: Endpoint, error: BrokerError) -> None:
+    def __init__(self, endpoint: Reply, error: BrokerError) -> None:
         self.endpoint = endpoint
         self.error = error
 

@@ -18,7 +18,7 @@ from atalanta.kernel.queue.reference import DELIVERING, DONE, SCHEDULED, PagedRe
 from atalanta.kernel.trace import places, tell
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.errors import BrokerError
     from atalanta.kernel.memory.large_body import LargeBodies
     from atalanta.kernel.memory.memory import Memory
@@ -95,7 +95,7 @@ class MessageStore:
         self.stored_bytes += stored[0].size
 
     def publish_to_one(
-        self, message: Message, queue: Queue, endpoint: Endpoint | None, token: int
+        self, message: Message, queue: Queue, endpoint: Reply | None, token: int
     ) -> None:
         """Publishes the usual message: one queue, no duplicate id. No plan, no lists."""
         message.id = self.take_message_id()
@@ -127,7 +127,7 @@ class MessageStore:
         self,
         batch: records.Batch,
         references: list[Reference],
-        endpoint: Endpoint | None,
+        endpoint: Reply | None,
         token: int,
     ) -> int:
         """Appends the batch to the journal, if it holds anything; returns the lsn (0: none).
@@ -145,7 +145,7 @@ class MessageStore:
         lsn: int,
         after_lsn: int,
         references: list[Reference],
-        endpoint: Endpoint | None,
+        endpoint: Reply | None,
         token: int,
     ) -> None:
         """The references enter their queues when their record `lsn` (0: none), and `after_lsn`, are durable."""
@@ -197,7 +197,7 @@ class MessageStore:
             self.dispatches.note_unattended(queue)
 
     # -- the journal ----------------------------------------------------------------------------
-    def reply_when_durable(self, lsn: int, endpoint: Endpoint | None, token: int) -> None:
+    def reply_when_durable(self, lsn: int, endpoint: Reply | None, token: int) -> None:
         """`done(token)` once everything up to `lsn` is on disk: the answer to a repeat waits for the first copy."""
         if endpoint is None:
             return
@@ -208,7 +208,7 @@ class MessageStore:
             self.awaiting.append(Awaiting(max(lsn, self._last_awaited()), [], endpoint, token))
 
     def refuse_when_durable(
-        self, lsn: int, endpoint: Endpoint, token: int, error: BrokerError
+        self, lsn: int, endpoint: Reply, token: int, error: BrokerError
     ) -> None:
         """`failed(token, error)` once everything up to `lsn` is on disk: to a sender "duplicate" means "done"."""
         if lsn <= self.journal.durable:
@@ -235,7 +235,7 @@ class MessageStore:
             self.large.on_durable(lsn)
 
     # -- messages are acknowledged ----------------------------------------------------------------
-    def acknowledge_one(self, reference: Reference, endpoint: Endpoint, token: int) -> None:
+    def acknowledge_one(self, reference: Reference, endpoint: Reply, token: int) -> None:
         """Acknowledges one message; all of a batch of inputs go into one record a queue."""
         queue = reference.queue
         if queue.leased or reference.state != DELIVERING:
@@ -270,7 +270,7 @@ class MessageStore:
                     )
 
     def acknowledge(
-        self, references: list[Reference], endpoint: Endpoint | None, token: int
+        self, references: list[Reference], endpoint: Reply | None, token: int
     ) -> None:
         """Acknowledges delivered messages of a session that commits acknowledgements by itself."""
         batch = records.Batch()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.queue.consumers import arrange
 from atalanta.kernel.queue.reference import DELIVERING
 
@@ -46,7 +46,7 @@ class Counted:
         )
 
 
-class Counting(Endpoint):
+class Counting(Reply):
     """Of one queue: deliveries to each consumer in their order, `by_reference` the latest of each message. `new` ones
     have no record yet. What nobody can take yet costs nothing: only the first of each consumer is looked at."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64, u8
 
-from atalanta.message.codec import decode_message, write_message
+from atalanta.message.codec import decode_stored, write_message
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
 
 if TYPE_CHECKING:
@@ -106,7 +106,11 @@ def _last_not_above(values: list[int], wanted: int) -> int:
 
 
 def write_entry(out: BytesWriter, reference: Reference) -> None:
-    """i64 sequence, i8 flags, i32 delivery count, i32 length, route ids, CORE message with its broker id."""
+    """Writes a page entry.
+
+    i64 sequence, i8 flags, i32 delivery count, i32 length, route ids, u8 format, message with its broker id in that
+    format.
+    """
     sequence: i64 = reference.sequence
     count: i32 = reference.delivery_count
     flags = DURABLE if reference.durable else 0
@@ -116,6 +120,7 @@ def write_entry(out: BytesWriter, reference: Reference) -> None:
     size: i32 = len(reference.route_to)
     write_i32_be(out, size)
     out.write(reference.route_to)
+    out.append(u8(reference.message.format))
     write_message(out, reference.message, reference.message.id)
 
 
@@ -130,7 +135,8 @@ def decode_block(data: bytes) -> list[Entry]:
             raise DecodeError("page.flags", int(reader.position), f"unknown flags {flags}")
         count = reader.int32("page.delivery_count")
         route_to = reader.take(reader.int32("page.route"), "page.route_to")
-        found.append(Entry(decode_message(reader), sequence, flags, count, route_to))
+        message = decode_stored(reader, "page.format")
+        found.append(Entry(message, sequence, flags, count, route_to))
     return found
 
 

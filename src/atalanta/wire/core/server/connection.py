@@ -16,8 +16,13 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.security.security import Identity
-from atalanta.kernel.sessions.client import Client
-from atalanta.wire.connection import Connection, ProtocolError
+from atalanta.wire.connection import (
+    ARRIVAL_NS,
+    DEFAULT_TTL_NS,
+    ClientConnection,
+    ProtocolError,
+    Redirect,
+)
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer, write_frame_header
 from atalanta.wire.core.packets import codec
@@ -25,31 +30,38 @@ from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.cluster import ClusterConnect, NodeAnnounce, ScaleDownAnnouncement
 from atalanta.wire.core.packets.connection import (
     REASON_REDIRECT,
+    REASON_SCALE_DOWN,
     CheckForFailover,
     CheckForFailoverReply,
     DisconnectV3,
     ExceptionResponse,
     Ping,
 )
-from atalanta.wire.core.packets.session import CreateSession, ReattachSession
+from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2, ReattachSession
 from atalanta.wire.core.packets.topology import SubscribeTopology, SubscribeTopologyV2
 from atalanta.wire.core.server.closed_session import answer_ended
-from atalanta.wire.core.server.login import CLUSTER_CHANNEL, Login, answered, log_in, log_in_peer
+from atalanta.wire.core.server.login import (
+    CLUSTER_CHANNEL,
+    Login,
+    answered,
+    log_in,
+    log_in_peer,
+    routed,
+)
 from atalanta.wire.core.server.reattach import end_session, reattach, remember
+from atalanta.wire.core.server.redirect import CoreRedirect
 from atalanta.wire.core.server.session import DELIVERED_BYTES_MAX, CoreSession
 from atalanta.wire.core.server.session_creation import SERVER_VERSION, time_to_live_ms
-from atalanta.wire.sniffer import Greeting
+from atalanta.wire.core.server.topology import send_member, send_member_gone
 
 if TYPE_CHECKING:
     from atalanta.wire.core.config import AcceptorConfig
-    from atalanta.wire.core.server.host import CoreHost
-    from atalanta.wire.core.server.redirect import Redirect
+    from atalanta.wire.core.server.protocol import CoreProtocol
     from atalanta.wire.core.transport import TransportConfiguration
 
-DEFAULT_HANDSHAKE_TIMEOUT_S: Final = 10
-DEFAULT_TTL_NS: Final = 60_000_000_000
 UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 64 << 10
-ARRIVAL_NS: Final = 5_000_000_000  # a client that comes from another node has made its sessions by then
+REDIRECT_VERSION_MIN: Final = 131  # reads DISCONNECT_V3
+ROUTING_VERSION_MIN: Final = 131  # Artemis 2.18
 CLUSTER_PACKETS: Final = (packet_types.NODE_ANNOUNCE, packet_types.SCALEDOWN_ANNOUNCEMENT)
 # Packet types that are looked at without a login, and the one channel each of them is sent on.
 HANDSHAKE_CHANNELS: Final[dict[int, int]] = {
@@ -64,63 +76,43 @@ HANDSHAKE_CHANNELS: Final[dict[int, int]] = {
 }
 
 
-class CoreConnection(Connection):
-    """`version` is 0 until the peer told it; `authenticated` once a session or a cluster login succeeded."""
+class CoreConnection(ClientConnection):
+    """A CORE client or peer. `version` is 0 until the peer told it."""
 
     def __init__(
         self,
-        host: CoreHost,
+        protocol: CoreProtocol,
         conn: int,
         remote: str,
         now: int,
         acceptor: AcceptorConfig | None = None,
     ) -> None:
-        self.host = host
-        self.acceptor = acceptor
-        self.conn = conn
-        self.client = Client(conn, remote)
+        super().__init__(conn, remote, now, acceptor)
+        self.protocol = protocol
+        self.host = protocol.host
         self.out: BytesWriter = BytesWriter()
         self.dirty: bool = False
         self.blocked: bool = False  # by the shell: the peer does not take what was written
         self.full: bool = False  # this turn has delivered its share
         self.framer: Framer = Framer(True, UNAUTHENTICATED_FRAME_BYTES_MAX)
-        self.greeted: bool = False
-        self.greeting: Greeting = Greeting()
         self.version: int = 0
-        self.authenticated: bool = False
-        self.cluster_peer: bool = False
         self.subscribed: bool = False
         self.sessions: dict[int, CoreSession] = {}
         self.ended: dict[int, bool] = {}  # channels of sessions that an operator closed
-        self.last_seen: int = now
-        self.opened: int = now
         self.ttl_ns: int = DEFAULT_TTL_NS
         self.login: Login = Login()
-        self.server_name: str | None = None  # that a client with TLS asked for
         self.holds: int = 0  # how many of its sessions wait for the disk: nothing more is taken up
         self.held: list[bytes] = []
         self.replaying: bool = False  # at least one session keeps what it sends until it is confirmed
-        self.gone: bool = False
-        self.pending_redirect: Redirect | None = None  # until the client has gone
-        self.came_from: str | None = None  # a client that reconnects says where it was before
+        self.pending_redirect: CoreRedirect | None = None  # until the client has gone
         self.pinned: bool = False  # it needs this node and no other
-        self.arriving: bool = False  # the node stops while its client comes from another one
-        self.untold: bool = False  # the node leaves, and this may be a member, who must not hear of it yet
 
     # -- bytes in -------------------------------------------------------------------------------
-    def security_domain(self) -> str:
-        """Of its acceptor; "" is the usual one."""
-        return "" if self.acceptor is None else self.acceptor.security_domain
-
     def feed(self, now: int, data: bytes) -> None:
         self.last_seen = now
         if self.holds > 0 or self.held:  # released just now: what was held comes first (`resume`)
             self.held.append(data)
             return
-        if not self.greeted:
-            data = self.greeting.take(self, data)
-            if not data:
-                return
         self.framer.begin(data)
         self._take_up(now)
         if self.pending_redirect is not None:
@@ -161,12 +153,7 @@ class CoreConnection(Connection):
             self._take_up(now)
             if self.holds > 0 or not self.held:
                 break
-            data = self.held.pop(0)
-            if not self.greeted:  # held before its first bytes
-                data = self.greeting.take(self, data)
-                if not data:
-                    continue
-            self.framer.begin(data)
+            self.framer.begin(self.held.pop(0))
         if self.pending_redirect is not None:
             self.pending_redirect.mark_received()
         if self.holds == 0:
@@ -248,6 +235,57 @@ class CoreConnection(Connection):
         """From `host.logins`. ProtocolError after too many wrong passwords."""
         if not self.gone:
             answered(self, now, identity)
+
+    # -- topology and redirects -----------------------------------------------------------------
+    def member_up(
+        self,
+        node_id: str,
+        event_id: int,
+        primary: TransportConfiguration | None,
+        backup: TransportConfiguration | None,
+        last: bool,
+        backup_group: str | None,
+        scale_down_group: str | None,
+    ) -> None:
+        send_member(
+            self, node_id, event_id, primary, backup, last, backup_group, scale_down_group
+        )
+
+    def member_down(self, node_id: str, event_id: int) -> None:
+        send_member_gone(self, node_id, event_id)
+
+    def can_move(self) -> str | None:
+        if self.version < REDIRECT_VERSION_MIN:
+            return "too old for a redirect"
+        return "reads this node's log" if self.pinned else None
+
+    def begin_redirect(self, now: int, target_node: str) -> Redirect:
+        redirect = CoreRedirect(self, now, target_node)
+        redirect.begin()
+        return redirect
+
+    def current_redirect(self) -> Redirect | None:
+        return self.pending_redirect
+
+    def can_be_routed(self) -> str | None:
+        if self.login.waiting[0].version < ROUTING_VERSION_MIN:
+            return "clients before Artemis 2.18 cannot be routed"
+        return None
+
+    def can_repeat_login(self) -> bool:
+        """Returns True for a Java client that has the topology, but not yet the version of this node.
+
+        It logs in as soon as it has the topology, and notes a moment later that this node can be told a client id
+        (ActiveMQClientProtocolManager.Channel0Handler).
+        """
+        login = self.login
+        if isinstance(login.waiting[0], CreateSessionV2) or not self.subscribed or login.repeated:
+            return False
+        login.repeated = True
+        return True
+
+    def routed(self, now: int, error: BrokerError | None) -> None:
+        routed(self, now, error)
 
     def redirect(self, node_id: str, target: TransportConfiguration) -> None:
         """Sends the client to another node. The client closes the connection; wire/core/server/redirect.py explains the
@@ -390,30 +428,11 @@ class CoreConnection(Connection):
             session.confirm()
         if self.holds > 0:
             return True  # it is not listened to
-        acceptor = self.acceptor
-        timeout_s = (
-            DEFAULT_HANDSHAKE_TIMEOUT_S if acceptor is None else acceptor.handshake_timeout_s
-        )
-        if (
-            timeout_s > 0
-            and not self.authenticated
-            and not self.subscribed
-            and now - self.opened > timeout_s * 1_000_000_000
-        ):
-            self._timed_out(f"it has not logged in within {timeout_s:g} s")
-            return False
-        if self.ttl_ns < 0 or now - self.last_seen <= self.ttl_ns:
-            return True
-        self._timed_out(f"nothing came from it for {(now - self.last_seen) / 1e9:.1f} s")
-        return False
-
-    def _timed_out(self, why: str) -> None:
-        self.host.broker.trace.event(
-            "connection_timed_out", {"remote": self.client.remote, "why": why}
-        )
-
-    def peer(self) -> str:
-        return self.client.remote
+        before_login = not self.authenticated and not self.subscribed
+        why = self.overdue(now, self.ttl_ns, before_login)
+        if why:
+            self.host.timed_out(self, why)
+        return not why
 
     def stop(self, now: int) -> None:
         """The node shuts down in good order (reason 4, fact sheet A1.b).
@@ -425,21 +444,27 @@ class CoreConnection(Connection):
         """
         comes = self.came_from is not None or not self.authenticated
         self.arriving = comes and now - self.opened < ARRIVAL_NS
-        if self.greeted:
-            self.say_goodbye()
-            if not self.arriving:
-                self.host.closing.append((self.conn, "the node stops"))
+        self.say_goodbye()
+        if not self.arriving:
+            self.host.closing.append((self.conn, "the node stops"))
 
     def say_goodbye(self) -> None:
-        goodbye = None if self.untold else self.host.goodbye
-        self.send(goodbye or DisconnectV3(node_id=self.host.broker.node_id), 0)
+        """Sends DISCONNECT, with the successor of a node that leaves unless the peer must not know of it yet."""
+        successor = self.host.successor
+        node_id = self.host.broker.node_id
+        if successor is None or self.untold:
+            self.send(DisconnectV3(node_id=node_id), 0)
+            return
+        goodbye = DisconnectV3(
+            node_id=node_id,
+            reason=REASON_SCALE_DOWN,
+            target_node_id=successor.node_id,
+            target=successor.transport,
+        )
+        self.send(goodbye, 0)
 
     def turn_away(self, now: int, held_ns: int) -> None:
-        """`stop` of a node that leaves, behind a `hold_input` of `held_ns`: it takes nothing up any more, and who
-        arrives just now only gets refusals until it goes.
-        """
-        self.opened += held_ns  # it could not go on meanwhile
-        self.stop(now)
+        super().turn_away(now, held_ns)
         if self.arriving:
             if self.pending_redirect is not None:
                 self.pending_redirect.restore_sessions()
@@ -448,16 +473,14 @@ class CoreConnection(Connection):
             self.end_sessions(now)
             self.release_input()
 
-    def refuse(self) -> None:
-        """Before any login: only refusals, as in `turn_away`, and no good-bye before `tell`."""
-        self.untold = True
-        self.arriving = True
+    def refuse(self, told: bool) -> None:
+        super().refuse(told)
+        if told and self.host.successor is not None:
+            self.say_goodbye()
 
     def tell(self) -> None:
-        """The good-bye after `refuse`."""
-        self.untold = False
-        if self.greeted:
-            self.say_goodbye()
+        super().tell()
+        self.say_goodbye()
 
     def closed(self, now: int, why: str) -> None:
         if self.gone:
@@ -490,4 +513,4 @@ class CoreConnection(Connection):
         self.settle(now)
         self.host.cluster.unsubscribe(self)
         self._hold(True)
-        self.host.resumable.keep(now, self)
+        self.protocol.resumable.keep(now, self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.log import log_view
 from atalanta.kernel.memory.large_body import LargeBody, LargeReader
@@ -54,7 +54,7 @@ LOG_REQUESTS: Final = (
 )  # fmt: skip
 
 
-class DeferredReply(Endpoint):
+class DeferredReply(Reply):
     """Sends its packet when the kernel says that what it reports is durable."""
 
     def __init__(self, session: CoreSession, packet: Packet) -> None:

@@ -8,7 +8,7 @@ from atalanta.kernel.errors import CLUSTER_SECURITY, INCOMPATIBLE, SECURITY, Bro
 from atalanta.kernel.security.security import Identity
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packets.cluster import ClusterConnect, ClusterConnectReply
-from atalanta.wire.core.packets.session import CreateSession
+from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2
 from atalanta.wire.core.server.session_creation import open_session, refused
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Login:
         self.waiting: list[CreateSession] = []  # the first one's password is being checked
         self.failures: int = 0
         self.routed_as: Identity | None = None  # whose login waits for a connection router
-        self.asked_again: bool = False  # for its client id
+        self.repeated: bool = False  # it was refused for want of a client id
 
 
 def log_in(connection: CoreConnection, now: int, packet: CreateSession) -> None:
@@ -73,7 +73,8 @@ def answered(connection: CoreConnection, now: int, identity: Identity | None) ->
         routing = connection.host.routing
         if routing is not None:
             connection.login.routed_as = identity
-            if not routing.route(now, connection, packet, identity):
+            client_id = packet.client_id if isinstance(packet, CreateSessionV2) else None
+            if not routing.route(now, connection, client_id, identity):
                 return  # `routed` follows, or did already
         open_session(connection, now, packet, identity)
     except BrokerError as error:

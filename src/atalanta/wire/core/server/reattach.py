@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import read_i32_be, read_i64_be
 from mypy_extensions import i64
 
-from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.endpoint import Reply
 from atalanta.wire.core.packet_types import COUNTED
 from atalanta.wire.core.packets.session import ReattachSession, ReattachSessionResponse
 from atalanta.wire.core.server.login import not_reattached
 
 if TYPE_CHECKING:
     from atalanta.wire.core.server.connection import CoreConnection
-    from atalanta.wire.core.server.host import CoreHost
     from atalanta.wire.core.server.resend_buffer import Replay
     from atalanta.wire.core.server.session import CoreSession
 
@@ -32,7 +31,7 @@ LOST_TTL_NS: Final = 60_000_000_000  # of a client that asked to be waited for w
 SESSION_RESPONSE_CHANNEL: Final = 1
 
 
-class Reattached(Endpoint):
+class Reattached(Reply):
     """Answers once all that the session had taken up is on disk."""
 
     def __init__(self, connection: CoreConnection) -> None:
@@ -134,8 +133,9 @@ def remember(sessions: dict[int, CoreSession], data: bytes) -> None:
 
 def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> None:
     """Move the session to this connection, or answer that the client must make it anew."""
-    host = connection.host
-    session = host.resumable.sessions.get(packet.name)
+    protocol = connection.protocol
+    host = protocol.host
+    session = protocol.resumable.sessions.get(packet.name)
     if session is not None:
         session.connection.settle(now)
     if session is None or not _may(connection, session, packet.last_confirmed_command_id):
@@ -146,7 +146,7 @@ def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> N
     old = session.connection
     if old.pending_redirect is not None:
         old.pending_redirect.cancel(now)
-    _move(host, session, old, connection)
+    _move(session, old, connection)
     replay = session.replay
     assert replay is not None
     replay.confirmed(packet.last_confirmed_command_id)
@@ -164,8 +164,8 @@ def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> N
         "session_reattached", {"session": packet.name, "remote": connection.client.remote}
     )
     if not old.sessions:
-        if old.conn in host.resumable.lost:
-            del host.resumable.lost[old.conn]
+        if old.conn in protocol.resumable.lost:
+            del protocol.resumable.lost[old.conn]
             old.end_sessions(now)
         else:
             host.closing.append((old.conn, "its sessions were reattached elsewhere"))
@@ -197,15 +197,16 @@ def _host_of(remote: str) -> str:
     return remote.rpartition(":")[0]
 
 
-def _move(host: CoreHost, session: CoreSession, old: CoreConnection, new: CoreConnection) -> None:
+def _move(session: CoreSession, old: CoreConnection, new: CoreConnection) -> None:
+    protocol = new.protocol
     kernel = session.session
     channel = int(session.channel)
     for key, value in kernel.metadata.items():
-        host.remove_metadata((old.conn, channel), key, value)
-        host.add_metadata((new.conn, channel), key, value)
+        protocol.remove_metadata((old.conn, channel), key, value)
+        protocol.add_metadata((new.conn, channel), key, value)
     old.sessions.pop(channel, None)
     old.client.hand_over(new.client, kernel)
-    host.broker.clients.moved(old.client, new.client)
+    session.broker.clients.moved(old.client, new.client)
     if session.large is not None and session.large.holding:
         old.release_input()
     if session.group_wait is not None:

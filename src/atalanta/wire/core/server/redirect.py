@@ -12,13 +12,13 @@ The node id in the packet is empty. With the id of this node the client would re
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mypy_extensions import i64
 
 from atalanta.message.codec import decode_message
 from atalanta.message.encoding.buffer import Reader
+from atalanta.wire.connection import Redirect
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.connection import REASON_REDIRECT, DisconnectV3
 from atalanta.wire.core.server.topology import send_member_gone
@@ -40,32 +40,26 @@ ONE_WAY: tuple[int, ...] = (
 SENDS: tuple[int, ...] = (packet_types.SESS_SEND, packet_types.SESS_SEND_CONTINUATION)
 
 
-class Redirect:
-    """The redirect of one client: pending from `begin` on, sent by `send`, or given up by `cancel`.
+class CoreRedirect(Redirect):
+    """The redirect of a CORE client.
 
-    While the redirect is pending the client gets no deliveries, so that it can acknowledge all it has. `on_answer` is
-    called at the end of a turn in which something is written to the client. `since` and `sent_at` are times in ns;
-    `sent_at` is 0 while the redirect is pending.
+    `journal_mark` is the end of the journal behind the last bytes of the client: its answers are written when that is
+    durable. `sessions` are those of a client whose redirect was sent.
     """
 
     def __init__(self, connection: CoreConnection, now: int, target_node: str) -> None:
-        self.connection = connection
-        self.target_node = target_node
-        self.since: int = now
-        self.sent_at: int = 0
-        self.on_answer: Callable[[Redirect, int], None] | None = None
-        # The journal's end behind the last bytes of the client: its answers are written when that is durable.
+        super().__init__(connection, now, target_node)
+        self.core = connection
         self.journal_mark: int = connection.host.broker.journal.last
-        self.sessions: dict[int, CoreSession] = {}  # of a client whose redirect was sent
+        self.sessions: dict[int, CoreSession] = {}
 
     def begin(self) -> None:
-        """Stops the deliveries to the client."""
-        self.connection.pending_redirect = self
-        self.connection.hold_deliveries()
+        self.core.pending_redirect = self
+        self.core.hold_deliveries()
 
     def mark_received(self) -> None:
         """Records that frames of the client were processed up to now."""
-        self.journal_mark = self.connection.host.broker.journal.last
+        self.journal_mark = self.core.host.broker.journal.last
 
     def answered(self, now: int) -> None:
         """Reports that an answer stands in the output buffer, and that nothing follows it in this turn."""
@@ -73,8 +67,7 @@ class Redirect:
             self.on_answer(self, now)
 
     def cancel(self, now: int) -> None:
-        """Gives the redirect up: the client stays and gets deliveries again."""
-        connection = self.connection
+        connection = self.core
         connection.pending_redirect = None
         connection.release_deliveries()
         connection.host.broker.wake(now)
@@ -86,7 +79,7 @@ class Redirect:
         failoverAttempts ignores the target and dials the next member of its topology. So it is told first that all
         other members are gone, under the event ids it knows; the target announces them again under the same ids.
         """
-        connection = self.connection
+        connection = self.core
         if connection.subscribed:
             for node_id, event_id in others:
                 send_member_gone(connection, node_id, event_id)
@@ -100,6 +93,20 @@ class Redirect:
         )
         self.sessions = connection.sessions
         connection.sessions = {}
+
+    def is_sending(self) -> bool:
+        for session in self.core.sessions.values():
+            if session.large is not None:
+                return True
+        return False
+
+    def unwritten(self) -> str | None:
+        connection = self.core
+        if connection.host.broker.journal.durable < self.journal_mark:
+            return "waits for the disk"
+        if connection.holds > 0 or connection.held or connection.blocked or connection.login.waiting:
+            return "has bytes on their way"
+        return None
 
     def receive(
         self, now: int, packet_type: int, channel: int, data: bytes, start: i64, end: i64
@@ -117,12 +124,12 @@ class Redirect:
         ):
             session.receive(now, packet_type, data, start, end)
         else:
-            self.connection.host.broker.trace.count("frames_after_redirect_undone")
+            self.core.host.broker.trace.count("frames_after_redirect_undone")
 
     def restore_sessions(self) -> None:
         """Gives the sessions back to the connection, which ends and closes them."""
-        self.connection.pending_redirect = None
-        self.connection.sessions.update(self.sessions)
+        self.core.pending_redirect = None
+        self.core.sessions.update(self.sessions)
         self.sessions = {}
 
 

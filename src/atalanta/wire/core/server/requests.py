@@ -129,7 +129,7 @@ def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
             session.reply(queue_response(session, queue.name))
     elif isinstance(packet, ForceConsumerDelivery):
         if packet.consumer_id in kernel.consumers:
-            kernel.force_delivery(now, packet.consumer_id, packet.sequence)
+            kernel.drain(now, packet.consumer_id, packet.sequence)
     elif isinstance(packet, ConsumerClose):
         if packet.consumer_id in kernel.consumers:
             kernel.close_consumer(now, packet.consumer_id)
@@ -199,7 +199,7 @@ def _metadata(
     session: CoreSession, packet: AddMetadata | AddMetadataV2 | UniqueAddMetadata
 ) -> None:
     kernel = session.session
-    host = session.connection.host
+    protocol = session.connection.protocol
     owner = (kernel.client.connection, int(session.channel))
     if len(kernel.metadata) >= METADATA_MAX:
         raise BrokerError(
@@ -207,7 +207,7 @@ def _metadata(
         )
     if isinstance(packet, UniqueAddMetadata):
         # ServerSessionImpl.addUniqueMetaData: any other session that has it, whatever its connection.
-        for other in host.metadata.get((packet.key, packet.value), {}):
+        for other in protocol.metadata.get((packet.key, packet.value), {}):
             if other != owner:
                 raise BrokerError(
                     DUPLICATE_METADATA, f"{packet.key} {packet.value} is already in use"
@@ -216,8 +216,8 @@ def _metadata(
             kernel.client.client_id = packet.value
     known = kernel.metadata.get(packet.key)
     if known is not None:
-        host.remove_metadata(owner, packet.key, known)
-    host.add_metadata(owner, packet.key, packet.value)
+        protocol.remove_metadata(owner, packet.key, known)
+    protocol.add_metadata(owner, packet.key, packet.value)
     kernel.metadata[packet.key] = packet.value
     if isinstance(packet, AddMetadata) or packet.requires_confirmation:
         session.done(NO_CORRELATION)

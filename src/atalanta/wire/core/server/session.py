@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
 
-from atalanta.kernel.endpoint import SILENT, Endpoint
+from atalanta.kernel.endpoint import SILENT, Reply, SessionEndpoint
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.publish.scale_down_target import redirect
@@ -48,7 +48,7 @@ DELIVERED_BYTES_MAX: Final = 1 << 20
 FORCED_DELIVERY: Final = "_hornetq.forced.delivery.seq"
 
 
-class Confirming(Endpoint):
+class Confirming(Reply):
     """Writes PACKETS_CONFIRMED; the token is the number of the last frame taken up."""
 
     def __init__(self, session: CoreSession) -> None:
@@ -60,7 +60,7 @@ class Confirming(Endpoint):
         write_i32_be(out, token)
 
 
-class CoreSession(Endpoint):
+class CoreSession(SessionEndpoint):
     """`channel` is the client's number for it; tokens are correlation ids (SILENT: no answer wanted)."""
 
     def __init__(
@@ -133,7 +133,7 @@ class CoreSession(Endpoint):
 
     # -- sending --------------------------------------------------------------------------------
     def _send(self, now: int, data: bytes, start: int, end: int) -> None:
-        reader = self.connection.host.reader
+        reader = self.connection.protocol.reader
         reader.begin(data, start, end)
         message = decode_message(reader)
         if message.kind == EMBEDDED:
@@ -225,7 +225,7 @@ class CoreSession(Endpoint):
         if consumer_id in self.session.consumers:
             self.session.add_credits(consumer_id, amount)
 
-    # -- Endpoint: frames out -------------------------------------------------------------------
+    # -- SessionEndpoint: frames out -----------------------------------------------------------------
     def deliver(self, consumer: Consumer, reference: Reference) -> int:
         message = reference.message
         if consumer.marked is not None:
@@ -260,10 +260,10 @@ class CoreSession(Endpoint):
         broker = self.connection.host.broker
         broker.acknowledge(broker.now, [reference], None, 0)
 
-    def forced(self, consumer: Consumer, sequence: int) -> None:
-        """The marker message that ends a receive without wait (fact sheet, SESS_FORCE_CONSUMER_DELIVERY)."""
+    def drained(self, consumer: Consumer, token: int) -> None:
+        """Writes the marker message that ends a receive without wait (SESS_FORCE_CONSUMER_DELIVERY)."""
         message = Message.create(consumer.queue.spec.address, b"", 0, False, 0, 0)
-        message.properties.put(FORCED_DELIVERY, sequence)
+        message.properties.put(FORCED_DELIVERY, token)
         writer = BytesWriter()
         write_message(writer, message, 0)
         write_i64_be(writer, consumer.id)
@@ -341,9 +341,9 @@ class CoreSession(Endpoint):
             self.group_wait.end()
         if kernel is not None:
             if self.replay is not None:
-                self.connection.host.resumable.forget(self)
+                self.connection.protocol.resumable.forget(self)
             kernel.close(now, failed)
             owner = (kernel.client.connection, int(self.channel))
             for key, value in kernel.metadata.items():
-                self.connection.host.remove_metadata(owner, key, value)
+                self.connection.protocol.remove_metadata(owner, key, value)
             kernel.metadata = {}

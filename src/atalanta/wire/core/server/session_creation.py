@@ -78,7 +78,7 @@ def open_session(
     if packet.confirmation_window > 0 and not identity.cluster:
         session.replay = Replay(packet.confirmation_window)
         connection.replaying = True
-        connection.host.resumable.add(now, session)
+        connection.protocol.resumable.add(now, session)
     connection.send(CreateSessionResponse(SERVER_VERSION), 1)
     if first:
         connection.logged_in(now)

@@ -46,8 +46,3 @@ def send_member(
 def send_member_gone(connection: CoreConnection, node_id: str, event_id: int) -> None:
     """Still the second generation, as 2.44 does (fact sheet A1.b)."""
     connection.send(ClusterTopologyV2(exit=True, node_id=node_id, event_id=event_id), 0)
-
-
-def send_lone_topology(connection: CoreConnection) -> None:
-    """A node without a cluster: one entry for itself, without connectors (fact sheet A1.b)."""
-    send_member(connection, connection.host.broker.node_id, 0, None, None, True, None, None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.transactions import xa_session
@@ -44,7 +44,7 @@ NO_CORRELATION: Final = -1
 XA_OK: Final = 0
 
 
-class XaReply(Endpoint):
+class XaReply(Reply):
     """Takes the answers to one session's XA requests; everything else goes to the session itself."""
 
     def __init__(self, session: CoreSession) -> None:
@@ -57,7 +57,7 @@ class XaReply(Endpoint):
         self.session.failed(token, error)
 
 
-class InDoubtReply(Endpoint):
+class InDoubtReply(Reply):
     """Answers a recovery scan when all of it would survive a crash."""
 
     def __init__(self, session: CoreSession, xids: list[Xid]) -> None:

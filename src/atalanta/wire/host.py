@@ -1,0 +1,134 @@
+"""The state that the client connections of one node share, whatever their protocol, and the hooks of the cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mypy_extensions import mypyc_attr
+
+from atalanta.kernel.ports import Passwords
+from atalanta.kernel.security.authentication import Logins
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.ports import Wire
+    from atalanta.kernel.security.security import Identity
+    from atalanta.management.management import Management
+    from atalanta.wire.connection import ClientConnection, Connection
+    from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
+    from atalanta.wire.core.transport import TransportConfiguration
+    from atalanta.wire.protocol import Protocol
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ClusterHooks:
+    """The questions of a connection to the cluster. This base class serves a node without a cluster."""
+
+    def __init__(self, node_id: str) -> None:
+        self.node_id = node_id
+
+    def subscribe(self, now: int, connection: ClientConnection, is_cluster: bool) -> None:
+        """Sends the topology: the node's own entry before login, all members after it."""
+        connection.member_up(self.node_id, 0, None, None, True, None, None)
+
+    def logged_in(self, now: int, connection: ClientConnection) -> None:
+        """Sends the whole topology to a subscriber that has logged in."""
+        return None
+
+    def unsubscribe(self, connection: ClientConnection) -> None:
+        """Removes the connection from the subscribers."""
+        return None
+
+    def may_fail_over(self, node_id: str | None) -> bool:
+        """Returns True if a client of that node may reconnect here (CHECK_FOR_FAILOVER)."""
+        return True
+
+    def scaled_down(self, now: int, packet: ScaleDownAnnouncement) -> None:
+        """Records that a peer has sent all its messages to this node."""
+        return None
+
+    def announced(self, now: int, connection: ClientConnection, packet: NodeAnnounce) -> None:
+        """Adds a peer that knows the cluster's credentials to the topology."""
+        return None
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Routing:
+    """The connection routers of a node."""
+
+    def route(
+        self, now: int, connection: ClientConnection, client_id: str | None, identity: Identity
+    ) -> bool:
+        """Returns True if the login may go on here. Else `connection.routed` follows, now or later."""
+        raise NotImplementedError
+
+
+class Successor:
+    """The node that takes the messages of this one, which leaves: clients are told to go there."""
+
+    def __init__(self, node_id: str, transport: TransportConfiguration | None) -> None:
+        self.node_id = node_id
+        self.transport = transport
+
+
+class Host:
+    """The shared state of the connections of one node.
+
+    `connections` are all connections of the node, by the shell's number. `dirty` are connections with bytes to write,
+    `closing` (connection, reason) those to close after that, `resumed` those that process held input again.
+    `successor` is None unless the node leaves.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        management: Management,
+        wire: Wire,
+        connections: dict[int, Connection],
+        passwords: Passwords | None = None,
+    ) -> None:
+        self.broker = broker
+        self.logins: Logins = Logins(
+            broker.security,
+            passwords if passwords is not None else Passwords(),
+            broker.ids,
+            broker.config.security_invalidation_interval_ms * 1_000_000,
+            broker.config.authentication_cache_size,
+        )
+        self.management = management
+        self.wire = wire
+        self.protocols: list[Protocol] = []
+        self.connections = connections
+        self.cluster: ClusterHooks = ClusterHooks(broker.node_id)
+        self.routing: Routing | None = None  # connection routers, where there are any
+        self.successor: Successor | None = None
+        self.dirty: list[int] = []
+        self.closing: list[tuple[int, str]] = []
+        self.resumed: list[int] = []
+
+    def timed_out(self, connection: ClientConnection, why: str) -> None:
+        """Reports a connection that is closed because its peer was silent."""
+        self.broker.trace.event("connection_timed_out", {"remote": connection.peer(), "why": why})
+
+    def end_lost(self, now: int) -> None:
+        """Ends the sessions that wait for a client whose connection is lost."""
+        for protocol in self.protocols:
+            protocol.end_all(now)
+
+    def take_dirty(self) -> list[int]:
+        """Returns the connections with bytes to write, and forgets them."""
+        dirty = self.dirty
+        self.dirty = []
+        return dirty
+
+    def take_resumed(self) -> list[int]:
+        """Returns the connections that process held input again, and forgets them."""
+        resumed = self.resumed
+        self.resumed = []
+        return resumed
+
+    def take_closing(self) -> list[tuple[int, str]]:
+        """Returns the connections to close, each with the reason, and forgets them."""
+        closing = self.closing
+        self.closing = []
+        return closing
