@@ -42,8 +42,15 @@ class Journal(ports.Journal):
     """Call `recover` first, once. `keeper` may be set later; without one nothing is compacted."""
 
     def __init__(
-        self, disk: Disk, config: JournalConfig, owner: JournalOwner, trace: Trace
+        self,
+        disk: Disk,
+        config: JournalConfig,
+        owner: JournalOwner,
+        trace: Trace,
+        plain_kind: int = -1,
+        passing_kinds: bytes = b"",
     ) -> None:
+        """`plain_kind`: the kind of records that `forget` is called for; `passing_kinds` need never be kept."""
         self.disk = disk
         self.config = config
         self.owner = owner
@@ -67,9 +74,8 @@ class Journal(ports.Journal):
         self.waiting = Waiting(config.block_size_bytes_max)
         # Somebody waits for one of them.
         self._hurried: bool = False
-        # Set by the owner: the kind of records that `forget` is called for, and those that never need be kept.
-        self.plain_kind: int = -1
-        self.passing_kinds: bytes = b""
+        self.plain_kind = plain_kind
+        self.passing_kinds = passing_kinds
         # Plain records that were of no use any more before they were committed.
         self._early: list[int] = []
         # Last lsn of the block in flight, which is also its token; 0 = none.
