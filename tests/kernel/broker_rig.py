@@ -10,7 +10,7 @@ from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.endpoint import SessionEndpoint
-from atalanta.kernel.ports import Ids, Journal, Pages, Timers, Trace
+from atalanta.kernel.ports import BrokerPorts, Ids, Journal, LargeFiles, Pages, Timers, Trace
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.registry import queues
 from atalanta.kernel.security.security import Identity, Security
@@ -172,8 +172,10 @@ class Bench:
         config: BrokerConfig | None = None,
         settings: AddressSettingsRepository | None = None,
         paging: bool = False,
+        large: LargeFiles | None = None,
     ) -> None:
         self.pages = MemoryPages() if paging else None
+        self.large_files = large
         self.config = config or BrokerConfig()
         self.settings = settings or AddressSettingsRepository()
         self.now = START
@@ -191,12 +193,10 @@ class Bench:
             self.config,
             self.settings,
             security,
-            self.journal,
-            self.timers,
-            self.ids,
-            self.trace,
+            BrokerPorts(
+                self.journal, self.timers, self.ids, self.trace, self.pages, self.large_files
+            ),
             "node-a",
-            self.pages,
         )
 
     def queue(

@@ -15,6 +15,8 @@ from librt.strings import BytesWriter
 from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from atalanta.kernel.security.password import StoredPassword
 
 
@@ -337,3 +339,29 @@ class LargeFiles:
     def delete(self, file: int) -> None:
         """Job: remove the file, if it is there."""
         raise _missing(self, "LargeFiles.delete")
+
+
+class BrokerPorts:
+    """The ports of one broker.
+
+    `pages` None: nothing is paged; `large` None: large messages are refused. `close_connection(connection, why)` ends a
+    client's connection after the batch of inputs.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        timers: Timers,
+        ids: Ids,
+        trace: Trace,
+        pages: Pages | None = None,
+        large: LargeFiles | None = None,
+        close_connection: Callable[[int, str], None] | None = None,
+    ) -> None:
+        self.journal = journal
+        self.timers = timers
+        self.ids = ids
+        self.trace = trace
+        self.pages = pages
+        self.large = large
+        self.close_connection = close_connection

@@ -18,6 +18,7 @@ from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.journal import records
 from atalanta.kernel.log import log_view
+from atalanta.kernel.ports import BrokerPorts
 from atalanta.kernel.registry import queues
 from atalanta.management.controls.acceptor import ListedAcceptor
 from atalanta.management.management import Management
@@ -55,25 +56,34 @@ class Node:
         self.commit_timer = False
         self.connections: dict[int, Connection] = {}
         self.acceptors = {acceptor.name: acceptor for acceptor in config.acceptors}
-        self.journal = Journal(ports.disk, config.journal, self, ports.trace)
+        self.journal = Journal(
+            ports.disk,
+            config.journal,
+            self,
+            ports.trace,
+            records.PLAIN_MESSAGE,
+            records.PASSING,
+        )
+        pages: PageFiles | None = None
+        if config.broker.persistence_enabled:
+            pages = PageFiles(ports.disk, config.journal.journal_id)
         self.broker = Broker(
             config.broker,
             config.settings,
             config.security,
-            self.journal,
-            ports.timers,
-            ports.ids,
-            ports.trace,
+            BrokerPorts(
+                self.journal,
+                ports.timers,
+                ports.ids,
+                ports.trace,
+                pages,
+                ports.large,
+                self._close_after_turn,
+            ),
             config.node_id,
-            PageFiles(ports.disk, config.journal.journal_id)
-            if config.broker.persistence_enabled
-            else None,
+            config.own.producer_window_bytes,
         )
-        self.broker.large.files = ports.large
-        self.broker.memory.windows.choose(config.own.producer_window_bytes)
         self.journal.keeper = Keeper(self.broker)
-        self.journal.plain_kind = records.PLAIN_MESSAGE
-        self.journal.passing_kinds = records.PASSING
         self.notifications = Notifications(self.broker)
         self.management = Management(self.broker, self.notifications, VERSION)
         for acceptor in config.acceptors:
@@ -86,7 +96,6 @@ class Node:
             self.broker, self.management, ports.wire, self.connections, ports.passwords
         )
         self.host.protocols.append(CoreProtocol(self.host))
-        self.broker.clients.close = self._close_after_turn
         parts = Parts(
             config, self.host, self.notifications, ports.links, self.connections, self.acceptors
         )

@@ -41,8 +41,15 @@ class Journal(ports.Journal):
     """The journal of one node. Call `recover` first, once. Without `keeper` there is no compaction."""
 
     def __init__(
-        self, disk: Disk, config: JournalConfig, owner: JournalOwner, trace: Trace
+        self,
+        disk: Disk,
+        config: JournalConfig,
+        owner: JournalOwner,
+        trace: Trace,
+        plain_kind: int = -1,
+        passing_kinds: bytes = b"",
     ) -> None:
+        """`plain_kind`: the kind of records that `forget` is called for; `passing_kinds` need never be kept."""
         self.disk = disk
         self.config = config
         self.owner = owner
@@ -68,9 +75,8 @@ class Journal(ports.Journal):
         self.waiting = CommitBuffer(config.block_size_bytes_max)
         # The owner waits for one of the buffered records.
         self._hurried: bool = False
-        # Set by the owner: the kind of records that `forget` is called for, and the kinds that are never relocated.
-        self.plain_kind: int = -1
-        self.passing_kinds: bytes = b""
+        self.plain_kind = plain_kind
+        self.passing_kinds = passing_kinds
         # Plain records that were forgotten before they were committed.
         self._early: list[int] = []
         # Last lsn of the block in flight, also its commit token; 0 = none.

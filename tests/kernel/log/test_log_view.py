@@ -7,7 +7,7 @@ import pytest
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.errors import FENCED, INCARNATION_CHANGED, RANGE_LOST, BrokerError
 from atalanta.kernel.log import log_view
-from atalanta.kernel.queue.freed_references import FREED_MAX, FREED_TIMER
+from atalanta.kernel.queue.delivery.freed_references import FREED_MAX, FREED_TIMER
 from atalanta.kernel.queue.queue import Queue
 from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint, consume, endpoint
 

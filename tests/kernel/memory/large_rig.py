@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable
 
 from atalanta.kernel.broker import invariants
-from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.memory.large_body import LargeWriter
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -27,14 +26,9 @@ class LargeBench(Bench):
         self.folder = SimLargeFiles(lambda _, call: self.jobs.append(call), random.Random(1))
         settings = AddressSettingsRepository()
         settings.add("#", values or {})
-        super().__init__(BrokerConfig(), settings, paging=True)
+        super().__init__(BrokerConfig(), settings, paging=True, large=self.folder)
         self.trace.on = False
         self.queue("orders")
-
-    def _broker(self) -> Broker:
-        broker = super()._broker()
-        broker.large.files = self.folder
-        return broker
 
     def settle(self) -> None:
         super().settle()

@@ -15,7 +15,7 @@ from atalanta.config.problems import ConfigError
 from atalanta.kernel import ports
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.recovery import Recovery
-from atalanta.kernel.ports import Disk, Ids, PageError, Timers, Trace
+from atalanta.kernel.ports import BrokerPorts, Disk, Ids, PageError, Timers, Trace
 from atalanta.kernel.queue.paging.page import Page
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
@@ -146,12 +146,8 @@ class DataFolder:
             BrokerConfig(),
             AddressSettingsRepository(),
             Security(enabled=False),
-            NoJournal(1 << 62),
-            NoTimers(),
-            Ids(),
-            Trace(),
+            BrokerPorts(NoJournal(1 << 62), NoTimers(), Ids(), Trace(), self.files),
             str(found),
-            self.files,
         )
         recovery = Recovery(self.broker)
         counted = CountingReplay(recovery)

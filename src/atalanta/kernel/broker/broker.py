@@ -21,14 +21,14 @@ from atalanta.kernel.publish.prepare import prepare
 from atalanta.kernel.publish.reroute import expire_found, tell_delivered
 from atalanta.kernel.publish.scale_down_target import Absorbed
 from atalanta.kernel.queue.delivery.bridge_origin import Origins
+from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
+from atalanta.kernel.queue.delivery.freed_references import FreedReferences
 from atalanta.kernel.queue.delivery.message_store import MessageStore
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.delivery.scheduled import ScheduledMessages
 from atalanta.kernel.queue.delivery.slow_consumers import SlowConsumers
 from atalanta.kernel.queue.dispatch_gate import arm_gate
-from atalanta.kernel.queue.dispatch_list import DispatchList
 from atalanta.kernel.queue.displacement import cut_rings
-from atalanta.kernel.queue.freed_references import FreedReferences
 from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
@@ -47,7 +47,7 @@ from atalanta.message.message import Message
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
-    from atalanta.kernel.ports import Ids, Journal, Pages, Timers, Trace
+    from atalanta.kernel.ports import BrokerPorts, Ids, Journal, Timers, Trace
     from atalanta.kernel.routing.divert import Divert
     from atalanta.kernel.security.security import Security
     from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -66,20 +66,21 @@ class Broker:
         config: BrokerConfig,
         settings: AddressSettingsRepository,
         security: Security,
-        journal: Journal,
-        timers: Timers,
-        ids: Ids,
-        trace: Trace,
+        ports: BrokerPorts,
         node_id: str,
-        pages: Pages | None = None,
+        window_bytes: int = 0,
     ) -> None:
+        """`window_bytes`: the window of clients that ask with the usual one, see CreditWindows.choose."""
+        journal = ports.journal
+        timers = ports.timers
+        trace = ports.trace
         self.config = config
         self.settings = settings
         self.security = security
-        self.journal = journal
-        self.timers = timers
-        self.ids = ids
-        self.trace = trace
+        self.journal: Journal = journal
+        self.timers: Timers = timers
+        self.ids: Ids = ports.ids
+        self.trace: Trace = trace
         self.node_id = node_id
         self.addresses: dict[str, Address] = {}
         self.wildcards = WildcardAddresses(
@@ -100,20 +101,23 @@ class Broker:
         self.caches = DuplicateCaches()
         self.duplicates = DuplicateDetection(self.caches, settings, config)
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
-        self.large = LargeBodies(trace)
+        self.memory.windows.choose(window_bytes)
+        self.large = LargeBodies(trace, ports.large)
         self.dispatches = DispatchList()
         self.store = MessageStore(
-            journal, self.memory, self.large, self.dispatches, timers, trace, pages
+            journal, self.memory, self.large, self.dispatches, timers, trace, ports.pages
         )
         self.plans = PlanWriter(self.store, self.duplicates)
         self.scheduled: ScheduledMessages = self.store.scheduled
         self.paging: Paging = self.store.paging
         self.freed = FreedReferences(timers)
-        self.memory.paging = pages is not None
+        self.memory.paging = ports.pages is not None
         self.observers: list[Observer] = [Retroactive(self)]
         self.grouping: GroupingHandler | None = None  # groups are kept together across the cluster
-        self.clients = Clients()
-        self.slow_consumers = SlowConsumers()
+        self.clients = Clients(ports.close_connection)
+        self.slow_consumers = SlowConsumers(
+            settings, timers, trace, self.queues, self.clients, self.observers
+        )
         # Names of queues that this round of the search for expired messages has still to look at.
         self.expiry_queues: list[str] = []
         self.next_binding_id: int = 1

@@ -9,8 +9,8 @@ from atalanta.kernel.memory.large_body import OPEN_LOOK_NS, OPEN_TIMER
 from atalanta.kernel.publish.reroute import scan_expired
 from atalanta.kernel.queue.changes import changes_to
 from atalanta.kernel.queue.delivery import scheduled, slow_consumers
+from atalanta.kernel.queue.delivery.freed_references import FREED_TIMER
 from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
-from atalanta.kernel.queue.freed_references import FREED_TIMER
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.kernel.registry import (
     addresses,
@@ -104,7 +104,7 @@ def _create_queue(broker: Broker, now: int, spec: QueueSpec, enabled: bool | Non
 def arm(broker: Broker, now: int) -> None:
     config = broker.config
     broker.scheduled.start()
-    slow_consumers.arm(broker, now)
+    broker.slow_consumers.arm(now)
     if broker.large.open:
         broker.timers.set(OPEN_TIMER, now + OPEN_LOOK_NS)
     if config.message_expiry_scan_period_ms > 0:
@@ -122,7 +122,7 @@ def _arm_sweep(broker: Broker, now: int) -> None:
 
 def on_timer(broker: Broker, now: int, key: str) -> None:
     if key == slow_consumers.SLOW_TIMER:
-        slow_consumers.on_timer(broker, now)
+        broker.slow_consumers.on_timer(now)
     elif key == xa.XA_TIMER:
         xa.on_timer(broker, now)
     elif key == scheduled.SCHEDULED_TIMER:
@@ -145,7 +145,7 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
             queues.sweep(broker, now)
         orphaned_duplicate_caches.sweep(broker, now)
         if broker.slow_consumers.period_s == 0:
-            slow_consumers.arm(broker, now)  # settings may have been changed meanwhile
+            broker.slow_consumers.arm(now)  # settings may have been changed meanwhile
         _arm_sweep(broker, now)
 
 

@@ -79,11 +79,11 @@ class LargeBody:
 
 
 class LargeBodies:
-    """All bodies of a node by file number. `files` is given by the node before the first message."""
+    """All bodies of a node by file number. `files` None: the node has no folder for them."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, files: LargeFiles | None) -> None:
         self.trace = trace
-        self.files: LargeFiles | None = None
+        self.files = files
         self.bodies: dict[int, LargeBody] = {}
         self.unwritten: int = 0
         self.readers: dict[int, LargeReader] = {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish import dead_letter_resources
 from atalanta.kernel.publish.divert_routing import route_plan
-from atalanta.kernel.queue import expiry
+from atalanta.kernel.queue.delivery import expiry_scan
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.paging.removal import clear
@@ -220,13 +220,13 @@ def scan_expired(broker: Broker, now: int, queue: Queue, looks_max: int) -> int:
     The unit is one examined message; an expired one counts for EXPIRY_COST more.
     """
     if queue.active_lease() is not None:
-        expiry.restart(queue)
+        expiry_scan.restart(queue)
         return 0
-    step = expiry.scan(queue, now // 1_000_000, looks_max)
+    step = expiry_scan.scan(queue, now // 1_000_000, looks_max)
     if step.found:
         expire(broker, now, step.found)
     if step.at_end and _next_from_pages(broker, now, queue, len(step.found) > 0):
-        expiry.resume(queue)
+        expiry_scan.resume(queue)
     return step.examined + EXPIRY_COST * len(step.found)
 
 

@@ -102,6 +102,15 @@ class Consumer:
         if not self.unlimited:
             self.credits -= amount
 
+    def taken(self) -> int:
+        """Returns how many messages were delivered and are not held any more."""
+        return self.delivered - len(self.unacknowledged)
+
+    def note_checked(self, now: int) -> None:
+        """Records the check for slow consumers: its time (ns), and what was taken by then."""
+        self.checked_at = now
+        self.checked_taken = self.taken()
+
     def look_again(self, sequence: int) -> None:
         """A message passed over, or taken and not kept, may be for this consumer now."""
         if sequence < self.position:

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class Clients:
-    """By the shell's number of the connection. `close` is given by the node: it ends one after this turn."""
+    """Clients by the shell's number of the connection. `close` ends one after the batch of inputs."""
 
-    def __init__(self) -> None:
+    def __init__(self, close: Callable[[int, str], None] | None) -> None:
         self.connected: dict[int, Client] = {}
         self.connections_total: int = 0
         self.sessions_total: int = 0
@@ -23,7 +23,7 @@ class Clients:
         self.permissions_refused: int = 0
         self.permissions_granted: int = 0  # for sends: once a session and address
         self.leaving: dict[int, bool] = {}  # those on their way to another node
-        self.close: Callable[[int, str], None] = cannot_close
+        self.close: Callable[[int, str], None] = cannot_close if close is None else close
 
     def opened(self, session: Session) -> None:
         """A session begins; the first one of a connection makes the connection known."""

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.notifications import Notifications
-from atalanta.kernel.ports import Passwords, Wire
+from atalanta.kernel.ports import BrokerPorts, Passwords, Wire
 from atalanta.kernel.security.password import StoredPassword
 from atalanta.kernel.security.security import PERMISSIONS, Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -126,12 +126,10 @@ class Server(Bench):
         self.host.protocols.append(self.protocol)
 
     def _broker(self) -> Broker:
-        broker = Broker(
-            self.config, self.settings, self.security, self.journal, self.timers, self.ids,
-            self.trace, "node-a",
-        )  # fmt: skip
-        broker.large.files = self.large
-        return broker
+        ports = BrokerPorts(
+            self.journal, self.timers, self.ids, self.trace, large=self.large
+        )
+        return Broker(self.config, self.settings, self.security, ports, "node-a")
 
     def connect(self) -> Client:
         """A connection that has said nothing yet."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeBodies
     from atalanta.kernel.memory.memory import Memory
     from atalanta.kernel.ports import Journal, Pages, Timers, Trace
-    from atalanta.kernel.queue.dispatch_list import DispatchList
+    from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
     from atalanta.kernel.queue.queue import Queue
     from atalanta.message.message import Message
 
