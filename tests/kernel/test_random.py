@@ -70,7 +70,7 @@ def state(broker: Broker) -> dict[str, object]:
             name: list(cache.ids) for name, cache in broker.caches.by_name.items() if cache.ids
         },
         "sinks": {key: batch for key, (batch, _) in broker.sinks.entries.items()},
-        "values": {key: value for key, (value, _) in broker.values.items()},
+        "values": {key: broker.values.get(key) for key in broker.values.keys()},
         "messages": sorted(broker.messages),
         "scheduled": sorted(
             (at_ms, reference.message.id, reference.queue.id)

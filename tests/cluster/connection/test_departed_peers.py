@@ -27,7 +27,7 @@ def waiting_for(rig: Rig, sender: Host, leaving: Host, count_of: int) -> Client:
 
 def about(host: Host, node_id: str) -> list[str]:
     """Keys of what its journal keeps about the way to that node."""
-    return [key for key in node_of(host).broker.values if key.endswith(f".sf.test.{node_id}")]
+    return [key for key in node_of(host).broker.values.keys() if key.endswith(f".sf.test.{node_id}")]
 
 
 @pytest.mark.parametrize("third", [True, False])
@@ -88,7 +88,7 @@ def test_nothing_is_kept_of_nodes_that_came_and_left() -> None:
         way = f"$.artemis.internal.sf.test.{node_id}"
         rig.until(lambda: way not in node_of(target).broker.queues)  # noqa: B023
         rig.run(1)
-    assert not [key for key in node_of(target).broker.values if key.startswith(("sent.", "meant."))]
+    assert not [key for key in node_of(target).broker.values.keys() if key.startswith(("sent.", "meant."))]
     cluster = node_of(target).cluster
     assert cluster is not None
     assert not cluster.parked.marks

@@ -14,6 +14,7 @@ from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.journal import records
 from atalanta.kernel.journal.message_record import write_plain_message
+from atalanta.kernel.journal.named_values import NamedValues
 from atalanta.kernel.memory.large_body import OPEN_LOOK_NS, OPEN_TIMER, LargeBodies
 from atalanta.kernel.memory.memory import Memory
 from atalanta.kernel.observer import Observer
@@ -96,7 +97,7 @@ class Broker:
         self.queues_by_id: dict[int, Queue] = {}
         self.remotes_by_id: dict[int, RemoteBinding] = {}
         self.messages: dict[int, Message] = {}
-        self.values: dict[str, tuple[bytes, int]] = {}
+        self.values = NamedValues(journal)
         self.sinks = Sinks()
         self.branches = Branches()
         self.absorbed = Absorbed()

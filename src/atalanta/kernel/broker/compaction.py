@@ -38,7 +38,7 @@ class Keeper:
         """What the journal must keep, roughly: for the decision to compact."""
         broker = self.broker
         stored = broker.stored_bytes + broker.branches.stored_bytes + broker.paging.record_bytes()
-        small = 256 * len(broker.queues) + 128 * len(broker.values) + 4096
+        small = 256 * len(broker.queues) + 128 * broker.values.count() + 4096
         return stored + 64 * broker.caches.count() + small
 
     def before_compaction(self, now: int) -> None:
@@ -91,13 +91,7 @@ class Keeper:
                 record = xa_records.encode_ended(xid, ended.outcome)
                 ended.lsn = broker.journal.append(records.XA_ENDED, record)
         elif kind == records.VALUE:
-            key = Reader(payload).simple_string("value.key")
-            known = broker.values.get(key)
-            if known is not None and known[1] == lsn:
-                broker.values[key] = (
-                    known[0],
-                    broker.journal.append(records.VALUE, records.encode_value(key, known[0])),
-                )
+            broker.values.relocate(Reader(payload).simple_string("value.key"), lsn)
 
     def _message(self, lsn: int, payload: bytes) -> None:
         broker = self.broker

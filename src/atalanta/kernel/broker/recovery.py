@@ -255,9 +255,9 @@ class Recovery:
             key = reader.simple_string("value.key")
             length = reader.int32("value.length")
             if length < 0:
-                self.broker.values.pop(key, None)
+                self.broker.values.restore(key, None, lsn)
             else:
-                self.broker.values[key] = (reader.take(length, "value.bytes"), lsn)
+                self.broker.values.restore(key, reader.take(length, "value.bytes"), lsn)
         else:
             raise DecodeError("kind", 0, f"unknown record kind {kind}: written by a newer version?")
 

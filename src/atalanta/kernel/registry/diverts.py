@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.journal import records
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.routing.address_rules import refresh
 from atalanta.kernel.routing.divert import Divert
@@ -47,7 +46,7 @@ def create_divert(
     _enter(broker, divert)
     if stored:
         divert.stored = True
-        _write(broker, KEY_PREFIX + divert.name, encode(config))
+        broker.values.set(KEY_PREFIX + divert.name, encode(config))
     _refresh(broker, divert)
     return divert
 
@@ -76,7 +75,7 @@ def destroy_divert(broker: Broker, now: int, name: str) -> None:
         raise BrokerError(ILLEGAL_STATE, f"divert {name} does not exist")
     _leave(broker, divert)
     if divert.stored:
-        _write(broker, KEY_PREFIX + name, None)
+        broker.values.forget(KEY_PREFIX + name)
     _refresh(broker, divert)
     address = broker.addresses.get(divert.address)
     if address is not None:
@@ -88,12 +87,12 @@ def deploy(broker: Broker) -> None:
     for config in broker.config.diverts:
         if config.name not in broker.diverts:
             _deploy(broker, config)
-    for key in list(broker.values):
-        if not key.startswith(KEY_PREFIX) or key[len(KEY_PREFIX) :] in broker.diverts:
-            continue
-        divert = _deploy(broker, decode(broker.values[key][0]))
-        if divert is not None:
-            divert.stored = True
+    for key in broker.values.keys(KEY_PREFIX):
+        definition = broker.values.get(key)
+        if definition is not None and key[len(KEY_PREFIX) :] not in broker.diverts:
+            divert = _deploy(broker, decode(definition))
+            if divert is not None:
+                divert.stored = True
 
 
 def _deploy(broker: Broker, config: DivertConfig) -> Divert | None:
@@ -122,14 +121,6 @@ def _refresh(broker: Broker, divert: Divert) -> None:
         for address in broker.addresses.values():
             if address is not exact and divert.covers(address.name):
                 refresh(broker, address)
-
-
-def _write(broker: Broker, key: str, value: bytes | None) -> None:
-    lsn = broker.journal.append(records.VALUE, records.encode_value(key, value))
-    if value is None:
-        broker.values.pop(key, None)
-    else:
-        broker.values[key] = (value, lsn)
 
 
 def encode(config: DivertConfig) -> bytes:

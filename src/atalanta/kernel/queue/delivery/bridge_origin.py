@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.journal import records
 from atalanta.message.internal_headers import ORIGIN
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class Origins:
         self.seen: bool = False
 
     def restore(self, broker: Broker) -> None:
-        self.seen = KEY in broker.values
+        self.seen = broker.values.has(KEY)
 
     def bridge(self, queue_name: str, node_bytes: bytes) -> None:
         self.node_bytes = node_bytes
@@ -56,8 +55,7 @@ class Origins:
         """A message with the header is about to be stored here."""
         if not self.seen:
             self.seen = True
-            lsn = broker.journal.append(records.VALUE, records.encode_value(KEY, b""))
-            broker.values[KEY] = (b"", lsn)
+            broker.values.set(KEY, b"")
 
 
 def origin_of(message: Message) -> bytes | None:
