@@ -7,7 +7,6 @@ from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.journal import records
-from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
@@ -51,7 +50,7 @@ def duplicate_id_in_a_record_of_its_own(patch: Patch) -> None:
         for cache_name, duplicate_id in plan.duplicates:
             record = records.encode_duplicates(cache_name, self.next_message_id, [duplicate_id])
             lsn = self.journal.append(records.DUPLICATES, record)
-            duplicate_cache(self, cache_name).add(duplicate_id, lsn)
+            self.caches.cache_of(cache_name).add(duplicate_id, lsn)
         plan.duplicates = []
         commit_plan(self, now, plan, endpoint, token)
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.links.forwarding import forward_id, link_bytes
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.publish.reroute import reroute
 from atalanta.kernel.queue.reference import READY
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
@@ -164,7 +163,7 @@ class Departures:
                 reroute(broker, reference, routes, WHY, "", known)
             return bool(routes)
         name = BRIDGE_PREFIX + reference.message.address
-        if known and duplicate_cache(broker, name).lsn_of(known) >= 0:
+        if known and broker.caches.cache_of(name).lsn_of(known) >= 0:
             # It comes, or has come, with the peer's own messages.
             broker.acknowledge(now, [reference], None, 0)
             return True

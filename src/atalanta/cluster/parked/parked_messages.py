@@ -107,10 +107,11 @@ class ParkedMessages(Observer):
     def start(self, now: int) -> None:
         """After a restart all members are away whose queues are not empty."""
         self.cluster.broker.observers.append(self)
+        broker = self.cluster.broker
         prefix = self.cluster.forward_name("")
-        for key in self.cluster.broker.values.keys():
+        for key in broker.values.keys():
             name = key.removeprefix(sent_mark.PREFIX).removeprefix(binding_names.PREFIX)
-            if name != key and name.startswith(prefix) and name not in self.cluster.broker.queues:
+            if name != key and name.startswith(prefix) and name not in broker.queues:
                 self._forget(name)  # a crash came between the end of the queue and this
         for name, queue in self.cluster.broker.queues.items():
             node_id = name[len(prefix) :]

@@ -19,7 +19,6 @@ from atalanta.kernel.memory.large_body import OPEN_LOOK_NS, OPEN_TIMER, LargeBod
 from atalanta.kernel.memory.memory import Memory
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.publish.awaiting_journal import DeferredRefusal, Parked
-from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.publish.grouping import GroupingHandler
 from atalanta.kernel.publish.prepare import prepare
 from atalanta.kernel.publish.reroute import expire_found, tell_delivered
@@ -102,7 +101,7 @@ class Broker:
         self.branches = Branches()
         self.absorbed = Absorbed()
         self.origins = Origins()
-        self.caches = DuplicateCaches()
+        self.caches = DuplicateCaches(config.id_cache_size, settings, self.addresses, journal)
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
         self.large = LargeBodies(trace)
         self.scheduled = ScheduledMessages(timers)
@@ -238,12 +237,12 @@ class Broker:
             plan.message.lsn = lsn
             after_lsn = max(after_lsn, plan.after_lsn)
             for cache_name, duplicate_id in plan.duplicates:
-                duplicate_cache(self, cache_name).add(duplicate_id, lsn)
+                self.caches.cache_of(cache_name).add(duplicate_id, lsn)
             if plan.diverted is not None:
                 for copy in plan.diverted:
                     copy.message.lsn = lsn
                     for cache_name, duplicate_id in copy.duplicates:
-                        duplicate_cache(self, cache_name).add(duplicate_id, lsn)
+                        self.caches.cache_of(cache_name).add(duplicate_id, lsn)
         if lsn > 0:
             self.parked.append(Parked(lsn, references, endpoint, token))
         elif after_lsn > self.journal.durable or self._must_wait(references):

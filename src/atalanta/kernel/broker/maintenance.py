@@ -15,7 +15,6 @@ from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.kernel.registry import (
     addresses,
     diverts,
-    orphaned_duplicate_caches,
     queues,
     retroactive,
 )
@@ -143,7 +142,7 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
     elif key == SWEEP_TIMER:
         if broker.config.address_queue_scan_period_ms > 0:
             queues.sweep(broker, now)
-        orphaned_duplicate_caches.sweep(broker, now)
+        broker.caches.sweep(now)
         if broker.slow_consumers.period_s == 0:
             slow_consumers.arm(broker, now)  # settings may have been changed meanwhile
         _arm_sweep(broker, now)

@@ -16,7 +16,6 @@ from atalanta.kernel.journal.message_record import (
     decode_plain_message,
 )
 from atalanta.kernel.log.lease import Lease
-from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.queue.delivery import persisted_delivery_count
 from atalanta.kernel.queue.displacement import restore
 from atalanta.kernel.queue.paging.recovery import PagingRecovery
@@ -330,7 +329,7 @@ class Recovery:
 
     def _restore_duplicates(self) -> None:
         for name, ids in self.duplicates.items():
-            cache = duplicate_cache(self.broker, name)
+            cache = self.broker.caches.cache_of(name)
             for duplicate_id, (_, lsn) in sorted(ids.items(), key=_by_age):
                 cache.add(duplicate_id, lsn)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.registry import addresses, diverts, orphaned_duplicate_caches, queues
+from atalanta.kernel.registry import addresses, diverts, queues
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.kernel.sessions.ingress_headers import stamping_wanted
 
@@ -89,7 +89,7 @@ def _delete_address(broker: Broker, now: int, address: Address) -> None:
         except BrokerError as error:
             broker.trace.event("undeploy_refused", {"address": address.name, "why": error.text})
             return
-    orphaned_duplicate_caches.forget_sent(broker, address.name)
+    broker.caches.forget_sent(address.name)
     broker.trace.event("address_undeployed", {"address": address.name})
 
 

@@ -16,7 +16,6 @@ from atalanta.kernel.errors import (
     SECURITY,
     BrokerError,
 )
-from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.publish.redelivery import redeliver
 from atalanta.kernel.publish.reroute import expire, purge
 from atalanta.kernel.queue.consumer import Consumer
@@ -137,7 +136,7 @@ class Session:
         duplicate_id = message.duplicate_id
         if duplicate_id is not None and not message.has_property(BRIDGE_DUPLICATE):
             name = split_fqqn(message.address)[0]
-            cache = duplicate_cache(self.broker, name)
+            cache = self.broker.caches.cache_of(name)
             key = (name, duplicate_id)
             if cache.lsn_of(duplicate_id) >= 0 or key in transaction.duplicate_ids:
                 transaction.rollback_only = BrokerError(

@@ -6,7 +6,6 @@ from typing import Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.journal import records
-from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.registry import queues
 from atalanta.management.controls.acceptor import all_as_json, connectors_as_json
 from atalanta.management.controls.balance import BALANCE_OPERATIONS, client_balance
@@ -198,7 +197,7 @@ def update_duplicates(call: Call, given: Parameters) -> object:
         raise BrokerError(
             ILLEGAL_STATE, "updateDuplicateIdCache takes an address and a list of ids"
         )
-    cache = duplicate_cache(broker, address)
+    cache = broker.caches.cache_of(address)
     for item in ids:
         raw = bytes_of_id(str(item))
         if cache.lsn_of(raw) < 0 and len(raw) <= DUPLICATE_BYTES_MAX:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
-from atalanta.kernel.registry import addresses, orphaned_duplicate_caches
+from atalanta.kernel.registry import addresses
 from atalanta.kernel.registry import queues as catalogue
 from atalanta.management.operations.move_messages import Remove
 from atalanta.management.operations.queue_definition import (
@@ -189,7 +189,7 @@ class Destroy(Remove):
         if self.with_address and address is not None and not address.queues():
             addresses.delete_address(broker, name)
         if self.with_address:
-            orphaned_duplicate_caches.forget_sent(broker, name)
+            broker.caches.forget_sent(name)
         return None
 
 
@@ -266,7 +266,7 @@ def delete_address(call: Call, given: Parameters) -> object:
         catalogue.delete_queue(call.broker, call.now, queue.name, "deleted by an operator")
     if address.name in call.broker.addresses:
         addresses.delete_address(call.broker, address.name)
-    orphaned_duplicate_caches.forget_sent(call.broker, address.name)
+    call.broker.caches.forget_sent(address.name)
     return None
 
 
