@@ -8,7 +8,6 @@ from atalanta.cluster.scale_down import link
 from atalanta.cluster.scale_down.phase import DONE, FAILED
 from atalanta.cluster.scale_down.shipments import Shipment
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.kernel.registry.addresses import apply_settings
 from atalanta.kernel.registry.queues import create_queue
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
@@ -46,7 +45,7 @@ def limit(target: Host, max_size_bytes: int) -> None:
     broker = node_of(target).broker
     settings: dict[str, str | int] = {"address_full_policy": "FAIL", "max_size_bytes": max_size_bytes}
     broker.settings.add("orders", settings)
-    apply_settings(broker, broker.addresses["orders"])
+    broker.address_registry.apply_settings(broker.addresses["orders"])
 
 
 class FailsMembers(FullTarget):

@@ -6,7 +6,7 @@ import pytest
 
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.changes import QueueChanges
-from atalanta.kernel.registry import addresses, queues
+from atalanta.kernel.registry import queues
 from tests.kernel.broker_rig import Bench
 from tests.kernel.queue.queue_rig import held, reader, send
 
@@ -82,7 +82,7 @@ def test_updates_that_cannot_be_change_nothing() -> None:
 def test_an_update_of_filter_and_routing_type() -> None:
     bench = Bench()
     bench.queue("q")
-    addresses.ensure_address(bench.broker, "q", 0, False, True)
+    bench.broker.address_registry.ensure(bench.broker.now, "q", 0, False, True)
     changes = QueueChanges()
     changes.filter_text = "n > 1"
     changes.routing_type = 0

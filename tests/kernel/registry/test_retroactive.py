@@ -11,7 +11,7 @@ from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import QueueSpec
-from atalanta.kernel.registry import addresses, queues
+from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.bindings import OFF, RemoteBinding
 from atalanta.kernel.sessions.session_queues import create_queue, delete_queue
@@ -241,7 +241,7 @@ def test_an_address_that_only_a_peer_has_keeps_what_is_sent_to_it_here() -> None
     bench = Bench(BrokerConfig(), repository())
     forward = bench.queue(PREFIX + "sf.peer", PREFIX + "sf.peer", 0, internal=True)
     address = Address("prices", True, True, True)
-    addresses.enter(bench.broker, address)
+    bench.broker.address_registry.add(address)
     address.add_remote(RemoteBinding(77, "prices", "theirs", "theirsB", 5, 1, forward, OFF))
     assert address.retained is None
     send(bench, b"x", _AMQ_ROUTING_TYPE=0)
@@ -260,7 +260,7 @@ def test_peers_are_not_told_of_the_rings() -> None:
     notifications.send_queue_info(bench.now, listener, "")
     bench.settle()
     queues.delete_queue(bench.broker, bench.now, "mine", "gone")
-    addresses.delete_address(bench.broker, "prices")
+    bench.broker.address_registry.delete(bench.broker.now, "prices")
     bench.settle()
     told = []
     for reference in listener.live():
@@ -317,7 +317,7 @@ def test_an_operator_removes_the_address_with_its_rings() -> None:
 
 def test_nobody_consumes_from_a_ring_and_a_filled_one_can_be_emptied() -> None:
     desk = Desk(BrokerConfig(), repository())
-    addresses.create_address(desk.broker, "prices", True, True, False)
+    desk.broker.address_registry.create(desk.broker.now, "prices", True, True, False)
     send(desk, *numbers(1, 3))
     desk.settle()
     with pytest.raises(BrokerError):

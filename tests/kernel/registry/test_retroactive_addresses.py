@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.maintenance import SWEEP_TIMER
-from atalanta.kernel.registry import addresses, queues
+from atalanta.kernel.registry import queues
 from atalanta.kernel.registry.diverts import create_divert
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.sessions.session_queues import delete_queue
@@ -45,7 +45,7 @@ def test_the_address_goes_with_all_that_is_its_own() -> None:
     bench = started()
     send(bench, b"x")
     bench.settle()
-    addresses.delete_address(bench.broker, "prices")
+    bench.broker.address_registry.delete(bench.broker.now, "prices")
     bench.settle()
     assert not bench.broker.queues and not bench.broker.diverts
     assert ADDRESS not in bench.broker.addresses

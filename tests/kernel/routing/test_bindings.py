@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.registry import addresses, queues
+from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.bindings import ON_DEMAND, RemoteBinding
 from atalanta.message.properties import Byte
 from tests.kernel.broker_rig import Bench, consume
@@ -91,7 +91,7 @@ def test_a_peers_message_for_an_anycast_queue_that_is_gone_finds_another_one_any
     queue = bench.queue("work", "work", 1)
     queues.delete_queue(bench.broker, bench.now, "work", "deleted")
     bench.settle()
-    addresses.create_address(bench.broker, "work", True, False, False)
+    bench.broker.address_registry.create(bench.broker.now, "work", True, False, False)
     elsewhere = remote(bench, "elsewhere", "work", "work")
     from_peer(bench, "work", queue.id, 1)
     assert elsewhere.forward.message_count == 1

@@ -21,7 +21,7 @@ from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.publish.reroute import reroute
 from atalanta.kernel.queue.reference import READY
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry import addresses, queues
+from atalanta.kernel.registry import queues
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_PREFIX
 from atalanta.kernel.routing.router import Route, add_remote_route
 from atalanta.message.internal_headers import FORWARD_DUPLICATE
@@ -222,7 +222,7 @@ class Departures:
         spec = QueueSpec(name, remote.address, ANYCAST if anycast else MULTICAST)
         spec.filter_text = remote.filter_text
         try:
-            addresses.ensure_address(broker, remote.address, spec.routing_type, True, True)
+            broker.address_registry.ensure(broker.now, remote.address, spec.routing_type, True, True)
             return queues.create_queue(broker, now, spec, False)
         except BrokerError as error:
             self.cluster.told("departure_without_queue", departed.node_id, error.text)

@@ -34,12 +34,10 @@ from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.kernel.queue.queue import FINISHED_MIN, Queue
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.queue.settle import Spent, drop, drop_from_queue, finish
+from atalanta.kernel.registry.addresses import AddressRegistry
 from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
 from atalanta.kernel.registry.retroactive import Retroactive
-from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.bindings import RemoteBinding
-from atalanta.kernel.routing.divert import DivertIndex
-from atalanta.kernel.routing.wildcard_addresses import WildcardAddresses
 from atalanta.kernel.sessions.clients import Clients
 from atalanta.kernel.sessions.ingress_headers import stamping_wanted
 from atalanta.kernel.settings.repository import AddressSettings, AddressSettingsRepository
@@ -51,6 +49,7 @@ from atalanta.message.message import Message
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Endpoint
     from atalanta.kernel.ports import Ids, Journal, Pages, Timers, Trace
+    from atalanta.kernel.routing.address import Address
     from atalanta.kernel.routing.divert import Divert
     from atalanta.kernel.security.security import Security
     from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -84,14 +83,13 @@ class Broker:
         self.ids = ids
         self.trace = trace
         self.node_id = node_id
-        self.addresses: dict[str, Address] = {}
-        self.wildcards = WildcardAddresses(
-            config.wildcard,
-            [config.management_address, config.management_notification_address],
-            config.internal_naming_prefix,
+        self.observers: list[Observer] = []
+        self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
+        self.address_registry = AddressRegistry(
+            config, settings, journal, self.memory, self.observers
         )
+        self.addresses: dict[str, Address] = self.address_registry.by_name
         self.diverts: dict[str, Divert] = {}
-        self.divert_index = DivertIndex()
         self.queues: dict[str, Queue] = {}
         self.queues_by_id: dict[int, Queue] = {}
         self.remotes_by_id: dict[int, RemoteBinding] = {}
@@ -102,13 +100,12 @@ class Broker:
         self.absorbed = Absorbed()
         self.origins = Origins()
         self.caches = DuplicateCaches(config.id_cache_size, settings, self.addresses, journal)
-        self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
         self.large = LargeBodies(trace)
         self.scheduled = ScheduledMessages(timers)
         self.spent = Spent(timers)
         self.paging = Paging(self, pages)
         self.memory.paging = pages is not None
-        self.observers: list[Observer] = [Retroactive(self)]
+        self.observers.append(Retroactive(self))
         self.grouping: GroupingHandler | None = None  # groups are kept together across the cluster
         self.clients = Clients()
         self.slow_consumers = SlowConsumers()

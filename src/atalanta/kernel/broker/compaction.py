@@ -19,7 +19,6 @@ from atalanta.kernel.journal.message_record import (
 )
 from atalanta.kernel.queue.reference import SCHEDULED
 from atalanta.kernel.queue.settle import store_delivery_count
-from atalanta.kernel.registry.addresses import store_address
 from atalanta.kernel.registry.queues import store_queue
 from atalanta.kernel.trace import places, tell
 from atalanta.kernel.transactions import xa_records
@@ -72,7 +71,7 @@ class Keeper:
         elif kind == records.ADDRESS:
             address = broker.addresses.get(Reader(payload).simple_string("address.name"))
             if address is not None and address.lsn == lsn:
-                store_address(broker, address)
+                broker.address_registry.store(address)
         elif kind == records.SINK:
             self._sink(lsn, Reader(payload))
         elif kind == records.PAGE:

@@ -13,7 +13,6 @@ from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.settle import SPENT_TIMER
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.kernel.registry import (
-    addresses,
     diverts,
     queues,
     retroactive,
@@ -40,20 +39,19 @@ def create_configured(broker: Broker, now: int) -> None:
         (config.management_notification_address, True),
     ):
         if name not in broker.addresses:
-            address = addresses.create_address(broker, name, not multicast, multicast, False, False)
-            address.internal = True
+            broker.address_registry.create(now, name, not multicast, multicast, False, False)
         broker.addresses[name].internal = True
-        addresses.apply_settings(broker, broker.addresses[name])
+        broker.address_registry.apply_settings(broker.addresses[name])
     for configured in config.addresses:
         known = broker.addresses.get(configured.name)
         if known is None:
-            addresses.create_address(
-                broker, configured.name, configured.anycast, configured.multicast, False
+            broker.address_registry.create(
+                now, configured.name, configured.anycast, configured.multicast, False
             )
         elif (configured.anycast and known.add_routing_type(ANYCAST)) | (
             configured.multicast and known.add_routing_type(0)
         ):
-            addresses.store_address(broker, known)
+            broker.address_registry.store(known)
         if known is not None and configured.queues:
             retroactive.keep(broker, now, known)  # at a restart, new queues get of it what there was
         for queue in configured.queues:

@@ -23,7 +23,6 @@ from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.settle import add_lost
 from atalanta.kernel.queue.spec import decode_queue_spec
-from atalanta.kernel.registry.addresses import enter
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.trace import places, tell
@@ -299,7 +298,7 @@ class Recovery:
                 lease.active = lease.ttl_ns > 0
                 lease.until = now + lease.ttl_ns
         for address in list(broker.addresses.values()):
-            enter(broker, address)
+            broker.address_registry.add(address)
         self.paging.attach(broker)
         for stored, lsn in self.messages.values():
             self._restore(now, stored, lsn)

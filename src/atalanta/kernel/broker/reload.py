@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.registry import addresses, diverts, queues
+from atalanta.kernel.registry import diverts, queues
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.kernel.sessions.ingress_headers import stamping_wanted
 
@@ -44,7 +44,7 @@ def reload(
     undeploy(broker, now)
     maintenance.create_configured(broker, now)
     for address in broker.addresses.values():
-        addresses.apply_settings(broker, address)
+        broker.address_registry.apply_settings(address)
 
 
 def _change_diverts(broker: Broker, now: int, fresh: BrokerConfig) -> None:
@@ -85,7 +85,7 @@ def _delete_address(broker: Broker, now: int, address: Address) -> None:
         _delete(broker, now, queue.name)
     if address.name in broker.addresses:
         try:
-            addresses.delete_address(broker, address.name)
+            broker.address_registry.delete(now, address.name)
         except BrokerError as error:
             broker.trace.event("undeploy_refused", {"address": address.name, "why": error.text})
             return

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.registry.queues import parse_filter
-from atalanta.kernel.routing.address_rules import refresh
 from atalanta.kernel.routing.divert import Divert
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
@@ -35,7 +34,7 @@ def create_divert(
     divert = Divert(
         config,
         parse_filter(config.filter_text),
-        broker.wildcards.pattern(config.address),
+        broker.address_registry.wildcards.pattern(config.address),
         automatic,
     )
     if not divert.targets:
@@ -105,22 +104,22 @@ def _deploy(broker: Broker, config: DivertConfig) -> Divert | None:
 
 def _enter(broker: Broker, divert: Divert) -> None:
     broker.diverts[divert.name] = divert
-    broker.divert_index.add(divert)
+    broker.address_registry.diverts.add(divert)
 
 
 def _leave(broker: Broker, divert: Divert) -> None:
     del broker.diverts[divert.name]
-    broker.divert_index.remove(divert)
+    broker.address_registry.diverts.remove(divert)
 
 
 def _refresh(broker: Broker, divert: Divert) -> None:
     exact = broker.addresses.get(divert.address)
     if exact is not None:
-        refresh(broker, exact)
+        broker.address_registry.refresh_rules(exact)
     if divert.pattern is not None:
         for address in broker.addresses.values():
             if address is not exact and divert.covers(address.name):
-                refresh(broker, address)
+                broker.address_registry.refresh_rules(address)
 
 
 def encode(config: DivertConfig) -> bytes:

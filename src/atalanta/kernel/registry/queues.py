@@ -22,15 +22,7 @@ from atalanta.kernel.queue.paging import removal
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.settle import drop_from_queue
 from atalanta.kernel.queue.spec import QueueSpec
-from atalanta.kernel.registry.addresses import (
-    _address_may_go,
-    apply_settings,
-    check_routing_type,
-    delete_address,
-    ensure_address,
-    is_bound,
-)
-from atalanta.kernel.routing.retroactive_names import kept_messages
+from atalanta.kernel.registry.addresses import check_routing_type
 from atalanta.message.encoding.buffer import Writer
 from atalanta.message.selector.selector import Filter, FilterError, parse
 
@@ -78,8 +70,8 @@ def create_queue(
         raise BrokerError(ILLEGAL_STATE, f"{spec.name!r} is not a name for a queue")
     selector = parse_filter(spec.filter_text)
     # An address that comes with a client's queue goes with the last of them (ActiveMQServerImpl.createQueue).
-    address = ensure_address(
-        broker,
+    address = broker.address_registry.ensure(
+        now,
         spec.address,
         spec.routing_type,
         not spec.internal and not spec.configuration_managed,
@@ -93,7 +85,7 @@ def create_queue(
     address.add_queue(queue)
     if spec.internal:
         address.internal = True
-        apply_settings(broker, address)
+        broker.address_registry.apply_settings(address)
     address.swept = False
     if address.retained is not None and with_retained:
         _store_with_copies(broker, now, queue, address.retained)
@@ -109,7 +101,7 @@ def _outlives(broker: Broker, spec: QueueSpec) -> bool:
     for a temporary queue's own."""
     if spec.durable and not spec.temporary:
         return True
-    return spec.name != spec.address and kept_messages(broker, spec.address) > 0
+    return spec.name != spec.address and broker.address_registry.kept_messages(spec.address) > 0
 
 
 def _store_with_copies(broker: Broker, now: int, queue: Queue, retained: Retained) -> None:
@@ -253,13 +245,7 @@ def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
         observer.on_queue_removed(now, queue)
     if address is not None:
         address.queue_left_at = now
-        if address.auto_created and address.name in broker.addresses and not is_bound(broker, address):
-            settings = broker.settings_of(address.name)
-            at_once = (
-                settings.auto_delete_addresses and settings.auto_delete_addresses_delay_ms == 0
-            )
-            if at_once or queue.spec.temporary:
-                delete_address(broker, address.name)
+        broker.address_registry.delete_with_queue(now, address, queue.spec.temporary)
 
 
 def remove_from_queue(broker: Broker, now: int, queue: Queue, consumer: Consumer) -> None:
@@ -295,14 +281,7 @@ def sweep_at_start(broker: Broker, now: int) -> None:
             and not queue.leases
         ):
             delete_queue(broker, now, queue.name, "auto-deleted at start")
-    for address in list(broker.addresses.values()):
-        if (
-            address.auto_created
-            and not address.internal
-            and not is_bound(broker, address)
-            and broker.settings_of(address.name).auto_delete_addresses
-        ):
-            delete_address(broker, address.name)
+    broker.address_registry.sweep_at_start(now)
 
 
 def sweep(broker: Broker, now: int) -> None:
@@ -317,13 +296,7 @@ def sweep(broker: Broker, now: int) -> None:
             delete_queue(broker, now, queue.name, "auto-deleted")
         else:
             queue.swept = True
-    for address in list(broker.addresses.values()):
-        if not _address_may_go(broker, now, address):
-            address.swept = False
-        elif address.swept:
-            delete_address(broker, address.name)
-        else:
-            address.swept = True
+    broker.address_registry.sweep(now)
 
 
 def _may_go(broker: Broker, now: int, queue: Queue) -> bool:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
-from atalanta.kernel.registry import addresses
 from atalanta.kernel.registry import queues as catalogue
 from atalanta.management.operations.move_messages import Remove
 from atalanta.management.operations.queue_definition import (
@@ -187,7 +186,7 @@ class Destroy(Remove):
         catalogue.delete_queue(broker, broker.now, self.queue.name, "deleted by an operator")
         address = broker.addresses.get(name)
         if self.with_address and address is not None and not address.queues():
-            addresses.delete_address(broker, name)
+            broker.address_registry.delete(broker.now, name)
         if self.with_address:
             broker.caches.forget_sent(name)
         return None
@@ -222,7 +221,7 @@ def create_address(call: Call, given: Parameters) -> object:
     anycast, multicast = read_routing_types(optional_text(given, 1))
     if name in call.broker.addresses:
         raise BrokerError(ILLEGAL_STATE, f"AMQ229204: Address already exists: {name}")
-    address = addresses.create_address(call.broker, name, anycast, multicast, False)
+    address = call.broker.address_registry.create(call.now, name, anycast, multicast, False)
     return address_text(address)
 
 
@@ -250,7 +249,7 @@ def update_address(call: Call, given: Parameters) -> object:
         address.anycast = anycast
         address.multicast = multicast
         if address.lsn > 0:
-            addresses.store_address(call.broker, address)
+            call.broker.address_registry.store(address)
     return address_text(address)
 
 
@@ -265,7 +264,7 @@ def delete_address(call: Call, given: Parameters) -> object:
     for queue in queues:
         catalogue.delete_queue(call.broker, call.now, queue.name, "deleted by an operator")
     if address.name in call.broker.addresses:
-        addresses.delete_address(call.broker, address.name)
+        call.broker.address_registry.delete(call.now, address.name)
     call.broker.caches.forget_sent(address.name)
     return None
 

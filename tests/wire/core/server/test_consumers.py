@@ -11,7 +11,7 @@ from atalanta.kernel.errors import (
     MAX_CONSUMERS,
     QUEUE_DOES_NOT_EXIST,
 )
-from atalanta.kernel.registry import addresses, queues
+from atalanta.kernel.registry import queues
 from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
 from atalanta.wire.core.packets.consumer import (
     Acknowledge,
@@ -216,7 +216,7 @@ def test_a_poisonous_message_that_goes_nowhere_is_at_least_reported(target: str 
     server = Server()
     server.settings.add("orders", {"dead_letter_address": target, "max_delivery_attempts": 1})
     client = filled(server, "poison")
-    addresses.create_address(server.broker, "empty", True, True, False)
+    server.broker.address_registry.create(server.broker.now, "empty", True, True, False)
     client.consume("orders")
     assert client.bodies() == ["poison"]
     server.lost(client.conn)
