@@ -17,7 +17,6 @@ from atalanta.kernel.log import log_view
 from atalanta.kernel.queue.consumers import configure
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.paging.iteration import everything
-from atalanta.kernel.registry import diverts
 from atalanta.kernel.registry import queues as catalogue
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.sessions.session import Session
@@ -97,7 +96,7 @@ class Play:
             queue.spec.purge_on_no_consumers = name == "loud"
             configure(queue)
             catalogue.store_queue(self.bench.broker, queue)
-        diverts.create_divert(self.bench.broker, DIVERT, True)
+        self.bench.broker.divert_registry.create(DIVERT, True)
         self.bench.settle()
         # Compaction in steps: the lsn it goes up to, what is relocated already, what must be durable then.
         self.clean_through = 0
@@ -285,7 +284,7 @@ class Play:
         self.clean_through = 0
         self.barrier = 0
         self.bench.restart()
-        diverts.deploy(self.bench.broker)
+        self.bench.broker.divert_registry.deploy()
 
     def recreate(self) -> None:
         if self.random.random() < 0.8 or "two" not in self.bench.broker.queues:

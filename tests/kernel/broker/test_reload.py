@@ -6,7 +6,6 @@ from typing import Any
 
 from atalanta.kernel.broker import invariants, maintenance
 from atalanta.kernel.broker.reload import reload, undeploy
-from atalanta.kernel.registry.diverts import create_divert
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig, QueueConfig
@@ -146,7 +145,7 @@ def test_diverts_follow_the_file_and_those_of_management_stay() -> None:
 
     bench = started(anycast("orders"), anycast("copies"), anycast("others"))
     every = (anycast("orders"), anycast("copies"), anycast("others"))
-    create_divert(bench.broker, divert("kept", "others"), True)
+    bench.broker.divert_registry.create(divert("kept", "others"), True)
     change(bench, *every, diverts=[divert("d", "copies")])
     assert sorted(bench.broker.diverts) == ["d", "kept"]
     session = bench.session()

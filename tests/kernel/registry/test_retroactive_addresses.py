@@ -5,7 +5,6 @@ from __future__ import annotations
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.maintenance import SWEEP_TIMER
 from atalanta.kernel.registry import queues
-from atalanta.kernel.registry.diverts import create_divert
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.sessions.session_queues import delete_queue
 from atalanta.kernel.settings.broker_config import BrokerConfig, QueueConfig
@@ -128,7 +127,7 @@ def test_a_divert_of_all_addresses_sees_each_message_once() -> None:
     bench = started()
     bench.queue("audit", "audit", 1)
     config = DivertConfig(name="d", address="#", forwarding_address="audit", exclusive=False)
-    create_divert(bench.broker, config, False)
+    bench.broker.divert_registry.create(config, False)
     send(bench, b"x")
     bench.settle()
     assert bodies(bench.broker.queues["audit"]) == [b"x"]

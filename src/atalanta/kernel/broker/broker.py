@@ -35,6 +35,7 @@ from atalanta.kernel.queue.queue import FINISHED_MIN, Queue
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.queue.settle import Spent, drop, drop_from_queue, finish
 from atalanta.kernel.registry.addresses import AddressRegistry
+from atalanta.kernel.registry.diverts import DivertRegistry
 from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
 from atalanta.kernel.registry.retroactive import Retroactive
 from atalanta.kernel.routing.bindings import RemoteBinding
@@ -89,12 +90,15 @@ class Broker:
             config, settings, journal, self.memory, self.observers
         )
         self.addresses: dict[str, Address] = self.address_registry.by_name
-        self.diverts: dict[str, Divert] = {}
         self.queues: dict[str, Queue] = {}
         self.queues_by_id: dict[int, Queue] = {}
         self.remotes_by_id: dict[int, RemoteBinding] = {}
         self.messages: dict[int, Message] = {}
         self.values = NamedValues(journal)
+        self.divert_registry = DivertRegistry(
+            config, self.address_registry, self.queues, self.values, trace
+        )
+        self.diverts: dict[str, Divert] = self.divert_registry.by_name
         self.sinks = Sinks()
         self.branches = Branches()
         self.absorbed = Absorbed()

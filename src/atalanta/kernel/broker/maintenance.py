@@ -13,7 +13,6 @@ from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.settle import SPENT_TIMER
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.kernel.registry import (
-    diverts,
     queues,
     retroactive,
 )
@@ -33,7 +32,7 @@ EXPIRY_SCAN_MAX: Final = 20_000
 def create_configured(broker: Broker, now: int) -> None:
     """Addresses and queues of the configuration, and the addresses of management; what exists is kept."""
     config = broker.config
-    diverts.deploy(broker)
+    broker.divert_registry.deploy()
     for name, multicast in (
         (config.management_address, False),
         (config.management_notification_address, True),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.registry import diverts, queues
+from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.kernel.sessions.ingress_headers import stamping_wanted
 
@@ -48,14 +48,14 @@ def reload(
 
 
 def _change_diverts(broker: Broker, now: int, fresh: BrokerConfig) -> None:
-    """Those that are new or different are made by `diverts.deploy`; those that management made stay."""
+    """Deletes diverts that are changed or no longer configured; those that management created stay."""
     wanted = {divert.name: divert for divert in fresh.diverts}
     for divert in list(broker.diverts.values()):
         configured = wanted.get(divert.name)
         if configured is None and (divert.stored or divert.automatic):
             continue
         if configured is None or configured != divert.config:
-            diverts.destroy_divert(broker, now, divert.name)
+            broker.divert_registry.delete(now, divert.name)
     broker.config.diverts = fresh.diverts
 
 

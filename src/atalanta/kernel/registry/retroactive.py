@@ -16,7 +16,6 @@ from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.registry import queues
-from atalanta.kernel.registry.diverts import create_divert, destroy_divert
 from atalanta.kernel.routing.divert_config import PASS, DivertConfig
 from atalanta.kernel.routing.retroactive_names import SUFFIX, Retained, is_resource
 
@@ -118,7 +117,7 @@ def provide(broker: Broker, now: int, address: Address, count: int) -> None:
                 forwarding_address=names.address,
                 routing_type=PASS,
             )
-            create_divert(broker, config, False, True)
+            broker.divert_registry.create(config, False, True)
     except BrokerError as error:
         broker.trace.event("retroactive_refused", {"address": address.name, "why": error.text})
 
@@ -163,7 +162,7 @@ def take_away(broker: Broker, now: int, name: str) -> None:
     try:
         divert = broker.diverts.get(names.divert)
         if divert is not None and divert.automatic:
-            destroy_divert(broker, now, names.divert)
+            broker.divert_registry.delete(now, names.divert)
         for queue in (names.multicast, names.anycast):
             if queue in broker.queues:
                 queues.delete_queue(broker, now, queue, "its address keeps nothing any more")

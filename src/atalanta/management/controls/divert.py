@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.registry.diverts import create_divert, destroy_divert, update_divert
 from atalanta.kernel.routing.divert_config import ADD_HEADERS, ROUTING_TYPES, DivertConfig
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.management.request.call import (
@@ -81,7 +80,7 @@ def create(call: Call, given: Parameters) -> object:
         config.headers = headers_of(given[7])
     if len(given) > 8:
         config.routing_type = routing_type_of(optional_text(given, 8))
-    create_divert(call.broker, config, True)
+    call.broker.divert_registry.create(config, True)
     return None
 
 
@@ -100,7 +99,7 @@ def update(call: Call, given: Parameters) -> object:
     routing_type = optional_text(given, 5)
     if routing_type is not None:
         config.routing_type = routing_type_of(routing_type)
-    update_divert(call.broker, config)
+    call.broker.divert_registry.update(config)
     return None
 
 
@@ -112,7 +111,7 @@ def update_json(call: Call, given: Parameters) -> object:
     if forwarding is not None:
         config.forwarding_address = str(forwarding)
     take_definition(config, definition)
-    update_divert(call.broker, config)
+    call.broker.divert_registry.update(config)
     return None
 
 
@@ -154,7 +153,7 @@ def create_json(call: Call, given: Parameters) -> object:
     config.forwarding_address = str(definition.get("forwarding-address") or "")
     config.exclusive = str(definition.get("exclusive", False)).lower() == "true"
     take_definition(config, definition)
-    create_divert(call.broker, config, True)
+    call.broker.divert_registry.create(config, True)
     return None
 
 
@@ -169,7 +168,7 @@ def read_object(text: str) -> dict[str, object]:
 
 
 def destroy(call: Call, given: Parameters) -> object:
-    destroy_divert(call.broker, call.now, text_of(given, 0))
+    call.broker.divert_registry.delete(call.now, text_of(given, 0))
     return None
 
 
