@@ -54,9 +54,9 @@ def state(broker: Broker) -> dict[str, object]:
         queues[queue.name] = (
             queue.id,
             queue.incarnation,
-            queue.acked_through,
-            {lease.group: (lease.epoch, lease.owner) for lease in queue.leases.values()},
-            queue.lost,
+            queue.log.acked_through,
+            {lease.group: (lease.epoch, lease.owner) for lease in queue.log.leases.values()},
+            queue.log.lost,
             [
                 (reference.sequence, reference.message.id, reference.message.body)
                 for reference in everything(queue)
@@ -209,7 +209,7 @@ class Play:
         self.epoch = held.epoch
         if answers.answers != [1]:
             self.settle()  # a reader waits for its lease
-        start = bench.broker.queues[name].acked_through
+        start = bench.broker.queues[name].log.acked_through
         end = log_view.plan(bench.broker, name, "", start, self.random.randrange(1, 9), -1)[0]
         chunk = log_view.read(bench.broker, name, "", start, end, 0, None)
         self.compare_with_earlier(start, end, chunk)

@@ -75,8 +75,10 @@ class Pauses(Observer):
             self._settle(queue)
 
     def _settle(self, queue: Queue) -> None:
-        queue.paused = queue.name in self.queues or queue.spec.address in self.addresses
-        if not queue.paused:
+        if queue.name in self.queues or queue.spec.address in self.addresses:
+            queue.pause()
+        else:
+            queue.resume()
             self.broker.mark_dirty(queue)
 
     def _store(self, key: str, kept: bool) -> None:
@@ -88,7 +90,7 @@ class Pauses(Observer):
     # -- Observer -------------------------------------------------------------------------------
     def on_queue_added(self, now: int, queue: Queue) -> None:
         if self.addresses and queue.spec.address in self.addresses:
-            queue.paused = True
+            queue.pause()
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
         """Also told when a queue is bound anew: that one is not deleted."""

@@ -120,7 +120,7 @@ class Node:
         self.ports.timers.set(
             TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000
         )
-        if any(queue.leases for queue in self.broker.queues.values()):
+        if any(queue.leased for queue in self.broker.queues.values()):
             log_view.end_leases(self.broker, now)
         if self.scale_down is not None:
             self.scale_down.parts = self.parts

@@ -150,7 +150,7 @@ def test_a_plan_with_limits_ends_where_nothing_more_is_shown() -> None:
     broker = node_of(host).broker
     queue = broker.queues[QUEUE]
     drop_from_queue(broker, queue.references[3])
-    queue.show_until = 4
+    queue.log.show_until = 4
     assert log_view.plan(broker, QUEUE, "", 0, 100, -1)[:2] == (4, 3)
     assert log_view.plan(broker, QUEUE, "", 0, 2, -1)[:2] == (2, 2)
     assert log_view.plan(broker, QUEUE, "", 4, 100, -1)[:2] == (4, 0)

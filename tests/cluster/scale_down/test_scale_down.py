@@ -311,7 +311,7 @@ def test_what_a_reader_was_shown_and_has_not_acknowledged_stays_for_it() -> None
     lease = Lease("group", 1, "reader", 10**10)
     lease.active = True
     orders.lease(lease)
-    orders.shown_through = 3
+    orders.log.shown_through = 3
     part = leave(rig, first, 180)
     assert (part.phase, part.moved, part.left()) == (FAILED, 3, 3)
     assert "a reader of queue orders has not acknowledged" in part.why

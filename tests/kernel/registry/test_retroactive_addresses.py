@@ -30,7 +30,7 @@ def test_an_automatic_address_keeps_its_messages_between_its_queues() -> None:
     send(bench, *numbers(1, 2), _AMQ_ROUTING_TYPE=1)
     bench.settle()
     assert bench.broker.addresses["prices"].auto_created
-    bench.broker.queues["prices"].was_used = True
+    bench.broker.queues["prices"].usage.was_used = True
     delete_queue(bench.session(), bench.now, "prices")
     for _ in range(3):
         bench.now += SECOND

@@ -10,7 +10,7 @@ from tests.sim.mutants.patching import Patch
 
 def acknowledged_through_without_fencing(patch: Patch) -> None:
     def anybody(queue: Queue, group: str, epoch: int) -> Lease:
-        return queue.leases[group]
+        return queue.log.leases[group]
 
     patch.setattr(log_view, "check_epoch", anybody)
 
@@ -25,4 +25,4 @@ def epoch_not_durable(patch: Patch) -> None:
 
 
 def sequences_of_lost_messages_shown(patch: Patch) -> None:
-    patch.setattr(log_view, "stable_end", lambda queue: queue.next_sequence - 1 - queue.pending)
+    patch.setattr(Queue, "stable_end", lambda queue: queue.next_sequence - 1 - queue.pending)

@@ -121,7 +121,7 @@ class Departures:
         queue = departed.forward
         broker = self.cluster.broker
         if queue.paged is not None:
-            queue.paged.wanted = True
+            queue.paged.request()
             broker.paging.touch(queue)
         through = self.cluster.parked.mark_of(departed.node_id, queue).through
         moves = 0

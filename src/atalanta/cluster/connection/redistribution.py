@@ -102,14 +102,11 @@ class Redistribution(Observer):
         if group is None:
             return
         if queue.paged is not None:
-            queue.paged.wanted = True
+            queue.paged.request()
             broker.paging.touch(queue)
         moves = 0
         # What was moved before stays in the list until its record is durable: looks are not for that.
-        start = queue.index_of(queue.cursor)
-        while start < len(queue.references) and queue.references[start].state != READY:
-            queue.cursor = queue.references[start].sequence + 1
-            start += 1
+        start = queue.skip_taken()
         waiting = queue.references[start : start + LOOKS_MAX]
         for reference in waiting:
             if reference.state != READY or reference.message.group_id is not None:

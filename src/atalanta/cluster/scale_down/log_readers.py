@@ -27,7 +27,7 @@ class Readers:
         self.until = now + self.timeout_ns
         self.settling = queues  # also those that nobody reads yet: a reader that comes is shown nothing
         for queue in self.settling:
-            queue.show_until = queue.shown_through
+            queue.log.hide_new()
         if self.waiting(now):
             names = ", ".join(queue.name for queue in self.settling if unsettled(queue))
             self.broker.trace.event("scale_down_waits_for_readers", {"queues": names})
@@ -38,9 +38,9 @@ class Readers:
 
     def release(self) -> None:
         for queue in self.settling:
-            queue.show_until = -1
+            queue.log.show_all()
         self.settling = []
 
 
 def unsettled(queue: Queue) -> bool:
-    return queue.active_lease() is not None and queue.shown_through > queue.acked_through
+    return queue.active_lease() is not None and queue.log.shown_through > queue.log.acked_through

@@ -64,8 +64,7 @@ class QueueWalk:
     def take(self, reference: Reference) -> None:
         """It is on its way: nobody else gets it, unless it is given back."""
         if reference.state == READY:
-            reference.state = DELIVERING
-            self.queue.delivering_count += 1
+            self.queue.reserve(reference, reference.delivery_count)
         elif reference.state == SCHEDULED:
             self.broker.scheduled.away[reference] = True
         if reference.sequence != 0:

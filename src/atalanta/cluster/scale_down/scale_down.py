@@ -329,7 +329,7 @@ class ScaleDown(Part):
         """
         for queue in self.movable():
             if unsettled(queue):
-                self.pinned[queue.name] = queue.shown_through
+                self.pinned[queue.name] = queue.log.shown_through
                 self.why = f"a reader of queue {queue.name} has not acknowledged what it was shown"
 
     def say_goodbye(self, now: int, to_members: bool) -> bool:

@@ -445,13 +445,10 @@ class Broker:
         if more:
             self.mark_dirty(queue)
         if queue.aside:
-            queue.aside = False
             if not more:
-                answer_forced(queue)
+                queue.answer_forced()
             if queue.found_expired:
                 expire_found(self, now, queue)
-            if queue.forced:
-                queue.aside = True
         if queue.handed_out:
             tell_delivered(self, now, queue)
         if queue.counting is not None:
@@ -462,20 +459,3 @@ class Broker:
     # -- look-ups -----------------------------------------------------------------------------------
     def settings_of(self, address: str) -> AddressSettings:
         return self.settings.match(address)
-
-
-def answer_forced(queue: Queue) -> None:
-    """Answers the forced deliveries of a queue after a round that left nothing.
-
-    Those of consumers that cannot have got everything yet stay in `queue.forced`.
-    """
-    forced = queue.forced
-    queue.forced = []
-    for consumer, sequence in forced:
-        late = consumer.blocked or (
-            queue.counting is not None and queue.counting.waits(consumer)
-        )
-        if late and not consumer.closed:
-            queue.forced.append((consumer, sequence))
-        elif not consumer.closed:
-            consumer.endpoint.forced(consumer, sequence)

@@ -86,7 +86,7 @@ def _validate_notes(queue: Queue, levels: list[int]) -> None:
         assert sum(levels) == alike == priorities.alike, (
             f"queue {queue.name}: {priorities.alike} of priority {priorities.only}, {levels} found"
         )
-    assert queue.leased == bool(queue.leases), f"queue {queue.name}: leases"
+    assert queue.leased == bool(queue.log.leases), f"queue {queue.name}: leases"
     assert queue.aside or not (queue.forced or queue.found_expired), f"queue {queue.name}: aside"
 
 

@@ -52,7 +52,7 @@ class Notifications(Observer):
     def _watch(self, queue: Queue) -> None:
         """News of deliveries would have news of their own without end where news go."""
         if self.options.delivered and not queue.internal and queue.spec.address != self.address:
-            queue.handed_out = []
+            queue.watch_deliveries()
 
     # -- changes of local queues ----------------------------------------------------------------
     def on_queue_added(self, now: int, queue: Queue) -> None:

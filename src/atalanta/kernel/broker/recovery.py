@@ -21,7 +21,6 @@ from atalanta.kernel.queue.displacement import restore
 from atalanta.kernel.queue.paging.recovery import PagingRecovery
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
-from atalanta.kernel.queue.settle import add_lost
 from atalanta.kernel.queue.spec import decode_queue_spec
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.routing.address import Address
@@ -145,7 +144,7 @@ class Recovery:
         sequence = reader.int64("ack_through.sequence")
         queue = self.broker.queues_by_id.get(queue_id)
         if queue is not None:
-            queue.acked_through = max(queue.acked_through, sequence)
+            queue.log.acknowledge_through(sequence)
 
     def _delivery(self, reader: Reader) -> None:
         queue_id = reader.int64("delivery.queue")
@@ -190,9 +189,8 @@ class Recovery:
             parse_filter(spec.filter_text),
             reader.simple_string("queue.incarnation"),
         )
-        queue.lsn = lsn
-        queue.next_sequence = reader.int64("queue.next_sequence")
-        queue.acked_through = reader.int64("queue.acked_through")
+        next_sequence = reader.int64("queue.next_sequence")
+        queue.restore(lsn, next_sequence, reader.int64("queue.log.acked_through"))
         for _ in range(reader.int32("queue.leases")):
             group = reader.simple_string("lease.group")
             epoch = reader.int64("lease.epoch")
@@ -201,7 +199,7 @@ class Recovery:
         for _ in range(reader.int32("queue.lost")):
             start = reader.int64("lost.start")
             end = reader.int64("lost.end")
-            queue.lost.append((start, end, reader.simple_string("lost.why")))
+            queue.log.lost.append((start, end, reader.simple_string("lost.why")))
         previous = broker.queues_by_id.get(queue_id)
         if previous is not None:
             self._forget_name(previous)
@@ -248,7 +246,7 @@ class Recovery:
             start = reader.int64("lost.start")
             reader.int64("lost.end")
             if queue is not None:
-                add_lost(queue, start, reader.simple_string("lost.why"))
+                queue.log.add_lost(start, reader.simple_string("lost.why"))
         elif kind == records.VALUE:
             key = reader.simple_string("value.key")
             length = reader.int32("value.length")
@@ -285,16 +283,8 @@ class Recovery:
             address.internal = queue.internal
             address.add_queue(queue)
             persisted_delivery_count.begin(broker, queue)
-            queue.next_sequence = max(
-                queue.next_sequence,
-                self.sequences.get(queue.id, 0) + 1,
-                queue.acked_through + 1,
-            )
-            queue.shown_through = queue.next_sequence - 1
-            queue.was_used = True
-            queue.created_at = now
-            queue.consumer_left_at = now
-            for lease in queue.leases.values():
+            queue.restore_sequences(now, self.sequences.get(queue.id, 0))
+            for lease in queue.log.leases.values():
                 lease.active = lease.ttl_ns > 0
                 lease.until = now + lease.ttl_ns
         for address in list(broker.addresses.values()):
@@ -311,8 +301,7 @@ class Recovery:
                 if queue.references:
                     last = queue.references[len(queue.references) - 1].sequence
                     broker.paging.bring_forward(now, queue, last)
-            queue.durable_through = queue.next_sequence - 1
-            queue.added = 0
+            queue.end_restore()
         for payload, lsn in self.prepared.values():
             xa_recovery.restore(broker, now, payload, lsn)
         for queue in broker.queues.values():
@@ -340,7 +329,7 @@ class Recovery:
             return
         for found in stored.routes:
             queue = broker.queues_by_id.get(found.queue_id)
-            if queue is None or 0 < found.sequence <= queue.acked_through:
+            if queue is None or 0 < found.sequence <= queue.log.acked_through:
                 continue
             reference = Reference(message, queue, found.sequence, found.route_to)
             reference.delivery_count = found.delivery_count
@@ -373,7 +362,7 @@ class Recovery:
         names: list[str] = []
         for found in stored.routes:
             queue = broker.queues_by_id.get(found.queue_id)
-            if queue is not None and (found.sequence == 0 or found.sequence > queue.acked_through):
+            if queue is not None and (found.sequence == 0 or found.sequence > queue.log.acked_through):
                 names.append(queue.name)
                 self.damaged.setdefault(queue.id, []).append(stored.message.id)
         if names:

@@ -46,8 +46,8 @@ class Position:
 
     def __init__(self, queue: Queue) -> None:
         self.incarnation = queue.incarnation
-        self.acked_through = queue.acked_through
-        self.last: int = stable_end(queue)
+        self.acked_through = queue.log.acked_through
+        self.last: int = queue.stable_end()
         self.first: int = self.last + 1
         self.messages: int = 0
         self.bytes: int = 0
@@ -102,23 +102,8 @@ def position(broker: Broker, name: str) -> Position:
             break
     result.messages = queue.message_count
     result.bytes = queue.bytes
-    show(queue, result.last)
+    queue.log.show(result.last)
     return result
-
-
-def show(queue: Queue, through: int) -> None:
-    if through > queue.shown_through:
-        queue.shown_through = through
-
-
-def stable_end(queue: Queue) -> int:
-    """Everything up to here is durable and in the queue: sequences are given in the order of the journal.
-
-    A sequence that only a non-durable message has is not shown: after a crash it is given again.
-    """
-    if 0 <= queue.show_until < queue.durable_through:
-        return queue.show_until
-    return queue.durable_through
 
 
 def plan(
@@ -126,7 +111,7 @@ def plan(
 ) -> tuple[int, int, int]:
     """(end, messages, bytes): the longest range from `start` within the limits (-1: none); at least one message."""
     queue = queue_for(broker, name, incarnation)
-    last = stable_end(queue)
+    last = queue.stable_end()
     if messages_max < 0 and bytes_max < 0:
         messages_max = SCAN_MAX
     messages = 0
@@ -158,7 +143,7 @@ def plan(
     if not limited:
         end = max(end, last, start)
     if end > start:  # nothing is shown to who asks from beyond the end
-        show(queue, end)
+        queue.log.show(end)
     return end, messages, size
 
 
@@ -173,20 +158,20 @@ def read(
 ) -> Chunk:
     """Messages of (start, end] in order, as many as fit (at least one). BrokerError RANGE_LOST below what is acked."""
     queue = queue_for(broker, name, incarnation)
-    if start < queue.acked_through and end > start:
+    if start < queue.log.acked_through and end > start:
         raise BrokerError(
             RANGE_LOST,
-            f"queue {queue.name}: {start + 1} to {queue.acked_through} was acknowledged and is gone",
+            f"queue {queue.name}: {start + 1} to {queue.log.acked_through} was acknowledged and is gone",
         )
     limit = min(bytes_max, READ_BYTES_MAX) if bytes_max > 0 else READ_BYTES_MAX
-    end = min(end, stable_end(queue))
+    end = min(end, queue.stable_end())
     chunk = Chunk()
     chunk.next = end
     chunk.last = True
     _fill(broker, queue, chunk, start, end, limit, selector)
     if chunk.last:
         chunk.next = end
-    show(queue, end)
+    queue.log.show(end)
     return chunk
 
 
@@ -281,12 +266,12 @@ def ack_through(
     """Everything up to `end` is done with; `endpoint.done(token)` when durable. Idempotent. Returns messages acked."""
     queue = queue_for(broker, name, incarnation)
     check_epoch(queue, group, epoch)
-    if end > stable_end(queue):
+    if end > queue.stable_end():
         raise BrokerError(
             ILLEGAL_STATE,
-            f"queue {queue.name} ends at {stable_end(queue)}: cannot acknowledge {end}",
+            f"queue {queue.name} ends at {queue.stable_end()}: cannot acknowledge {end}",
         )
-    if end <= queue.acked_through:
+    if end <= queue.log.acked_through:
         broker.reply_when_durable(broker.journal.last, endpoint, token)
         return 0
     taken = 0
@@ -307,8 +292,8 @@ def ack_through(
         if broker.trace.on:
             tell(broker.trace, "story_acknowledged_through", reference.message, queue.name)
     broker.spent.add(done)
-    queue.acknowledged += taken
-    queue.acked_through = end
+    queue.count_acknowledged(taken)
+    queue.log.acknowledge_through(end)
     writer = Writer()
     writer.int64(queue.id)
     writer.int64(end)
@@ -319,7 +304,7 @@ def ack_through(
 
 
 def check_epoch(queue: Queue, group: str, epoch: int) -> Lease:
-    lease = queue.leases.get(group)
+    lease = queue.log.leases.get(group)
     if lease is None or lease.epoch != epoch:
         current = 0 if lease is None else lease.epoch
         holder = "nobody" if lease is None else lease.owner
@@ -366,7 +351,7 @@ def lease(
             )
         changed = held.ttl_ns != ttl_ns
     else:
-        previous = queue.leases.get(group)
+        previous = queue.log.leases.get(group)
         held = Lease(group, 1 if previous is None else previous.epoch + 1, owner, ttl_ns)
         queue.lease(held)
         changed = True
@@ -397,7 +382,7 @@ def end_leases(broker: Broker, now: int) -> None:
     """Leases whose time is over stop pinning their queue (the epoch stays)."""
     any_active = False
     for queue in broker.queues.values():
-        for held in queue.leases.values():
+        for held in queue.log.leases.values():
             if held.active and held.until <= now:
                 held.active = False
                 broker.trace.event("lease_ended", {"queue": queue.name, "group": held.group})
@@ -415,7 +400,7 @@ def lost_ranges(
     """Parts of (start, end] that left the queue by another way than ack_through."""
     queue = queue_for(broker, name, incarnation)
     found: list[tuple[int, int, str]] = []
-    for low, high, why in queue.lost:
+    for low, high, why in queue.log.lost:
         if high > start and low <= end:
             found.append((max(low, start + 1), min(high, end), why))
     return found
@@ -430,4 +415,4 @@ def seek(broker: Broker, name: str, timestamp_ms: int) -> int:
             if reference.durable and reference.message.timestamp >= timestamp_ms:
                 return reference.sequence - 1
         found = _after(broker, queue, found[len(found) - 1].sequence)
-    return stable_end(queue)
+    return queue.stable_end()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish import dead_letter_resources
 from atalanta.kernel.publish.divert_routing import route_plan
+from atalanta.kernel.queue import expiry
 from atalanta.kernel.queue.delivery.enqueue import add_to_batch
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
 from atalanta.kernel.queue.delivery.plan import Plan
@@ -41,7 +42,7 @@ def expire(broker: Broker, now: int, references: list[Reference]) -> None:
             continue
         for observer in broker.observers:
             observer.on_expired(now, reference)
-        reference.queue.expired += 1
+        reference.queue.count_expired(1)
         settings = broker.settings_of(reference.message.address or reference.queue.spec.address)
         dead_letter_resources.for_expiry(broker, now, settings, reference.message)
         move_to_address(broker, now, reference, settings.expiry_address, EXPIRED)
@@ -49,25 +50,20 @@ def expire(broker: Broker, now: int, references: list[Reference]) -> None:
 
 def expire_found(broker: Broker, now: int, queue: Queue) -> None:
     """What the queue met past its expiration while it handed out."""
-    found = queue.found_expired
-    queue.found_expired = []
-    expire(broker, now, found)
+    expire(broker, now, queue.take_expired())
 
 
 def tell_delivered(broker: Broker, now: int, queue: Queue) -> None:
     """Observers hear of what the queue handed out; once its round is over, since they send messages."""
-    handed_out = queue.handed_out
-    if handed_out is not None:
-        queue.handed_out = []
-        for consumer, reference in handed_out:
-            for observer in broker.observers:
-                observer.on_delivered(now, consumer, reference)
+    for consumer, reference in queue.take_deliveries():
+        for observer in broker.observers:
+            observer.on_delivered(now, consumer, reference)
 
 
 def dead_letter(broker: Broker, now: int, reference: Reference) -> None:
     """Too many delivery attempts: to the dead-letter address, or away when none is set (both are said)."""
     queue = reference.queue
-    queue.killed += 1
+    queue.count_killed(1)
     settings = broker.settings_of(queue.spec.address)
     target = settings.dead_letter_address
     broker.trace.event(
@@ -207,40 +203,31 @@ def purge(broker: Broker, queue: Queue, why: str) -> None:
             message_ids.append(reference.message.id)
         note_lost(broker, reference, why, batch)
         drop_from_queue(broker, reference)
-        queue.killed += 1
+        queue.count_killed(1)
     if queue.paged is not None:
         for reference in queue.paged.tail:
             if reference.durable:
                 message_ids.append(reference.message.id)
-        queue.killed += clear(broker.paging, queue)
+        queue.count_killed(clear(broker.paging, queue))
     if message_ids:
         batch.add(records.ACKS, records.encode_acks(queue.id, message_ids))
     broker.append_batch(batch, [], [], None, 0)
 
 
 def scan_expired(broker: Broker, now: int, queue: Queue, looks_max: int) -> int:
-    """Find expired messages in a queue nobody reads (message-expiry-scan-period); returns how many were looked at.
+    """Expires messages of a queue without consumers (message-expiry-scan-period); returns the work done.
 
-    Goes on from `queue.expiry_scan` (a sequence), which is 0 again when the end is reached.
+    The unit is one examined message; an expired one counts for EXPIRY_COST more.
     """
     if queue.active_lease() is not None:
-        queue.expiry_scan = 0
+        expiry.restart(queue)
         return 0
-    now_ms = now // 1_000_000
-    start = queue.index_of(queue.expiry_scan)
-    looked = queue.references[start : start + looks_max]
-    found: list[Reference] = []
-    for reference in looked:
-        expiration = reference.message.expiration
-        if expiration != 0 and expiration <= now_ms and reference.state == READY:
-            found.append(reference)
-    at_end = start + looks_max >= len(queue.references)
-    queue.expiry_scan = 0 if at_end else looked[len(looked) - 1].sequence + 1
-    if found:
-        expire(broker, now, found)
-    if at_end and _next_from_pages(broker, now, queue, bool(found)):
-        queue.expiry_scan = 1
-    return len(looked) + EXPIRY_COST * len(found)
+    step = expiry.scan(queue, now // 1_000_000, looks_max)
+    if step.found:
+        expire(broker, now, step.found)
+    if step.at_end and _next_from_pages(broker, now, queue, len(step.found) > 0):
+        expiry.resume(queue)
+    return step.examined + EXPIRY_COST * len(step.found)
 
 
 def _next_from_pages(broker: Broker, now: int, queue: Queue, wanted: bool) -> bool:

@@ -14,7 +14,6 @@ from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.queue.delivery.enqueue import add_to_batch
 from atalanta.kernel.queue.delivery.plan import Plan
-from atalanta.kernel.queue.reference import DELIVERING
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.routing.bindings import OFF, RemoteBinding
@@ -168,8 +167,6 @@ def store_acknowledged(
     there.routes = plan.acknowledged
     plan.acknowledged = None
     for reference in add_to_batch(broker, there, batch):
-        reference.state = DELIVERING
-        reference.delivery_count = 1
-        reference.queue.delivering_count += 1
+        reference.queue.reserve(reference, 1)
         arrived.append(reference)
     return there

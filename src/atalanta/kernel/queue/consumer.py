@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Consumer:
-    """`credits` are bytes (fact sheet A1.a, SESS_FLOWTOKEN); `unlimited` when the client asked for -1.
+    """`credits` are bytes (SESS_FLOWTOKEN of the CORE protocol); `unlimited` when the client asked for -1.
 
     `position` is the lowest sequence this consumer has not examined yet: a message its selector refused is
     not examined again. `shares`: it moves the queue's own cursor, as it takes whatever comes. `unacknowledged` is in
@@ -58,7 +58,34 @@ class Consumer:
         self.stream: LargeStream | None = None  # a large message on its way: nothing else goes out meanwhile
         self.created_at: int = 0
 
+    def open(self, session: Session, now: int, pre_acknowledge: bool) -> None:
+        """The consumer belongs to a client's session from now on."""
+        self.session = session
+        self.created_at = now
+        self.pre_acknowledge = pre_acknowledge
+
+    def close(self) -> None:
+        """The consumer takes nothing more."""
+        self.closed = True
+
+    def show_started(self, started: bool, blocked: bool) -> None:
+        """Takes over the state of the session: started, and blocked by a connection that takes no more."""
+        self.started = started and not blocked
+        self.blocked = blocked
+
+    def begin_stream(self, stream: LargeStream) -> None:
+        """The consumer gets a large message, and until `end_stream` nothing else."""
+        self.stream = stream
+        self.started = False
+        self.blocked = True
+
+    def end_stream(self, started: bool, blocked: bool) -> None:
+        """The large message is sent, or given up; the arguments are those of `show_started`."""
+        self.stream = None
+        self.show_started(started, blocked)
+
     def ready(self) -> bool:
+        """Returns true if the consumer can take a message now."""
         return self.started and not self.closed and (self.unlimited or self.credits > 0)
 
     def add_credits(self, amount: int) -> None:
@@ -69,6 +96,11 @@ class Consumer:
             self.credits = 0
         else:
             self.credits += amount
+
+    def take_credits(self, amount: int) -> None:
+        """Takes the cost of a delivery in bytes; without flow control nothing is counted."""
+        if not self.unlimited:
+            self.credits -= amount
 
     def look_again(self, sequence: int) -> None:
         """A message passed over, or taken and not kept, may be for this consumer now."""

@@ -58,8 +58,7 @@ def add_consumer(queue: Queue, consumer: Consumer) -> None:
     special = queue.special
     if special is not None and special.exclusive:
         queue.ring = 0  # whoever was asked meanwhile: the first of them is the one
-    queue.was_used = True
-    queue.swept = False
+    queue.usage.add_consumer()
 
 
 def shares(queue: Queue, consumer: Consumer) -> bool:

@@ -15,6 +15,7 @@ from atalanta.kernel.memory.address_memory import Account
 from atalanta.kernel.queue.consumers import configure
 from atalanta.kernel.queue.dispatch_gate import hand_out_specially, look_at_gate
 from atalanta.kernel.queue.last_value_ring import Special, special_of
+from atalanta.kernel.queue.log_state import LogState
 from atalanta.kernel.queue.message_groups import NOWHERE, Groups
 from atalanta.kernel.queue.priorities import (
     SCAN_MAX,
@@ -26,6 +27,7 @@ from atalanta.kernel.queue.priorities import (
 )
 from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.kernel.queue.usage import Usage
 from atalanta.message.message import Message
 
 if TYPE_CHECKING:
@@ -83,11 +85,9 @@ class Queue:
         self.paused: bool = False
         self.alike: bool = False  # all consumers take all, in turn: _dispatch_alike
         self.plain: bool = True  # hands out without looking at anything
-        self.leased: bool = False  # there are `leases`
+        self.leased: bool = False  # `log` has leases
         self.aside: bool = False  # `found_expired` or `forced` holds something
         self.keeps_messages: bool = False  # non-destructive: acknowledging removes nothing
-        self.was_used: bool = False
-        self.swept: bool = False
         self.durable_through: int = 0  # highest sequence of a durable message: a log view shows no more
         self.acknowledging: list[int] = []  # message ids: Broker.acknowledge_one
         self.id = queue_id
@@ -101,17 +101,11 @@ class Queue:
         self.scheduled_durable_bytes: int = 0
         self.expired: int = 0
         self.killed: int = 0
-        self.created_at: int = 0
-        self.consumer_left_at: int = 0  # 0: no consumer has left yet
-        self.acked_through: int = 0
-        self.shown_through: int = 0
-        self.show_until: int = -1  # nothing behind that sequence is shown any more; -1: no such limit
-        self.leases: dict[str, Lease] = {}
-        self.lost: list[tuple[int, int, str]] = []
+        self.usage: Usage = Usage()
+        self.log: LogState = LogState()
         self.found_expired: list[Reference] = []
         # Forced deliveries that wait until everything deliverable went out: (consumer, client's sequence).
         self.forced: list[tuple[Consumer, int]] = []
-        self.clients: int = 0  # of a transient queue: connections that asked for it
         self.expiry_scan: int = 0  # where the search for expired messages goes on
         self.level_ends: list[int] = []  # see arrange
         self.groups: Groups | None = None  # from the first message with a group id on
@@ -301,7 +295,7 @@ class Queue:
         return count
 
     def has_match(self, message: Message) -> bool:
-        """Would a local consumer (or an active log-view lease) take this message? (BindingsImpl "high accept")"""
+        """Returns true if a local consumer, or an active log-view lease, takes the message (BindingsImpl)."""
         for consumer in self.consumers:
             if not consumer.browse_only and (
                 consumer.selector is None or consumer.selector.matches(message)
@@ -310,15 +304,112 @@ class Queue:
         return self.active_lease() is not None
 
     def lease(self, lease: Lease) -> None:
-        """Its group's from now on."""
-        self.leases[lease.group] = lease
+        """Adds or replaces the lease of a log-view group."""
+        self.log.leases[lease.group] = lease
         self.leased = True
 
     def active_lease(self) -> Lease | None:
-        for lease in self.leases.values():
-            if lease.active:
-                return lease
-        return None
+        """Returns the lease that pins the queue; None without one."""
+        return self.log.active_lease() if self.leased else None
+
+    def stable_end(self) -> int:
+        """Returns the last sequence a log view may show. All up to it is durable: sequences follow the journal's order.
+
+        A sequence that only a non-durable message has is not shown: after a crash it is given again.
+        """
+        limit = self.log.show_until
+        if 0 <= limit < self.durable_through:
+            return limit
+        return self.durable_through
+
+    # -- state ----------------------------------------------------------------------------------
+    def pause(self) -> None:
+        """Stops the delivery to consumers (QueueImpl.pause)."""
+        self.paused = True
+
+    def resume(self) -> None:
+        """Continues the delivery to consumers."""
+        self.paused = False
+
+    def charge_to(self, account: Account) -> None:
+        """The queue's messages count in the memory of its address."""
+        self.account = account
+
+    def set_filter(self, selector: Filter | None) -> None:
+        """Replaces the filter, as an update of the queue does."""
+        self.filter = selector
+
+    def reconfigure(self) -> None:
+        """Applies the changed definition, also to the messages the queue has."""
+        spec = self.spec
+        if self.special is None:
+            self.special = special_of(spec)
+            if self.special is not None:
+                self.special.gate = None  # until now it was open
+        if self.special is not None:
+            self.special.reconfigure(spec, self.consumer_count() > 0)
+            if spec.non_destructive:
+                self.cursor = 1
+        configure(self)
+
+    def record_stored(self, lsn: int) -> None:
+        """The newest record of the queue's definition is the one with this lsn."""
+        self.lsn = lsn
+
+    def delete(self) -> list[Reference]:
+        """Marks the queue as deleted and empties it; returns the references that were not finished."""
+        self.deleted = True
+        found = self.live()
+        self.references = []
+        return found
+
+    def restore(self, lsn: int, next_sequence: int, acked_through: int) -> None:
+        """Takes over the state in the queue's own record, at recovery."""
+        self.lsn = lsn
+        self.next_sequence = next_sequence
+        self.log.acked_through = acked_through
+
+    def restore_sequences(self, now: int, last: int) -> None:
+        """Continues behind all sequences of the journal (`last` the highest), at recovery."""
+        self.next_sequence = max(self.next_sequence, last + 1, self.log.acked_through + 1)
+        self.log.shown_through = self.next_sequence - 1
+        self.usage.restore(now)
+
+    def end_restore(self) -> None:
+        """Ends the recovery: everything restored is durable, and was not added in this life."""
+        self.durable_through = self.next_sequence - 1
+        self.added = 0
+
+    # -- counters -------------------------------------------------------------------------------
+    def count_pending(self, count: int) -> None:
+        """Counts messages that have their sequence and are not in the queue yet (negative: that entered it)."""
+        self.pending += count
+
+    def count_acknowledged(self, count: int) -> None:
+        self.acknowledged += count
+
+    def count_expired(self, count: int) -> None:
+        self.expired += count
+
+    def count_killed(self, count: int) -> None:
+        self.killed += count
+
+    def reset_counters(
+        self,
+        added: bool = False,
+        acknowledged: bool = False,
+        expired: bool = False,
+        killed: bool = False,
+    ) -> None:
+        """Sets the named totals to 0 (QueueControl.resetMessagesAdded and the others)."""
+        if added:
+            self.added = 0
+        if acknowledged:
+            self.acknowledged = 0
+        if expired:
+            self.expired = 0
+        if killed:
+            self.killed = 0
 
     # -- delivery -------------------------------------------------------------------------------
     def dispatch(self, now: int, messages_max: int) -> bool:
@@ -454,6 +545,62 @@ class Queue:
         if consumer.shares and consumer.position > self.cursor:
             self.cursor = consumer.position
         return None
+
+    def reserve(self, reference: Reference, delivery_count: int) -> None:
+        """Takes a waiting reference out of the delivery: no consumer gets it until it is given back."""
+        reference.state = DELIVERING
+        reference.delivery_count = delivery_count
+        self.delivering_count += 1
+
+    def skip_taken(self) -> int:
+        """Moves the cursor past references that are not waiting; returns the index of the first that is."""
+        references = self.references
+        index = self.index_of(self.cursor)
+        while index < len(references) and references[index].state != READY:
+            self.cursor = references[index].sequence + 1
+            index += 1
+        return index
+
+    def force(self, consumer: Consumer, sequence: int) -> None:
+        """Keeps a forced delivery of the consumer until everything deliverable went out."""
+        self.forced.append((consumer, sequence))
+        self.aside = True
+
+    def answer_forced(self) -> None:
+        """Answers the forced deliveries after a round that left nothing to deliver.
+
+        Those of consumers that cannot have got everything yet stay in `forced`.
+        """
+        forced = self.forced
+        self.forced = []
+        for consumer, sequence in forced:
+            late = consumer.blocked or (
+                self.counting is not None and self.counting.waits(consumer)
+            )
+            if late and not consumer.closed:
+                self.forced.append((consumer, sequence))
+            elif not consumer.closed:
+                consumer.endpoint.forced(consumer, sequence)
+        self.aside = len(self.forced) > 0 or len(self.found_expired) > 0
+
+    def take_expired(self) -> list[Reference]:
+        """Returns the expired references that the delivery met, and forgets them."""
+        found = self.found_expired
+        self.found_expired = []
+        self.aside = len(self.forced) > 0
+        return found
+
+    def watch_deliveries(self) -> None:
+        """From here on the broker's observers are told of every delivery."""
+        self.handed_out = []
+
+    def take_deliveries(self) -> list[tuple[Consumer, Reference]]:
+        """Returns the deliveries since the last call, for the observers; none of a queue that is not watched."""
+        found = self.handed_out
+        if found is None:
+            return []
+        self.handed_out = []
+        return found
 
     def set_aside_expired(self, reference: Reference, now_ms: int) -> bool:
         """Put an expired reference where the broker fetches it; not while a log-view lease holds the queue."""

@@ -41,8 +41,12 @@ class Reference:
         # A log-view reader is shown durable messages only: in a queue that has one, all are kept.
         self.durable: bool = queue.durable and (message.durable or queue.leased)
 
+    def uncount_delivery(self) -> None:
+        """Takes the latest delivery back: no client has seen the message."""
+        self.delivery_count -= 1
+
     def index_in(self, page: Page) -> int:
-        """Where it lies in that page file; -1 if it does not."""
+        """Returns the index of the message in that page file; -1 if the file does not hold it."""
         return -1
 
 

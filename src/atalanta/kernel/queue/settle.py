@@ -11,9 +11,7 @@ from atalanta.kernel.trace import tell
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.ports import Timers
-    from atalanta.kernel.queue.queue import Queue
 
-LOST_RANGES_MAX: Final = 1_000  # of a queue; the oldest are forgotten beyond this
 SPENT_TIMER: Final = "kernel.spent"
 FREED_MAX: Final = 2_000  # references one turn frees
 
@@ -42,23 +40,10 @@ def note_lost(broker: Broker, reference: Reference, why: str, batch: records.Bat
     """A message that a log-view reader was shown leaves by another way: say so, durably, for `lost_ranges`."""
     queue = reference.queue
     sequence = reference.sequence
-    if not queue.leases or sequence > queue.shown_through or sequence <= queue.acked_through:
+    if not reference.durable or not queue.log.is_shown(sequence):
         return
-    if not reference.durable:
-        return
-    add_lost(queue, sequence, why)
+    queue.log.add_lost(sequence, why)
     batch.add(records.LOST, records.encode_lost(queue.id, sequence, why))
-
-
-def add_lost(queue: Queue, sequence: int, why: str) -> None:
-    """Remember that a shown message left by another way than `ack_through`; neighbours are joined."""
-    lost = queue.lost
-    if lost and lost[-1][1] == sequence - 1 and lost[-1][2] == why:
-        lost[-1] = (lost[-1][0], sequence, why)
-        return
-    if len(lost) >= LOST_RANGES_MAX:
-        del lost[0]
-    lost.append((sequence, sequence, why))
 
 
 def drop_from_queue(broker: Broker, reference: Reference) -> None:

@@ -13,11 +13,10 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.changes import QueueChanges
-from atalanta.kernel.queue.consumers import configure, remove_consumer
+from atalanta.kernel.queue.consumers import remove_consumer
 from atalanta.kernel.queue.delivery import persisted_delivery_count
 from atalanta.kernel.queue.delivery.retroactive_copies import copy_retained
 from atalanta.kernel.queue.displacement import BLOCKS_A_TURN, cut
-from atalanta.kernel.queue.last_value_ring import special_of
 from atalanta.kernel.queue.paging import removal
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.settle import drop_from_queue
@@ -78,7 +77,7 @@ def create_queue(
         _outlives(broker, spec),
     )
     queue = Queue(broker.take_binding_id(), spec, selector, broker.ids.uuid().hex())
-    queue.created_at = now
+    queue.usage.create(now)
     broker.queues[queue.name] = queue
     broker.queues_by_id[queue.id] = queue
     persisted_delivery_count.begin(broker, queue)
@@ -111,11 +110,11 @@ def _store_with_copies(broker: Broker, now: int, queue: Queue, retained: Retaine
         copies.batch.add(records.QUEUE, encode_queue(queue))
     lsn = broker.append_batch(copies.batch, copies.plans, copies.references, None, 0)
     if queue.durable:
-        queue.lsn = lsn
+        queue.record_stored(lsn)
 
 
 def store_queue(broker: Broker, queue: Queue) -> None:
-    queue.lsn = broker.journal.append(records.QUEUE, encode_queue(queue))
+    queue.record_stored(broker.journal.append(records.QUEUE, encode_queue(queue)))
 
 
 def encode_queue(queue: Queue) -> bytes:
@@ -125,15 +124,15 @@ def encode_queue(queue: Queue) -> bytes:
     queue.spec.encode(writer)
     writer.simple_string(queue.incarnation)
     writer.int64(queue.next_sequence)
-    writer.int64(queue.acked_through)
-    writer.int32(len(queue.leases))
-    for lease in queue.leases.values():
+    writer.int64(queue.log.acked_through)
+    writer.int32(len(queue.log.leases))
+    for lease in queue.log.leases.values():
         writer.simple_string(lease.group)
         writer.int64(lease.epoch)
         writer.simple_string(lease.owner)
         writer.int64(lease.ttl_ns)
-    writer.int32(len(queue.lost))
-    for start, end, why in queue.lost:
+    writer.int32(len(queue.log.lost))
+    for start, end, why in queue.log.lost:
         writer.int64(start)
         writer.int64(end)
         writer.simple_string(why)
@@ -157,7 +156,7 @@ def update_queue(broker: Broker, now: int, name: str, changes: QueueChanges) -> 
     if rebind:
         address.remove_queue(queue)
     changed = changes.update(spec)
-    queue.filter = selector
+    queue.set_filter(selector)
     if rebind:
         address.add_queue(queue)
     if not changed:
@@ -189,7 +188,7 @@ def check_update(broker: Broker, queue: Queue, changes: QueueChanges) -> None:
     if changes.routing_type is not None:
         check_routing_type(broker.addresses[queue.spec.address], changes.routing_type)
     ring = changes.ring_size is not None and changes.ring_size >= 0
-    if queue.leases and (changes.non_destructive or ring):
+    if queue.log.leases and (changes.non_destructive or ring):
         raise BrokerError(
             ILLEGAL_STATE,
             f"queue {queue.name} is read by a log-view group: it cannot become a ring or non-destructive",
@@ -203,16 +202,7 @@ def check_update(broker: Broker, queue: Queue, changes: QueueChanges) -> None:
 
 def _reconfigure(broker: Broker, queue: Queue) -> None:
     """The queue behaves as its definition says from now on, for the messages it has as well."""
-    spec = queue.spec
-    if queue.special is None:
-        queue.special = special_of(spec)
-        if queue.special is not None:
-            queue.special.gate = None  # until now it was open
-    if queue.special is not None:
-        queue.special.reconfigure(spec, queue.consumer_count() > 0)
-        if spec.non_destructive:
-            queue.cursor = 1
-    configure(queue)
+    queue.reconfigure()
     if queue.special is not None:
         cut(broker, broker.now, queue, queue.special, BLOCKS_A_TURN)
     broker.mark_dirty(queue)
@@ -222,15 +212,13 @@ def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
     """The queue and its messages are gone; consumers are told `why`."""
     queue = find_queue(broker, name)
     for consumer in list(queue.consumers):
-        consumer.closed = True
+        consumer.close()
         consumer.endpoint.consumer_gone(consumer, why)
         remove_from_queue(broker, now, queue, consumer)
-    queue.deleted = True
-    for reference in queue.live():
+    for reference in queue.delete():
         drop_from_queue(broker, reference)
     for _, reference in broker.scheduled.of_queue(queue):
         drop_from_queue(broker, reference)
-    queue.references = []
     del broker.queues[queue.name]
     del broker.queues_by_id[queue.id]
     address = broker.addresses.get(queue.spec.address)
@@ -251,7 +239,7 @@ def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
 def remove_from_queue(broker: Broker, now: int, queue: Queue, consumer: Consumer) -> None:
     """Take a consumer out of its queue, tell observers, and delete a transient queue with its last consumer."""
     remove_consumer(queue, consumer)
-    queue.consumer_left_at = now
+    queue.usage.remove_consumer(now)
     if not consumer.browse_only:
         for observer in broker.observers:
             observer.on_consumer_removed(now, consumer)
@@ -278,7 +266,7 @@ def sweep_at_start(broker: Broker, now: int) -> None:
             and not queue.internal
             and queue.message_count == 0
             and not queue.consumers
-            and not queue.leases
+            and not queue.log.leases
         ):
             delete_queue(broker, now, queue.name, "auto-deleted at start")
     broker.address_registry.sweep_at_start(now)
@@ -291,25 +279,23 @@ def sweep(broker: Broker, now: int) -> None:
     """
     for queue in list(broker.queues.values()):
         if not _may_go(broker, now, queue):
-            queue.swept = False
-        elif queue.swept:
+            queue.usage.sweep(False)
+        elif queue.usage.sweep(True):
             delete_queue(broker, now, queue.name, "auto-deleted")
-        else:
-            queue.swept = True
     broker.address_registry.sweep(now)
 
 
 def _may_go(broker: Broker, now: int, queue: Queue) -> bool:
     spec = queue.spec
-    if not spec.auto_delete or queue.internal or queue.consumers or queue.pending or queue.leases:
+    if not spec.auto_delete or queue.internal or queue.consumers or queue.pending or queue.log.leases:
         return False
     if 0 <= spec.auto_delete_message_count < queue.message_count:
         return False
     skip_usage = broker.settings_of(spec.address).auto_delete_queues_skip_usage_check
-    used = queue.was_used or queue.acknowledged > 0 or queue.expired > 0 or queue.killed > 0
+    used = queue.usage.was_used or queue.acknowledged > 0 or queue.expired > 0 or queue.killed > 0
     if not skip_usage and not used:
         return False
-    since = queue.created_at if skip_usage else queue.consumer_left_at
+    since = queue.usage.created_at if skip_usage else queue.usage.consumer_left_at
     return now - since >= spec.auto_delete_delay_ms * 1_000_000
 
 

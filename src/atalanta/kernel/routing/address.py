@@ -95,7 +95,7 @@ class Address:
 
     def add_queue(self, queue: Queue) -> None:
         self.group(queue.routing_name()).locals.append(queue)
-        queue.account = self.account
+        queue.charge_to(self.account)
         self.local_count += 1
         if queue.spec.routing_type == ANYCAST:
             self.anycast_count += 1

@@ -28,14 +28,14 @@ class BridgeEndpoint(Endpoint):
         return Consumer(0, queue, self, selector, False, 0)
 
     def attach(self, broker: Broker, consumer: Consumer, window_bytes: int) -> None:
-        consumer.started = True
-        consumer.credits = window_bytes
+        consumer.show_started(True, False)
+        consumer.add_credits(window_bytes)
         add_consumer(consumer.queue, consumer)
         broker.mark_dirty(consumer.queue)
 
     def detach(self, broker: Broker, consumer: Consumer) -> None:
         """What was not finished goes back to its place, to be sent again."""
-        consumer.closed = True
+        consumer.close()
         queue = consumer.queue
         if consumer in queue.consumers:
             remove_consumer(queue, consumer)
@@ -55,7 +55,7 @@ class BridgeEndpoint(Endpoint):
     def _give_back(self, broker: Broker, queue: Queue, reference: Reference) -> None:
         """No client has seen it: a way tried in vain is no delivery (as BridgeImpl.cancelRefs)."""
         if reference.state == DELIVERING:
-            reference.delivery_count -= 1
+            reference.uncount_delivery()
             queue.give_back(reference)
             if broker.trace.on:
                 tell(broker.trace, "story_given_back", reference.message, queue.name)
@@ -73,7 +73,7 @@ class BridgeEndpoint(Endpoint):
         return None
 
     def consumer_gone(self, consumer: Consumer, why: str) -> None:
-        consumer.closed = True
+        consumer.close()
 
     def credits(self, address: str, amount: int) -> None:
         return None

@@ -29,7 +29,7 @@ class Client:
         """This client made or found a shared subscription that lives as long as somebody uses it."""
         if queue.name not in self.transient_queues:
             self.transient_queues[queue.name] = queue
-            queue.clients += 1
+            queue.usage.add_client()
 
     def hand_over(self, other: Client, session: Session) -> None:
         """`session` goes on on another connection of its client, and what dies with a connection goes along."""
@@ -40,7 +40,7 @@ class Client:
         other.temporary_queues.update(self.temporary_queues)
         self.temporary_queues.clear()
         for queue in self.transient_queues.values():
-            queue.clients -= 1
+            queue.usage.remove_client()
             other.use_transient(queue)
         self.transient_queues.clear()
 
@@ -52,9 +52,9 @@ class Client:
                 queues.delete_queue(broker, now, queue.name, "its connection was closed")
         self.temporary_queues.clear()
         for queue in list(self.transient_queues.values()):
-            queue.clients -= 1
+            queue.usage.remove_client()
             # Its consumers may never have come: nobody else would delete it then.
-            if queue.clients == 0 and not queue.deleted and queue.consumer_count() == 0:
+            if queue.usage.clients == 0 and not queue.deleted and queue.consumer_count() == 0:
                 queues.delete_queue(broker, now, queue.name, "its connection was closed")
         self.transient_queues.clear()
         broker.clients.gone(now, broker, self)

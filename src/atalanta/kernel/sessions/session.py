@@ -180,11 +180,8 @@ class Session:
         if not browse_only and 0 <= limit <= queue.consumer_count():
             raise BrokerError(MAX_CONSUMERS, f"queue {queue.name} already has {limit} consumers")
         consumer = Consumer(consumer_id, queue, self.endpoint, selector, browse_only, priority)
-        consumer.session = self
-        consumer.started = self.started and not self.blocked
-        consumer.blocked = self.blocked
-        consumer.pre_acknowledge = self.pre_acknowledge
-        consumer.created_at = now
+        consumer.open(self, now, self.pre_acknowledge)
+        consumer.show_started(self.started, self.blocked)
         self.consumers[consumer_id] = consumer
         add_consumer(queue, consumer)
         # It has no credit yet, and others got what they could; but groups may have been shared anew.
@@ -215,8 +212,7 @@ class Session:
         queue = consumer.queue
         if len(queue.forced) >= FORCED_MAX:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: too many forced deliveries wait")
-        queue.forced.append((consumer, sequence))
-        queue.aside = True
+        queue.force(consumer, sequence)
         self.broker.dispatch(now, queue)
 
     def start(self) -> None:
@@ -242,21 +238,16 @@ class Session:
                 if not self.blocked:
                     stream.pump()
                 continue
-            consumer.started = started
-            consumer.blocked = self.blocked
+            consumer.show_started(self.started, self.blocked)
             if started:
                 self.broker.mark_dirty(consumer.queue)
 
     def begin_stream(self, consumer: Consumer, stream: LargeStream) -> None:
         """The consumer gets a large message, and until `end_stream` nothing else."""
-        consumer.stream = stream
-        consumer.started = False
-        consumer.blocked = True
+        consumer.begin_stream(stream)
 
     def end_stream(self, consumer: Consumer) -> None:
-        consumer.stream = None
-        consumer.started = self.started and not self.blocked
-        consumer.blocked = self.blocked
+        consumer.end_stream(self.started, self.blocked)
         if consumer.started and not consumer.closed:
             self.broker.mark_dirty(consumer.queue)
 
@@ -280,7 +271,7 @@ class Session:
 
     def _detach(self, now: int, consumer: Consumer, failed: bool) -> None:
         queue = consumer.queue
-        consumer.closed = True
+        consumer.close()
         if consumer.stream is not None:
             consumer.stream.abort()
         held = consumer.unacknowledged.values()
@@ -293,7 +284,7 @@ class Session:
             if reference.state != DELIVERING:
                 continue
             if not failed:
-                reference.delivery_count -= 1
+                reference.uncount_delivery()
             back.append(reference)
             if self.broker.trace.on:
                 tell(self.broker.trace, "story_given_back", reference.message, queue.name)
@@ -427,7 +418,7 @@ class Session:
                 self._show_again(consumer)
             for reference in consumer.unacknowledged.values():
                 if not first:
-                    reference.delivery_count -= 1
+                    reference.uncount_delivery()
                 first = False
                 back.append(reference)
             consumer.unacknowledged.clear()

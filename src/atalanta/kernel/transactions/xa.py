@@ -172,14 +172,14 @@ def hold(branch: Branch) -> None:
     """Queues that a prepared branch will send to are not deleted as unused."""
     for plan in branch.plans:
         for planned in plan.routes:
-            planned.queue.pending += 1
+            planned.queue.count_pending(1)
 
 
 def _release(broker: Broker, branch: Branch) -> None:
     """The branch is no longer in doubt."""
     for plan in branch.plans:
         for planned in plan.routes:
-            planned.queue.pending -= 1
+            planned.queue.count_pending(-1)
     broker.branches.by_xid.pop(branch.xid, None)
     broker.branches.prepared -= 1
     broker.branches.stored_bytes -= branch.stored_bytes

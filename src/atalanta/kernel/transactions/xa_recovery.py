@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.journal.message_record import decode_message_record
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.paging.recovery import out_of_tail, pull
-from atalanta.kernel.queue.reference import DELIVERING, READY, Reference
+from atalanta.kernel.queue.reference import READY, Reference
 from atalanta.kernel.routing.router import Route
 from atalanta.kernel.transactions.xa import PREPARED, Branch, hold
 from atalanta.message.encoding.buffer import Reader
@@ -72,7 +72,5 @@ def _hold_back(
     for reference in found:
         if reference.state == READY:
             out_of_tail(broker.paging, reference)
-            reference.state = DELIVERING
-            reference.delivery_count = delivery_count
-            reference.queue.delivering_count += 1
+            reference.queue.reserve(reference, delivery_count)
             branch.transaction.acknowledged.append(reference)

@@ -124,22 +124,22 @@ def flush_executor(call: Call, given: Parameters) -> object:
 
 
 def reset_added(call: Call, given: Parameters) -> object:
-    call.queue.added = 0
+    call.queue.reset_counters(added=True)
     return None
 
 
 def reset_acknowledged(call: Call, given: Parameters) -> object:
-    call.queue.acknowledged = 0
+    call.queue.reset_counters(acknowledged=True)
     return None
 
 
 def reset_expired(call: Call, given: Parameters) -> object:
-    call.queue.expired = 0
+    call.queue.reset_counters(expired=True)
     return None
 
 
 def reset_killed(call: Call, given: Parameters) -> object:
-    call.queue.killed = 0
+    call.queue.reset_counters(killed=True)
     return None
 
 

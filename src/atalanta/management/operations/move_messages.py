@@ -44,7 +44,7 @@ class Remove(MessageJob):
     def act(self, now: int, chosen: list[Reference]) -> None:
         batch = records.Batch()
         finish(self, chosen, batch, self.why)
-        self.queue.killed += len(chosen)
+        self.queue.count_killed(len(chosen))
         self.broker.append_batch(batch, [], [], None, 0)
 
     def result(self) -> object:
@@ -90,7 +90,7 @@ class Copies(Remove):
         if not self.keep_original:
             finish(self, gone, batch, self.why)
             if self.counts:
-                self.queue.acknowledged += len(gone)
+                self.queue.count_acknowledged(len(gone))
         self.broker.append_batch(batch, plans, references, None, 0)
 
 

@@ -106,10 +106,10 @@ def _compare_queue(name: str, live: Queue, replayed: Queue) -> None:
         raise Violation(
             f"{place} give sequence {replayed.next_sequence} again, {live.durable_through} was used"
         )
-    if (replayed.acked_through, replayed.incarnation) != (live.acked_through, live.incarnation):
+    if (replayed.log.acked_through, replayed.incarnation) != (live.log.acked_through, live.incarnation):
         raise Violation(f"{place} know another incarnation or acknowledged sequence")
-    epochs = {group: lease.epoch for group, lease in live.leases.items()}
-    if epochs != {group: lease.epoch for group, lease in replayed.leases.items()}:
+    epochs = {group: lease.epoch for group, lease in live.log.leases.items()}
+    if epochs != {group: lease.epoch for group, lease in replayed.log.leases.items()}:
         raise Violation(f"{place} know other lease epochs than {epochs}")
-    if live.lost != replayed.lost:
-        raise Violation(f"{place} know other lost ranges than {live.lost}")
+    if live.log.lost != replayed.log.lost:
+        raise Violation(f"{place} know other lost ranges than {live.log.lost}")

@@ -62,6 +62,10 @@ class PagedQueue:
         self.open: BytesWriter = BytesWriter()
         self.encoded: int = 0
 
+    def request(self) -> None:
+        """The messages are needed in memory by a reader that is no consumer (redistribution)."""
+        self.wanted = True
+
     def place_in_tail(self, sequence: int) -> int:
         """Index of the first reference of the tail with at least that sequence."""
         tail = self.tail

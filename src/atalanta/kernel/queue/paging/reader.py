@@ -112,6 +112,6 @@ def first_behind(pages: deque[Page], sequence: int) -> int:
 
 def alive(page: Page, index: int, entry: Entry, queue: Queue) -> bool:
     """Is the entry still to be handed out?"""
-    if page.is_finished(index) or entry.sequence <= queue.acked_through:
+    if page.is_finished(index) or entry.sequence <= queue.log.acked_through:
         return False
     return entry.durable or not page.old

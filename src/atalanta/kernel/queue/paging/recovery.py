@@ -133,7 +133,7 @@ class PagingRecovery:
         _restore_bodies(paging.broker, queue, page)
         acked = self.acked.pop(page.number, {})
         delivered = self.delivered.pop(page.number, {})
-        if acked or delivered or page.finished or page.first <= queue.acked_through:
+        if acked or delivered or page.finished or page.first <= queue.log.acked_through:
             _count(paging, queue, page, acked, delivered)
         page.unread = page.live
         if page.live == 0:
@@ -168,7 +168,7 @@ def _count(
         for at, entry in enumerate(entries):
             index = page.starts[block] + at
             message_id = int(entry.message.id)
-            below = entry.sequence <= queue.acked_through
+            below = entry.sequence <= queue.log.acked_through
             if message_id in acked or not entry.durable or below:
                 if not page.is_finished(index):
                     page.finish(index)

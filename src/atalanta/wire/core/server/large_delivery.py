@@ -72,8 +72,7 @@ class LargeDelivery(LargeStream):
             cost = write_received_piece(
                 connection.out, self.session.channel, piece, self.offset < size, consumer.id
             )
-            if not consumer.unlimited:
-                consumer.credits -= cost
+            consumer.take_credits(cost)
             connection.sent_large()
             if self.offset >= size:
                 self.abort()

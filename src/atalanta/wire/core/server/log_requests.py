@@ -176,7 +176,7 @@ def _lease(session: CoreSession, now: int, packet: LogLease) -> None:
     )
     queue = log_view.queue_for(session.broker, packet.queue, "")
     reply.incarnation = queue.incarnation
-    reply.acked_through = queue.acked_through
+    reply.acked_through = queue.log.acked_through
     deferred = DeferredReply(session, reply)
     held = log_view.lease(
         session.broker, now, packet.queue, packet.group, packet.owner, packet.ttl_ms * 1_000_000, packet.epoch,

@@ -1,0 +1,45 @@
+"""The search for expired messages in a queue without consumers (message-expiry-scan-period)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.queue.reference import READY, Reference
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.queue import Queue
+
+
+class ExpiryScan:
+    """One step of the search: `found` expired references among `examined` ones; `at_end` of those in memory."""
+
+    def __init__(self) -> None:
+        self.found: list[Reference] = []
+        self.examined: int = 0
+        self.at_end: bool = True
+
+
+def scan(queue: Queue, now_ms: int, examined_max: int) -> ExpiryScan:
+    """Searches on from the sequence `queue.expiry_scan`, which is 0 again when the end is reached."""
+    step = ExpiryScan()
+    references = queue.references
+    start = queue.index_of(queue.expiry_scan)
+    examined = references[start : start + examined_max]
+    for reference in examined:
+        expiration = reference.message.expiration
+        if expiration != 0 and expiration <= now_ms and reference.state == READY:
+            step.found.append(reference)
+    step.examined = len(examined)
+    step.at_end = start + examined_max >= len(references)
+    queue.expiry_scan = 0 if step.at_end else examined[len(examined) - 1].sequence + 1
+    return step
+
+
+def restart(queue: Queue) -> None:
+    """Starts the search at the first message again: a log view pins the queue."""
+    queue.expiry_scan = 0
+
+
+def resume(queue: Queue) -> None:
+    """Continues the search of a finished round: messages were read from page files."""
+    queue.expiry_scan = 1

@@ -1,0 +1,66 @@
+"""A queue's log-view state: leases, the sequences acknowledged and shown, and the ranges a reader lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from atalanta.kernel.log.lease import Lease
+
+LOST_RANGES_MAX: Final = 1_000  # of a queue; the oldest are forgotten beyond this
+
+
+class LogState:
+    """The part of a queue that only log views use (kernel/log/log_view.py).
+
+    Everything up to `acked_through` is acknowledged. A reader has been shown messages up to `shown_through`. Messages
+    behind `show_until` are not shown; -1: no such limit. `lost` holds (first, last, reason).
+    """
+
+    def __init__(self) -> None:
+        self.acked_through: int = 0
+        self.shown_through: int = 0
+        self.show_until: int = -1
+        self.leases: dict[str, Lease] = {}
+        self.lost: list[tuple[int, int, str]] = []
+
+    def active_lease(self) -> Lease | None:
+        """Returns the lease that pins the queue; None without one."""
+        for lease in self.leases.values():
+            if lease.active:
+                return lease
+        return None
+
+    def acknowledge_through(self, sequence: int) -> None:
+        """Records that everything up to `sequence` is acknowledged; a lower one changes nothing."""
+        if sequence > self.acked_through:
+            self.acked_through = sequence
+
+    def show(self, through: int) -> None:
+        """Records that a reader was shown the messages up to `through`."""
+        if through > self.shown_through:
+            self.shown_through = through
+
+    def hide_new(self) -> None:
+        """Shows readers nothing beyond what they were shown already."""
+        self.show_until = self.shown_through
+
+    def show_all(self) -> None:
+        """Lifts the limit of `hide_new`."""
+        self.show_until = -1
+
+    def is_shown(self, sequence: int) -> bool:
+        """Returns true for a message that a reader was shown and has not acknowledged."""
+        return (
+            len(self.leases) > 0 and self.acked_through < sequence and sequence <= self.shown_through
+        )
+
+    def add_lost(self, sequence: int, why: str) -> None:
+        """Records that a shown message left by another way than `ack_through`; neighbours are joined."""
+        lost = self.lost
+        if lost and lost[-1][1] == sequence - 1 and lost[-1][2] == why:
+            lost[-1] = (lost[-1][0], sequence, why)
+            return
+        if len(lost) >= LOST_RANGES_MAX:
+            del lost[0]
+        lost.append((sequence, sequence, why))
