@@ -17,7 +17,6 @@ from atalanta.kernel.log import log_view
 from atalanta.kernel.queue.consumers import configure
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.paging.iteration import everything
-from atalanta.kernel.registry import queues as catalogue
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -95,7 +94,7 @@ class Play:
             queue = self.bench.queue(name, address, kind, filter_text)
             queue.spec.purge_on_no_consumers = name == "loud"
             configure(queue)
-            catalogue.store_queue(self.bench.broker, queue)
+            self.bench.broker.queue_registry.store(queue)
         self.bench.broker.divert_registry.create(DIVERT, True)
         self.bench.settle()
         # Compaction in steps: the lsn it goes up to, what is relocated already, what must be durable then.
@@ -289,7 +288,7 @@ class Play:
     def recreate(self) -> None:
         if self.random.random() < 0.8 or "two" not in self.bench.broker.queues:
             return
-        catalogue.delete_queue(self.bench.broker, self.bench.now, "two", "deleted")
+        self.bench.broker.queue_registry.delete(self.bench.now, "two", "deleted")
         self.bench.queue("two", "topic", 0, "colour = 'red'")
 
     # -- judging --------------------------------------------------------------------------------

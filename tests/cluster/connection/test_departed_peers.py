@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry.queues import create_queue
 from atalanta.sim.host import Host
 from tests.cluster.cluster_rig import Client, Rig, count, node_of, waiting
 from tests.cluster.connection.test_chain import chain
@@ -57,7 +56,7 @@ def test_what_follows_a_node_slowly_is_followed_as_long_as_anything_moves() -> N
     for name in names:
         spec = QueueSpec(name, name, MULTICAST)
         spec.durable = False
-        create_queue(node_of(leaving).broker, rig.world.now, spec)
+        node_of(leaving).broker.queue_registry.create(rig.world.now, spec)
     rig.run(0.5)
     pause(sender, leaving)
     client = rig.client(sender)
@@ -68,7 +67,7 @@ def test_what_follows_a_node_slowly_is_followed_as_long_as_anything_moves() -> N
     for name in names:
         rig.run(50)
         assert name not in node_of(target).broker.queues
-        create_queue(node_of(target).broker, rig.world.now, QueueSpec(name, name, MULTICAST))
+        node_of(target).broker.queue_registry.create(rig.world.now, QueueSpec(name, name, MULTICAST))
         rig.until(lambda: count(target, name) == 1)  # noqa: B023
 
 

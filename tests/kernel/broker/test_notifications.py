@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from atalanta.kernel.broker.notifications import Notifications
-from atalanta.kernel.registry import queues
 from atalanta.message.properties import PropertyValue
 from tests.kernel.broker_rig import Bench, consume
 
@@ -56,5 +55,5 @@ def test_consumers_are_announced_with_their_selector_and_their_number() -> None:
     ]
     closed = told(bench, "CONSUMER_CLOSED")
     assert [(one["_AMQ_ConsumerCount"], one["_AMQ_RoutingName"]) for one in closed] == [(1, "work")]
-    queues.delete_queue(bench.broker, bench.now, "work", "deleted")
+    bench.broker.queue_registry.delete(bench.now, "work", "deleted")
     assert len(told(bench, "BINDING_REMOVED")) == 1

@@ -7,7 +7,7 @@ import pytest
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.maintenance import SWEEP_TIMER
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.registry import duplicate_caches, queues
+from atalanta.kernel.registry import duplicate_caches
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from tests.kernel.broker_rig import SECOND, Bench, consume
@@ -156,7 +156,7 @@ def come_and_gone(bench: Bench, numbers: range) -> None:
         name = f"reply.{number}"
         bench.queue(name, durable=False, temporary=True, auto_created=True)
         sent(bench, name, "a")
-        queues.delete_queue(bench.broker, bench.now, name, "its client left")
+        bench.broker.queue_registry.delete(bench.now, name, "its client left")
 
 
 @pytest.mark.parametrize("period_ms", [30_000, 0])

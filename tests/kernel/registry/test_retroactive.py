@@ -11,7 +11,6 @@ from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import QueueSpec
-from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.bindings import OFF, RemoteBinding
 from atalanta.kernel.sessions.session_queues import create_queue, delete_queue
@@ -259,7 +258,7 @@ def test_peers_are_not_told_of_the_rings() -> None:
     bench.queue("mine", "prices", 0)
     notifications.send_queue_info(bench.now, listener, "")
     bench.settle()
-    queues.delete_queue(bench.broker, bench.now, "mine", "gone")
+    bench.broker.queue_registry.delete(bench.now, "mine", "gone")
     bench.broker.address_registry.delete(bench.broker.now, "prices")
     bench.settle()
     told = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.maintenance import SWEEP_TIMER
-from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.sessions.session_queues import delete_queue
 from atalanta.kernel.settings.broker_config import BrokerConfig, QueueConfig
@@ -68,7 +67,7 @@ def test_a_queue_with_a_lasting_address_makes_it_keep_messages() -> None:
     bench.queue("mine", "prices", 0, durable=False, temporary=True)
     send(bench, b"x")
     bench.settle()
-    queues.delete_queue(bench.broker, bench.now, "mine", "gone")
+    bench.broker.queue_registry.delete(bench.now, "mine", "gone")
     assert bodies(subscribe(bench)) == [b"x"]
 
 
@@ -76,7 +75,7 @@ def test_the_own_address_of_a_temporary_queue_keeps_nothing() -> None:
     bench = Bench(BrokerConfig(), repository("#"))
     bench.queue("reply", "reply", 1, durable=False, temporary=True)
     assert list(bench.broker.queues) == ["reply"]
-    queues.delete_queue(bench.broker, bench.now, "reply", "gone")
+    bench.broker.queue_registry.delete(bench.now, "reply", "gone")
     assert "reply" not in bench.broker.addresses
 
 

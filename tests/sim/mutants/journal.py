@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.broker import compaction
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.endpoint import Endpoint
@@ -10,7 +9,7 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
-from atalanta.kernel.registry import queues
+from atalanta.kernel.registry.queues import QueueRegistry
 from tests.sim.mutants.patching import Patch
 
 
@@ -75,15 +74,15 @@ def transaction_in_several_records(patch: Patch) -> None:
 
 
 def sequence_used_again_after_compaction(patch: Patch) -> None:
-    store_queue = queues.store_queue
+    store = QueueRegistry.store
 
-    def from_one(broker: Broker, queue: Queue) -> None:
+    def from_one(self: QueueRegistry, queue: Queue) -> None:
         kept = queue.next_sequence
         queue.next_sequence = 1
-        store_queue(broker, queue)
+        store(self, queue)
         queue.next_sequence = kept
 
-    patch.setattr(compaction, "store_queue", from_one)
+    patch.setattr(QueueRegistry, "store", from_one)
 
 
 def compaction_drops_a_message(patch: Patch) -> None:

@@ -21,7 +21,6 @@ from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.publish.reroute import reroute
 from atalanta.kernel.queue.reference import READY
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry import queues
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_PREFIX
 from atalanta.kernel.routing.router import Route, add_remote_route
 from atalanta.message.internal_headers import FORWARD_DUPLICATE
@@ -110,7 +109,7 @@ class Departures:
         elif waiting == 0:
             del self.left[node_id]
             if not queue.deleted:
-                queues.delete_queue(self.cluster.broker, now, queue.name, "its node has left")
+                self.cluster.broker.queue_registry.delete(now, queue.name, "its node has left")
         elif now - departed.progress_at < GIVE_UP_NS:
             self.arm(now, node_id, LOOK_NS)
         else:
@@ -223,7 +222,7 @@ class Departures:
         spec.filter_text = remote.filter_text
         try:
             broker.address_registry.ensure(broker.now, remote.address, spec.routing_type, True, True)
-            return queues.create_queue(broker, now, spec, False)
+            return broker.queue_registry.create(now, spec, False)
         except BrokerError as error:
             self.cluster.told("departure_without_queue", departed.node_id, error.text)
             return None

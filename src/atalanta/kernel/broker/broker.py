@@ -37,6 +37,7 @@ from atalanta.kernel.queue.settle import Spent, drop, drop_from_queue, finish
 from atalanta.kernel.registry.addresses import AddressRegistry
 from atalanta.kernel.registry.diverts import DivertRegistry
 from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
+from atalanta.kernel.registry.queues import QueueRegistry
 from atalanta.kernel.registry.retroactive import Retroactive
 from atalanta.kernel.routing.bindings import RemoteBinding
 from atalanta.kernel.sessions.clients import Clients
@@ -90,8 +91,11 @@ class Broker:
             config, settings, journal, self.memory, self.observers
         )
         self.addresses: dict[str, Address] = self.address_registry.by_name
-        self.queues: dict[str, Queue] = {}
-        self.queues_by_id: dict[int, Queue] = {}
+        self.queue_registry = QueueRegistry(
+            self, self.address_registry, journal, ids, self.observers
+        )
+        self.queues: dict[str, Queue] = self.queue_registry.by_name
+        self.queues_by_id: dict[int, Queue] = self.queue_registry.by_id
         self.remotes_by_id: dict[int, RemoteBinding] = {}
         self.messages: dict[int, Message] = {}
         self.values = NamedValues(journal)

@@ -19,7 +19,6 @@ from atalanta.kernel.journal.message_record import (
 )
 from atalanta.kernel.queue.reference import SCHEDULED
 from atalanta.kernel.queue.settle import store_delivery_count
-from atalanta.kernel.registry.queues import store_queue
 from atalanta.kernel.trace import places, tell
 from atalanta.kernel.transactions import xa_records
 from atalanta.message.encoding.buffer import Reader, Writer
@@ -67,7 +66,7 @@ class Keeper:
         elif kind == records.QUEUE:
             queue = broker.queues_by_id.get(Reader(payload).int64("queue.id"))
             if queue is not None and queue.lsn == lsn:
-                store_queue(broker, queue)
+                broker.queue_registry.store(queue)
         elif kind == records.ADDRESS:
             address = broker.addresses.get(Reader(payload).simple_string("address.name"))
             if address is not None and address.lsn == lsn:

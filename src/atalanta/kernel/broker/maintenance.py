@@ -13,7 +13,6 @@ from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.settle import SPENT_TIMER
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.kernel.registry import (
-    queues,
     retroactive,
 )
 from atalanta.kernel.transactions import xa
@@ -70,7 +69,7 @@ def _create_queue(broker: Broker, now: int, spec: QueueSpec, enabled: bool | Non
     """`enabled` None: the file leaves it to an operator."""
     known = broker.queues.get(spec.name)
     if known is None:
-        queues.create_queue(broker, now, spec)
+        broker.queue_registry.create(now, spec)
         return
     held = known.spec
     was_managed = held.configuration_managed
@@ -92,9 +91,9 @@ def _create_queue(broker: Broker, now: int, spec: QueueSpec, enabled: bool | Non
     changes.routing_type = None
     changes.enabled = enabled
     lsn = known.lsn
-    queues.update_queue(broker, now, spec.name, changes)
+    broker.queue_registry.update(now, spec.name, changes)
     if known.durable and not was_managed and known.lsn == lsn:
-        queues.store_queue(broker, known)
+        broker.queue_registry.store(known)
 
 
 def arm(broker: Broker, now: int) -> None:
@@ -138,7 +137,7 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
         _look_for_open_bodies(broker, now)
     elif key == SWEEP_TIMER:
         if broker.config.address_queue_scan_period_ms > 0:
-            queues.sweep(broker, now)
+            broker.queue_registry.sweep(now)
         broker.caches.sweep(now)
         if broker.slow_consumers.period_s == 0:
             slow_consumers.arm(broker, now)  # settings may have been changed meanwhile

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.kernel.sessions.ingress_headers import stamping_wanted
 
@@ -104,5 +103,5 @@ def _delete_queues(
 
 def _delete(broker: Broker, now: int, name: str) -> None:
     count = broker.queues[name].message_count
-    queues.delete_queue(broker, now, name, "no longer in the configuration")
+    broker.queue_registry.delete(now, name, "no longer in the configuration")
     broker.trace.event("queue_undeployed", {"queue": name, "messages": count})

@@ -15,7 +15,6 @@ from atalanta.kernel.publish.grouping import route_grouped
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.divert_config import PASS, STRIP
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.kernel.routing.router import Route, route
@@ -159,7 +158,7 @@ class Diverting:
         spec = QueueSpec(name, name, ANYCAST)
         spec.auto_created = True
         spec.take_defaults(settings)
-        queues.create_queue(broker, self.now, spec)
+        broker.queue_registry.create(self.now, spec)
         return address
 
 

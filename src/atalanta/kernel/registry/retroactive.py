@@ -15,7 +15,6 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.divert_config import PASS, DivertConfig
 from atalanta.kernel.routing.retroactive_names import SUFFIX, Retained, is_resource
 
@@ -143,13 +142,13 @@ def _make_ring(
         spec.auto_delete = False
         spec.max_consumers = 0
         spec.ring_size = count
-        return queues.create_queue(broker, now, spec)
+        return broker.queue_registry.create(now, spec)
     if known.spec.address != address or known.spec.routing_type != routing_type:
         raise BrokerError(ILLEGAL_STATE, f"queue {name} is a queue of {known.spec.address}")
     if known.spec.ring_size != count:
         changes = QueueChanges()
         changes.ring_size = count
-        queues.update_queue(broker, now, name, changes)
+        broker.queue_registry.update(now, name, changes)
     return known
 
 
@@ -165,7 +164,7 @@ def take_away(broker: Broker, now: int, name: str) -> None:
             broker.divert_registry.delete(now, names.divert)
         for queue in (names.multicast, names.anycast):
             if queue in broker.queues:
-                queues.delete_queue(broker, now, queue, "its address keeps nothing any more")
+                broker.queue_registry.delete(now, queue, "its address keeps nothing any more")
         if names.address in broker.addresses:
             broker.address_registry.delete(broker.now, names.address)
     except BrokerError as error:

@@ -163,7 +163,7 @@ class Session:
         priority: int,
     ) -> Queue:
         broker = self.broker
-        queue = queues.find_queue(broker, queue_name)
+        queue = broker.queue_registry.find(queue_name)
         self.check("browse" if browse_only else "consume", queue.spec.address)
         if consumer_id in self.consumers:
             raise BrokerError(
@@ -278,7 +278,7 @@ class Session:
         consumer.unacknowledged.clear()
         if queue.deleted:
             return
-        queues.remove_from_queue(self.broker, now, queue, consumer)
+        self.broker.queue_registry.remove_consumer(now, queue, consumer)
         back: list[Reference] = []
         for reference in held:
             if reference.state != DELIVERING:
@@ -293,7 +293,7 @@ class Session:
         if queue.consumer_count() > 0:
             return
         if queue.spec.transient:
-            queues.delete_queue(self.broker, now, queue.name, "last consumer left")
+            self.broker.queue_registry.delete(now, queue.name, "last consumer left")
         elif queue.spec.purge_on_no_consumers:
             purge(self.broker, queue, "purged without consumers")
 

@@ -6,7 +6,6 @@ from typing import Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.journal import records
-from atalanta.kernel.registry import queues
 from atalanta.management.controls.acceptor import all_as_json, connectors_as_json
 from atalanta.management.controls.balance import BALANCE_OPERATIONS, client_balance
 from atalanta.management.controls.bridge import BRIDGES_OPERATIONS
@@ -179,11 +178,11 @@ def bindings_for_address(call: Call, given: Parameters) -> object:
 
 
 def queue_configuration(call: Call, given: Parameters) -> object:
-    return encode_json(definition_of(queues.find_queue(call.broker, text_of(given, 0))))
+    return encode_json(definition_of(call.broker.queue_registry.find(text_of(given, 0))))
 
 
 def send_queue_info(call: Call, given: Parameters) -> object:
-    target = queues.find_queue(call.broker, text_of(given, 0))
+    target = call.broker.queue_registry.find(text_of(given, 0))
     call.management.notifications.send_queue_info(call.now, target, text_of(given, 1))
     return None
 

@@ -10,7 +10,6 @@ from atalanta.kernel.log import log_view
 from atalanta.kernel.memory.address_memory import UNLIMITED
 from atalanta.kernel.publish.reroute import purge
 from atalanta.kernel.queue.paging.iteration import everything
-from atalanta.kernel.registry import queues
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository, SettingValue
@@ -272,7 +271,7 @@ def test_a_queue_that_is_emptied_or_deleted_leaves_no_file(how: str) -> None:
     if how == "purge":
         purge(bench.broker, queue, "test")
     else:
-        queues.delete_queue(bench.broker, bench.now, "orders", "test")
+        bench.broker.queue_registry.delete(bench.now, "orders", "test")
     bench.settle()
     assert files(bench) == 0
     assert bench.broker.memory.used_bytes == 0
