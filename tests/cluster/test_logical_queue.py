@@ -225,7 +225,7 @@ def diverting(exclusive: bool, at: tuple[int, ...]) -> tuple[Rig, list[Host]]:
     hosts = rig.cluster(2, queues=[queue(name, name, ANYCAST) for name in names])
     for index in at:
         config = DivertConfig("d", "orders", "copies", ANYCAST, exclusive=exclusive)
-        node_of(hosts[index]).broker.divert_registry.create(config, False)
+        node_of(hosts[index]).broker.diverts.create(config, False)
     return rig, hosts
 
 

@@ -43,7 +43,7 @@ def test_an_exclusive_divert_takes_what_another_node_forwards() -> None:
         2, queues=[queue("orders", "orders", ANYCAST), queue("away", "away", ANYCAST)]
     )
     config = DivertConfig("d", "orders", "away", ANYCAST, exclusive=True)
-    node_of(there).broker.divert_registry.create(config, False)
+    node_of(there).broker.diverts.create(config, False)
     reader = rig.consuming(there, known_at=here)
     rig.client(here).publish("orders", b"x", ANYCAST)
     rig.until(lambda: count(there, "away") == 1)
@@ -57,7 +57,7 @@ def test_a_divert_leads_to_a_queue_of_another_node() -> None:
     here = rig.node(queues=[queue("orders", "orders", ANYCAST)])
     there = rig.node(queues=[queue("audit", "audit", ANYCAST)])
     rig.form(here, there)
-    node_of(here).broker.divert_registry.create(
+    node_of(here).broker.diverts.create(
         DivertConfig("d", "orders", "audit", ANYCAST), False
     )
     rig.client(here).publish("orders", b"x", ANYCAST)

@@ -99,7 +99,7 @@ class ManagementTarget(Target):
         divert.name = "d"
         divert.address = "work"
         divert.forwarding_address = "topic"
-        desk.broker.divert_registry.create(divert, False)
+        desk.broker.diverts.create(divert, False)
         desk.queue("sub", "topic", 0)
         desk.fill("work", 30)
         session = desk.session()

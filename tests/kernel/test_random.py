@@ -95,7 +95,7 @@ class Play:
             queue.spec.purge_on_no_consumers = name == "loud"
             configure(queue)
             self.bench.broker.queue_registry.store(queue)
-        self.bench.broker.divert_registry.create(DIVERT, True)
+        self.bench.broker.diverts.create(DIVERT, True)
         self.bench.settle()
         # Compaction in steps: the lsn it goes up to, what is relocated already, what must be durable then.
         self.clean_through = 0
@@ -283,7 +283,7 @@ class Play:
         self.clean_through = 0
         self.barrier = 0
         self.bench.restart()
-        self.bench.broker.divert_registry.deploy()
+        self.bench.broker.diverts.deploy()
 
     def recreate(self) -> None:
         if self.random.random() < 0.8 or "two" not in self.bench.broker.queues:

@@ -145,9 +145,9 @@ def test_diverts_follow_the_file_and_those_of_management_stay() -> None:
 
     bench = started(anycast("orders"), anycast("copies"), anycast("others"))
     every = (anycast("orders"), anycast("copies"), anycast("others"))
-    bench.broker.divert_registry.create(divert("kept", "others"), True)
+    bench.broker.diverts.create(divert("kept", "others"), True)
     change(bench, *every, diverts=[divert("d", "copies")])
-    assert sorted(bench.broker.diverts) == ["d", "kept"]
+    assert sorted(bench.broker.diverts.by_name) == ["d", "kept"]
     session = bench.session()
     session.send(bench.now, bench.message("orders", b"1"), 1)
     bench.settle()
@@ -158,7 +158,7 @@ def test_diverts_follow_the_file_and_those_of_management_stay() -> None:
     bench.settle()
     assert bench.broker.queues["orders"].message_count == 1
     change(bench, *every)
-    assert sorted(bench.broker.diverts) == ["kept"]
+    assert sorted(bench.broker.diverts.by_name) == ["kept"]
 
 
 def test_a_queue_that_cannot_become_what_the_file_says_is_named_and_the_rest_is_done() -> None:

@@ -18,7 +18,7 @@ def divert(bench: Bench, name: str, source: str, target: str, **values: object) 
     config = DivertConfig(name=name, address=source, forwarding_address=target)
     for attribute, value in values.items():
         setattr(config, attribute, value)
-    bench.broker.divert_registry.create(config, False)
+    bench.broker.diverts.create(config, False)
 
 
 def send(bench: Bench, address: str, body: bytes, **properties: object) -> None:
@@ -245,7 +245,7 @@ def test_addresses_without_diverts_have_no_rules() -> None:
         bench.queue(name)
     divert(bench, "d", "orders", "audit")
     assert with_rules(bench) == ["orders"]
-    bench.broker.divert_registry.delete(bench.now, "d")
+    bench.broker.diverts.delete(bench.now, "d")
     assert with_rules(bench) == []
     send(bench, "orders", b"x")
     assert bodies(bench, "audit") == []
@@ -256,31 +256,31 @@ def test_created_by_management_they_survive_a_restart() -> None:
     bench.queue("orders")
     bench.queue("audit")
     config = DivertConfig("d", "orders", "audit", ANYCAST, True, "name", "size > 1", {"key": "value"})
-    bench.broker.divert_registry.create(config, True)
+    bench.broker.diverts.create(config, True)
     bench.settle()
     for _ in range(2):
         bench.compact(bench.journal.last)
         bench.restart()
         maintenance.create_configured(bench.broker, bench.now)
-    assert bench.broker.diverts["d"].config == config
-    bench.broker.divert_registry.delete(bench.now, "d")
+    assert bench.broker.diverts.by_name["d"].config == config
+    bench.broker.diverts.delete(bench.now, "d")
     bench.settle()
     bench.restart()
     maintenance.create_configured(bench.broker, bench.now)
-    assert not bench.broker.diverts
+    assert not bench.broker.diverts.by_name
 
 
 def test_an_update_takes_effect_at_once_and_a_wrong_one_none() -> None:
     bench = Bench()
     for name in ("orders", "audit", "other"):
         bench.queue(name)
-    bench.broker.divert_registry.create(DivertConfig("d", "orders", "audit"), True)
+    bench.broker.diverts.create(DivertConfig("d", "orders", "audit"), True)
     with pytest.raises(BrokerError, match="invalid filter"):
-        bench.broker.divert_registry.update(DivertConfig("d", "", "other", filter_text="x >"))
+        bench.broker.diverts.update(DivertConfig("d", "", "other", filter_text="x >"))
     with pytest.raises(BrokerError, match="does not exist"):
-        bench.broker.divert_registry.update(DivertConfig("e", "orders", "other"))
+        bench.broker.diverts.update(DivertConfig("e", "orders", "other"))
     send(bench, "orders", b"1", size=5)
-    bench.broker.divert_registry.update(
+    bench.broker.diverts.update(
         DivertConfig("d", "ignored", "other", exclusive=True, filter_text="size > 3")
     )
     send(bench, "orders", b"2", size=5)
@@ -290,7 +290,7 @@ def test_an_update_takes_effect_at_once_and_a_wrong_one_none() -> None:
     assert bodies(bench, "orders") == [b"1", b"2", b"3"]
     bench.restart()
     maintenance.create_configured(bench.broker, bench.now)
-    assert bench.broker.diverts["d"].config.forwarding_address == "other"
+    assert bench.broker.diverts.by_name["d"].config.forwarding_address == "other"
 
 
 def test_diverts_of_one_routing_name_take_turns() -> None:
@@ -331,8 +331,8 @@ def test_a_divert_that_makes_no_sense_is_refused(config: DivertConfig, why: str)
     bench = Bench()
     bench.queue("orders")
     with pytest.raises(BrokerError, match=why):
-        bench.broker.divert_registry.create(config, True)
-    assert not bench.broker.diverts and not bench.broker.values.keys()
+        bench.broker.diverts.create(config, True)
+    assert not bench.broker.diverts.by_name and not bench.broker.values.keys()
 
 
 def test_a_divert_keeps_its_address() -> None:
@@ -346,7 +346,7 @@ def test_a_divert_keeps_its_address() -> None:
     for _ in range(3):
         maintenance.on_timer(bench.broker, bench.now, SWEEP_TIMER)
     assert "orders" in bench.broker.addresses
-    bench.broker.divert_registry.delete(bench.now, "d")
+    bench.broker.diverts.delete(bench.now, "d")
     for _ in range(3):
         maintenance.on_timer(bench.broker, bench.now, SWEEP_TIMER)
     assert "orders" not in bench.broker.addresses

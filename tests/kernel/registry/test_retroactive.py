@@ -66,7 +66,7 @@ def test_resources_are_named_and_made_as_in_artemis() -> None:
     for name in broker.queues:
         spec = broker.queues[name].spec
         assert (spec.address, spec.ring_size, spec.max_consumers) == (ADDRESS, 3, 0)
-    assert list(broker.diverts) == [DIVERT]
+    assert list(broker.diverts.by_name) == [DIVERT]
     assert broker.addresses[ADDRESS].anycast and broker.addresses[ADDRESS].multicast
 
 
@@ -311,7 +311,7 @@ def test_an_operator_removes_the_address_with_its_rings() -> None:
     desk.queue("late", "prices", 0)
     desk.ask("broker", "deleteAddress", "prices", True)
     assert list(desk.broker.queues) == [REPLIES]
-    assert not desk.broker.diverts
+    assert not desk.broker.diverts.by_name
 
 
 def test_nobody_consumes_from_a_ring_and_a_filled_one_can_be_emptied() -> None:

@@ -45,11 +45,11 @@ def test_the_address_goes_with_all_that_is_its_own() -> None:
     bench.settle()
     bench.broker.address_registry.delete(bench.broker.now, "prices")
     bench.settle()
-    assert not bench.broker.queues and not bench.broker.diverts
+    assert not bench.broker.queues and not bench.broker.diverts.by_name
     assert ADDRESS not in bench.broker.addresses
     bench.config.addresses = []
     restart(bench)
-    assert not bench.broker.queues and not bench.broker.diverts
+    assert not bench.broker.queues and not bench.broker.diverts.by_name
     assert ADDRESS not in bench.broker.addresses
 
 
@@ -82,7 +82,7 @@ def test_the_own_address_of_a_temporary_queue_keeps_nothing() -> None:
 def test_addresses_of_the_broker_keep_nothing() -> None:
     bench = started("#")
     bench.queue(PREFIX + "sf.x", PREFIX + "sf.x", 0, internal=True)
-    assert sorted(bench.broker.diverts) == [DIVERT]
+    assert sorted(bench.broker.diverts.by_name) == [DIVERT]
     assert len(bench.broker.queues) == 3
 
 
@@ -126,7 +126,7 @@ def test_a_divert_of_all_addresses_sees_each_message_once() -> None:
     bench = started()
     bench.queue("audit", "audit", 1)
     config = DivertConfig(name="d", address="#", forwarding_address="audit", exclusive=False)
-    bench.broker.divert_registry.create(config, False)
+    bench.broker.diverts.create(config, False)
     send(bench, b"x")
     bench.settle()
     assert bodies(bench.broker.queues["audit"]) == [b"x"]
@@ -172,7 +172,7 @@ def test_another_count_makes_another_ring() -> None:
 
 def test_an_address_that_is_there_begins_to_keep_and_ends() -> None:
     bench = started(count=0)
-    assert not bench.broker.queues and not bench.broker.diverts
+    assert not bench.broker.queues and not bench.broker.diverts.by_name
     assert bench.broker.addresses["prices"].rules is None
     send(bench, b"before")
     bench.settle()
@@ -182,7 +182,7 @@ def test_an_address_that_is_there_begins_to_keep_and_ends() -> None:
     assert bodies(subscribe(bench)) == [b"after"]
     change(bench, repository(count=0))
     assert list(bench.broker.queues) == ["late"]
-    assert not bench.broker.diverts and ADDRESS not in bench.broker.addresses
+    assert not bench.broker.diverts.by_name and ADDRESS not in bench.broker.addresses
     assert bench.broker.addresses["prices"].rules is None
     assert bodies(subscribe(bench, "none")) == []
 
@@ -193,6 +193,6 @@ def test_a_count_of_none_at_a_start_takes_it_away() -> None:
     bench.settle()
     bench.settings = repository(count=0)
     restart(bench)
-    assert not bench.broker.queues and not bench.broker.diverts
+    assert not bench.broker.queues and not bench.broker.diverts.by_name
     assert ADDRESS not in bench.broker.addresses
     assert bench.broker.memory.used_bytes == 0

@@ -119,7 +119,7 @@ def test_a_divert_is_changed() -> None:
     assert desk.bodies("copy") == [b"1"] and desk.bodies("other") == [b"0"]
     assert desk.get("divert.d", "RoutingType") == "STRIP"
     desk.restart()
-    desk.broker.divert_registry.deploy()
+    desk.broker.diverts.deploy()
     desk.open_desk()
     assert desk.get("divert.d", "Filter") == "number = 0"
     assert desk.get("divert.d", "ForwardingAddress") == "other"

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Endpoint
     from atalanta.kernel.ports import Ids, Journal, Pages, Timers, Trace
     from atalanta.kernel.routing.address import Address
-    from atalanta.kernel.routing.divert import Divert
     from atalanta.kernel.security.security import Security
     from atalanta.kernel.settings.broker_config import BrokerConfig
 
@@ -99,10 +98,9 @@ class Broker:
         self.remotes_by_id: dict[int, RemoteBinding] = {}
         self.messages: dict[int, Message] = {}
         self.values = NamedValues(journal)
-        self.divert_registry = DivertRegistry(
+        self.diverts = DivertRegistry(
             config, self.address_registry, self.queues, self.values, trace
         )
-        self.diverts: dict[str, Divert] = self.divert_registry.by_name
         self.sinks = Sinks()
         self.branches = Branches()
         self.absorbed = Absorbed()

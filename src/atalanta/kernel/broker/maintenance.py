@@ -31,7 +31,7 @@ EXPIRY_SCAN_MAX: Final = 20_000
 def create_configured(broker: Broker, now: int) -> None:
     """Addresses and queues of the configuration, and the addresses of management; what exists is kept."""
     config = broker.config
-    broker.divert_registry.deploy()
+    broker.diverts.deploy()
     for name, multicast in (
         (config.management_address, False),
         (config.management_notification_address, True),

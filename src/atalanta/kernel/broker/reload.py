@@ -49,12 +49,12 @@ def reload(
 def _change_diverts(broker: Broker, now: int, fresh: BrokerConfig) -> None:
     """Deletes diverts that are changed or no longer configured; those that management created stay."""
     wanted = {divert.name: divert for divert in fresh.diverts}
-    for divert in list(broker.diverts.values()):
+    for divert in list(broker.diverts.by_name.values()):
         configured = wanted.get(divert.name)
         if configured is None and (divert.stored or divert.automatic):
             continue
         if configured is None or configured != divert.config:
-            broker.divert_registry.delete(now, divert.name)
+            broker.diverts.delete(now, divert.name)
     broker.config.diverts = fresh.diverts
 
 

@@ -109,14 +109,14 @@ def provide(broker: Broker, now: int, address: Address, count: int) -> None:
         multicast = _make_ring(broker, now, names.multicast, names.address, MULTICAST, count)
         anycast = _make_ring(broker, now, names.anycast, names.address, ANYCAST, count)
         address.retained = Retained(multicast, anycast)
-        if names.divert not in broker.diverts:
+        if names.divert not in broker.diverts.by_name:
             config = DivertConfig(
                 name=names.divert,
                 address=address.name,
                 forwarding_address=names.address,
                 routing_type=PASS,
             )
-            broker.divert_registry.create(config, False, True)
+            broker.diverts.create(config, False, True)
     except BrokerError as error:
         broker.trace.event("retroactive_refused", {"address": address.name, "why": error.text})
 
@@ -159,9 +159,9 @@ def take_away(broker: Broker, now: int, name: str) -> None:
         address.retained = None
     names = ResourceNames(broker.config, name)
     try:
-        divert = broker.diverts.get(names.divert)
+        divert = broker.diverts.by_name.get(names.divert)
         if divert is not None and divert.automatic:
-            broker.divert_registry.delete(now, names.divert)
+            broker.diverts.delete(now, names.divert)
         for queue in (names.multicast, names.anycast):
             if queue in broker.queues:
                 broker.queue_registry.delete(now, queue, "its address keeps nothing any more")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.registry import addresses
-from atalanta.kernel.security.resource_limits import check_queues
+from atalanta.kernel.security.resource_limits import limit_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
@@ -18,10 +18,14 @@ def create_queue(session: Session, now: int, spec: QueueSpec) -> Queue:
     """With the permission that fits (createDurableQueue, createNonDurableQueue, createAddress)."""
     session.check("createDurableQueue" if spec.durable else "createNonDurableQueue", spec.address)
     _check_address_of(session, spec)
-    check_queues(session.broker, session.identity.user)
-    spec.user = session.identity.user
+    broker = session.broker
+    user = session.identity.user
+    limit = limit_of(broker.config.resource_limits, user)
+    if limit is not None:
+        limit.check_queues([queue.spec.user for queue in broker.queues.values()].count(user))
+    spec.user = user
     # A member makes queues that go on for its own, as it leaves.
-    queue = session.broker.queue_registry.create(now, spec, not session.identity.cluster)
+    queue = broker.queue_registry.create(now, spec, not session.identity.cluster)
     if spec.temporary:
         session.client.temporary_queues[queue.name] = queue
     if spec.transient:

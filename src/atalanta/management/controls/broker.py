@@ -132,7 +132,7 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "AuthorizationSuccessCount": lambda call: call.broker.clients.permissions_granted,
     "AuthorizationFailureCount": lambda call: call.broker.clients.permissions_refused,
     **COUNTER_ATTRIBUTES,
-    "DivertNames": lambda call: list(call.broker.diverts),
+    "DivertNames": lambda call: list(call.broker.diverts.by_name),
     "BridgeNames": lambda call: call.management.bridges.names(),
     "ConnectorServices": lambda call: [],
     "AcceptorsAsJSON": all_as_json,
@@ -237,7 +237,7 @@ def scale_down_progress(call: Call, given: Parameters) -> object:
 
 
 def divert_names(call: Call, given: Parameters) -> object:
-    return list(call.broker.diverts)
+    return list(call.broker.diverts.by_name)
 
 
 def none_as_json(call: Call, given: Parameters) -> object:

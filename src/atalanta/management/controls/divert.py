@@ -80,7 +80,7 @@ def create(call: Call, given: Parameters) -> object:
         config.headers = headers_of(given[7])
     if len(given) > 8:
         config.routing_type = routing_type_of(optional_text(given, 8))
-    call.broker.divert_registry.create(config, True)
+    call.broker.diverts.create(config, True)
     return None
 
 
@@ -99,7 +99,7 @@ def update(call: Call, given: Parameters) -> object:
     routing_type = optional_text(given, 5)
     if routing_type is not None:
         config.routing_type = routing_type_of(routing_type)
-    call.broker.divert_registry.update(config)
+    call.broker.diverts.update(config)
     return None
 
 
@@ -111,13 +111,13 @@ def update_json(call: Call, given: Parameters) -> object:
     if forwarding is not None:
         config.forwarding_address = str(forwarding)
     take_definition(config, definition)
-    call.broker.divert_registry.update(config)
+    call.broker.diverts.update(config)
     return None
 
 
 def known_config(call: Call, name: str) -> DivertConfig:
     """A copy of what the divert is; BrokerError when there is none."""
-    divert = call.broker.diverts.get(name)
+    divert = call.broker.diverts.by_name.get(name)
     if divert is None:
         raise BrokerError(ILLEGAL_STATE, f"AMQ229231: Divert Does Not Exist: {name}")
     return replace(divert.config, headers=dict(divert.config.headers))
@@ -153,7 +153,7 @@ def create_json(call: Call, given: Parameters) -> object:
     config.forwarding_address = str(definition.get("forwarding-address") or "")
     config.exclusive = str(definition.get("exclusive", False)).lower() == "true"
     take_definition(config, definition)
-    call.broker.divert_registry.create(config, True)
+    call.broker.diverts.create(config, True)
     return None
 
 
@@ -168,7 +168,7 @@ def read_object(text: str) -> dict[str, object]:
 
 
 def destroy(call: Call, given: Parameters) -> object:
-    call.broker.divert_registry.delete(call.now, text_of(given, 0))
+    call.broker.diverts.delete(call.now, text_of(given, 0))
     return None
 
 

@@ -430,13 +430,13 @@ def test_what_diverts_make_of_a_message_is_prepared_with_it() -> None:
     client = xa_client(server)
     client.create_queue("audit")
     config = DivertConfig("d", "out", "audit")
-    server.broker.divert_registry.create(config, False)
+    server.broker.diverts.create(config, False)
     ok(client, XaStart(ONE))
     client.publish("out", "invoice", wait=False)
     ok(client, XaEnd(ONE, False), XaPrepare(ONE))
     assert (texts(server, "out"), texts(server, "audit")) == ([], [])
     server.restart()
-    assert server.broker.diverts == {}
+    assert server.broker.diverts.by_name == {}
     client = xa_client(server)
     ok(client, XaCommit(ONE, False))
     assert (texts(server, "out"), texts(server, "audit")) == (["invoice"], ["invoice"])
