@@ -22,6 +22,38 @@ GENERATED = {".git", ".venv", ".cache", "__pycache__", "build", "dist", "demo-ou
 }  # fmt: skip
 
 
+# The folders of the pure packages, from the ground up. A module may import from lower floors and from
+# its own folder, never from the same floor or a higher one. Imports under TYPE_CHECKING are free.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("kernel", "message/encoding", "message/selector"),
+    ("message",),
+    ("store", "kernel/journal", "kernel/memory"),
+    ("kernel/queue",),
+    ("kernel/queue/paging", "kernel/routing"),
+    ("kernel/queue/delivery", "kernel/security"),
+    ("kernel/registry", "kernel/settings"),
+    ("kernel/publish",),
+    ("kernel/log", "kernel/transactions"),
+    ("kernel/sessions",),
+    ("kernel/broker",),
+    ("management/request",),
+    ("management/operations",),
+    ("management/controls",),
+    ("management",),
+    ("wire",),
+    ("wire/core",),
+    ("wire/core/packets", "wire/amqp"),
+    ("wire/core/client", "wire/core/server"),
+    ("cluster",),
+    ("cluster/discovery", "cluster/links"),
+    ("cluster/core_bridges", "cluster/parked", "cluster/connection_routers"),
+    ("cluster/balancing", "cluster/grouping"),
+    ("cluster/connection",),
+    ("cluster/scale_down",),
+    ("node",),
+)
+
+
 @dataclass(frozen=True, eq=False)
 class SourceFile:
     """One parsed Python file; `name` is its path below the root, for messages."""

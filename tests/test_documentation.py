@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.source_tree import GENERATED, ROOT, SOURCE, everything
-from tests.test_imports import FLOORS
+from tests.source_tree import FLOORS, GENERATED, ROOT, SOURCE, everything
 from tools.reference import FOLDER, PAGES
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 
-from tests.source_tree import PROGRAMS, PURE, SourceFile, imports, product
+from tests.source_tree import FLOORS, PROGRAMS, PURE, SourceFile, imports, product
 
 # A module of the left package may import from the packages on the right (and its own).
 MAY_IMPORT: dict[str, set[str]] = {
@@ -31,37 +31,6 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # What a package may import under TYPE_CHECKING besides: a message knows who keeps it by type only.
 MAY_IMPORT_TYPES = {"message": {"kernel"}}
-
-# The folders of the pure packages, from the ground up. A module may import from lower floors and from
-# its own folder, never from the same floor or a higher one. Imports under TYPE_CHECKING are free.
-FLOORS: tuple[tuple[str, ...], ...] = (
-    ("kernel", "message/encoding", "message/selector"),
-    ("message",),
-    ("store", "kernel/journal", "kernel/memory"),
-    ("kernel/queue",),
-    ("kernel/queue/paging", "kernel/routing"),
-    ("kernel/queue/delivery", "kernel/security"),
-    ("kernel/registry", "kernel/settings"),
-    ("kernel/publish",),
-    ("kernel/log", "kernel/transactions"),
-    ("kernel/sessions",),
-    ("kernel/broker",),
-    ("management/request",),
-    ("management/operations",),
-    ("management/controls",),
-    ("management",),
-    ("wire",),
-    ("wire/core",),
-    ("wire/core/packets", "wire/amqp"),
-    ("wire/core/client", "wire/core/server"),
-    ("cluster",),
-    ("cluster/discovery", "cluster/links"),
-    ("cluster/core_bridges", "cluster/parked", "cluster/connection_routers"),
-    ("cluster/balancing", "cluster/grouping"),
-    ("cluster/connection",),
-    ("cluster/scale_down",),
-    ("node",),
-)
 
 # The composition root and the commands see everything; so do the package's entry points.
 UNRESTRICTED = {"app", "cli", "__main__", ""}

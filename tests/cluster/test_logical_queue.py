@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
-from atalanta.kernel.registry import diverts
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.message.message import Message
 from atalanta.sim.host import Host
@@ -226,7 +225,7 @@ def diverting(exclusive: bool, at: tuple[int, ...]) -> tuple[Rig, list[Host]]:
     hosts = rig.cluster(2, queues=[queue(name, name, ANYCAST) for name in names])
     for index in at:
         config = DivertConfig("d", "orders", "copies", ANYCAST, exclusive=exclusive)
-        diverts.create_divert(node_of(hosts[index]).broker, config, False)
+        node_of(hosts[index]).broker.diverts.create(config, False)
     return rig, hosts
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
-from atalanta.kernel.registry import diverts
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.sim.nodes import queue
 from tests.cluster.cluster_rig import Rig, count, node_of, queue_of, remote_consumers
@@ -44,7 +43,7 @@ def test_an_exclusive_divert_takes_what_another_node_forwards() -> None:
         2, queues=[queue("orders", "orders", ANYCAST), queue("away", "away", ANYCAST)]
     )
     config = DivertConfig("d", "orders", "away", ANYCAST, exclusive=True)
-    diverts.create_divert(node_of(there).broker, config, False)
+    node_of(there).broker.diverts.create(config, False)
     reader = rig.consuming(there, known_at=here)
     rig.client(here).publish("orders", b"x", ANYCAST)
     rig.until(lambda: count(there, "away") == 1)
@@ -58,8 +57,8 @@ def test_a_divert_leads_to_a_queue_of_another_node() -> None:
     here = rig.node(queues=[queue("orders", "orders", ANYCAST)])
     there = rig.node(queues=[queue("audit", "audit", ANYCAST)])
     rig.form(here, there)
-    diverts.create_divert(
-        node_of(here).broker, DivertConfig("d", "orders", "audit", ANYCAST), False
+    node_of(here).broker.diverts.create(
+        DivertConfig("d", "orders", "audit", ANYCAST), False
     )
     rig.client(here).publish("orders", b"x", ANYCAST)
     rig.until(lambda: count(there, "audit") == 1)

@@ -6,7 +6,6 @@ import json
 
 from atalanta.cluster.core_bridges.definition import config_of, definition_of
 from atalanta.kernel.broker import invariants
-from atalanta.kernel.registry.diverts import create_divert
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.management.controls.acceptor import (
     ACCEPTOR_ATTRIBUTES,
@@ -100,7 +99,7 @@ class ManagementTarget(Target):
         divert.name = "d"
         divert.address = "work"
         divert.forwarding_address = "topic"
-        create_divert(desk.broker, divert, False)
+        desk.broker.diverts.create(divert, False)
         desk.queue("sub", "topic", 0)
         desk.fill("work", 30)
         session = desk.session()

@@ -96,7 +96,7 @@ class RecordTarget(Target):
         bench.journal.last = bench.journal.durable = lsn
         recovery.finish(bench.now)
         bench.broker.scheduled.running = True
-        diverts.deploy(bench.broker)
+        bench.broker.diverts.deploy()
         Pauses(bench.broker).restore()
         bench.settle()
 

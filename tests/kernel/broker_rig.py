@@ -12,7 +12,6 @@ from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.endpoint import SessionEndpoint
 from atalanta.kernel.ports import BrokerPorts, Ids, Journal, LargeFiles, Pages, Timers, Trace
 from atalanta.kernel.queue.spec import QueueSpec
-from atalanta.kernel.registry import queues
 from atalanta.kernel.security.security import Identity, Security
 from atalanta.kernel.sessions.client import Client
 from atalanta.kernel.sessions.session import Session
@@ -215,7 +214,7 @@ class Bench:
             setattr(spec, attribute, value)
         spec.filter_text = filter_text
         spec.durable = durable
-        return queues.create_queue(self.broker, self.now, spec)
+        return self.broker.queue_registry.create(self.now, spec)
 
     def session(self, transacted: bool = False) -> Session:
         self.sessions += 1

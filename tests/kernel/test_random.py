@@ -17,8 +17,6 @@ from atalanta.kernel.log import log_view
 from atalanta.kernel.queue.consumers import configure
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.paging.iteration import everything
-from atalanta.kernel.registry import diverts
-from atalanta.kernel.registry import queues as catalogue
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -70,7 +68,7 @@ def state(broker: Broker) -> dict[str, object]:
             name: list(cache.ids) for name, cache in broker.caches.by_name.items() if cache.ids
         },
         "sinks": {key: batch for key, (batch, _) in broker.sinks.entries.items()},
-        "values": {key: value for key, (value, _) in broker.values.items()},
+        "values": {key: broker.values.get(key) for key in broker.values.keys()},
         "messages": sorted(broker.store.messages),
         "scheduled": sorted(
             (at_ms, reference.message.id, reference.queue.id)
@@ -96,8 +94,8 @@ class Play:
             queue = self.bench.queue(name, address, kind, filter_text)
             queue.spec.purge_on_no_consumers = name == "loud"
             configure(queue)
-            catalogue.store_queue(self.bench.broker, queue)
-        diverts.create_divert(self.bench.broker, DIVERT, True)
+            self.bench.broker.queue_registry.store(queue)
+        self.bench.broker.diverts.create(DIVERT, True)
         self.bench.settle()
         # Compaction in steps: the lsn it goes up to, what is relocated already, what must be durable then.
         self.clean_through = 0
@@ -285,12 +283,12 @@ class Play:
         self.clean_through = 0
         self.barrier = 0
         self.bench.restart()
-        diverts.deploy(self.bench.broker)
+        self.bench.broker.diverts.deploy()
 
     def recreate(self) -> None:
         if self.random.random() < 0.8 or "two" not in self.bench.broker.queues:
             return
-        catalogue.delete_queue(self.bench.broker, self.bench.now, "two", "deleted")
+        self.bench.broker.queue_registry.delete(self.bench.now, "two", "deleted")
         self.bench.queue("two", "topic", 0, "colour = 'red'")
 
     # -- judging --------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.errors import SECURITY, BrokerError
-from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.management.controls.acceptor import ListedAcceptor
@@ -209,4 +208,4 @@ def test_duplicate_ids_may_be_any_text() -> None:
     desk = Desk()
     desk.queue("work")
     desk.ask("broker", "updateDuplicateIdCache", "work", ["\ud800", "b"])
-    assert duplicate_cache(desk.broker, "work").lsn_of(b"b") > 0
+    assert desk.broker.caches.cache_of("work").lsn_of(b"b") > 0

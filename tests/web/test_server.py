@@ -13,7 +13,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from atalanta.kernel.queue.spec import QueueSpec
-from atalanta.kernel.registry import queues
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.web.server import WebServer
 from tests.kernel.broker_rig import consume
@@ -112,7 +111,7 @@ def test_nothing_else_is_served() -> None:
 def test_a_scrape_of_ten_thousand_queues_delays_nobody() -> None:
     desk = Desk()
     for number in range(10_000):
-        queues.create_queue(desk.broker, desk.now, QueueSpec(f"q{number}", f"a{number}", 1))
+        desk.broker.queue_registry.create(desk.now, QueueSpec(f"q{number}", f"a{number}", 1))
     longest = 0.0
     size = 0
     slices = desk.management.metrics()
@@ -135,7 +134,7 @@ def test_who_leaves_in_the_middle_of_a_scrape_is_forgotten(
 ) -> None:
     desk = Desk()
     for number in range(3_000):
-        queues.create_queue(desk.broker, desk.now, QueueSpec(f"q{number}", f"a{number}", 1))
+        desk.broker.queue_registry.create(desk.now, QueueSpec(f"q{number}", f"a{number}", 1))
 
     async def leave() -> int:
         async with served(desk) as (_, url):

@@ -178,7 +178,7 @@ class Management:
             if name[9:] in self.acceptors:
                 return ACCEPTOR_ATTRIBUTES, ACCEPTOR_OPERATIONS
         elif name.startswith("divert."):
-            call.given_divert = broker.diverts.get(name[7:])
+            call.given_divert = broker.diverts.by_name.get(name[7:])
             if call.given_divert is not None:
                 return DIVERT_ATTRIBUTES, DIVERT_OPERATIONS
         elif name.startswith("clusterconnection."):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.journal import records
 from atalanta.kernel.observer import Observer
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ class Pauses(Observer):
 
     def restore(self) -> None:
         """Restores the persistent pauses. Pauses of deleted queues are removed."""
-        for key in list(self.broker.values):
+        for key in self.broker.values.keys("pause."):
             if key.startswith(QUEUE_KEY):
                 queue = self.broker.queues.get(key[len(QUEUE_KEY) :])
                 if queue is None:
@@ -83,12 +82,10 @@ class Pauses(Observer):
             self.broker.mark_dirty(queue)
 
     def _store(self, key: str, kept: bool) -> None:
-        value = b"\1" if kept else None
-        lsn = self.broker.journal.append(records.VALUE, records.encode_value(key, value))
-        if value is None:
-            self.broker.values.pop(key, None)
+        if kept:
+            self.broker.values.set(key, b"\1")
         else:
-            self.broker.values[key] = (value, lsn)
+            self.broker.values.forget(key)
 
     # -- Observer -------------------------------------------------------------------------------
     def on_queue_added(self, now: int, queue: Queue) -> None:

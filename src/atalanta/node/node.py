@@ -19,7 +19,6 @@ from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.journal import records
 from atalanta.kernel.log import log_view
 from atalanta.kernel.ports import BrokerPorts
-from atalanta.kernel.registry import queues
 from atalanta.management.controls.acceptor import ListedAcceptor
 from atalanta.management.management import Management
 from atalanta.management.message_counters import COUNTERS_TIMER
@@ -125,7 +124,7 @@ class Node:
         maintenance.create_configured(self.broker, now)
         if self.config.cluster is None:
             # In a cluster a peer may hold messages for an empty queue: it goes by the usual sweep, if at all.
-            queues.sweep_at_start(self.broker, now)
+            self.broker.queue_registry.sweep_at_start(now)
         maintenance.arm(self.broker, now)
         self.ports.timers.set(
             TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000

@@ -8,7 +8,6 @@ import pytest
 
 from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.kernel.registry.queues import create_queue, delete_queue
 from atalanta.message.message import Message
 from atalanta.node.node import Node
 from atalanta.sim.host import Host
@@ -280,7 +279,7 @@ def test_with_a_dead_letter_address_it_goes_there_instead() -> None:
     rig, host, fake, node_id = meet_artemis()
     broker = node_of(host).broker
     broker.settings.add("#", {"dead_letter_address": "DLQ"})
-    create_queue(broker, rig.world.now, QueueSpec("DLQ", "DLQ", ANYCAST))
+    broker.queue_registry.create(rig.world.now, QueueSpec("DLQ", "DLQ", ANYCAST))
     fake.refusing = True
     cluster_of(host).peers[node_id].bindings.bindings[f"orders{node_id}"].add_consumer(None, None)
     rig.client(host).publish("orders", b"across", ANYCAST)
@@ -292,7 +291,7 @@ def test_a_refusal_of_what_is_gone_meanwhile_changes_nothing() -> None:
     rig, host, fake, node_id = meet_artemis()
     broker = node_of(host).broker
     broker.settings.add("#", {"dead_letter_address": "DLQ"})
-    create_queue(broker, rig.world.now, QueueSpec("DLQ", "DLQ", ANYCAST))
+    broker.queue_registry.create(rig.world.now, QueueSpec("DLQ", "DLQ", ANYCAST))
     fake.refusing = True
     record = cluster_of(host).peers[node_id]
     record.bindings.bindings[f"orders{node_id}"].add_consumer(None, None)
@@ -301,7 +300,7 @@ def test_a_refusal_of_what_is_gone_meanwhile_changes_nothing() -> None:
     while record.forwarded == 0:
         assert rig.world.step()
     assert not rig.events("forward_refused")
-    delete_queue(broker, rig.world.now, record.forward.name, "an operator deletes it")
+    broker.queue_registry.delete(rig.world.now, record.forward.name, "an operator deletes it")
     rig.until(lambda: rig.events("forward_refused"))
     rig.run(1)
     assert count(host, "DLQ") == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry.queues import create_queue
 from atalanta.sim.host import Host
 from tests.cluster.cluster_rig import Client, Rig, count, node_of, waiting
 from tests.cluster.connection.chain_rig import chain
@@ -27,7 +26,7 @@ def waiting_for(rig: Rig, sender: Host, leaving: Host, count_of: int) -> Client:
 
 def about(host: Host, node_id: str) -> list[str]:
     """Keys of what its journal keeps about the way to that node."""
-    return [key for key in node_of(host).broker.values if key.endswith(f".sf.test.{node_id}")]
+    return [key for key in node_of(host).broker.values.keys() if key.endswith(f".sf.test.{node_id}")]
 
 
 @pytest.mark.parametrize("third", [True, False])
@@ -57,7 +56,7 @@ def test_what_follows_a_node_slowly_is_followed_as_long_as_anything_moves() -> N
     for name in names:
         spec = QueueSpec(name, name, MULTICAST)
         spec.durable = False
-        create_queue(node_of(leaving).broker, rig.world.now, spec)
+        node_of(leaving).broker.queue_registry.create(rig.world.now, spec)
     rig.run(0.5)
     pause(sender, leaving)
     client = rig.client(sender)
@@ -68,7 +67,7 @@ def test_what_follows_a_node_slowly_is_followed_as_long_as_anything_moves() -> N
     for name in names:
         rig.run(50)
         assert name not in node_of(target).broker.queues
-        create_queue(node_of(target).broker, rig.world.now, QueueSpec(name, name, MULTICAST))
+        node_of(target).broker.queue_registry.create(rig.world.now, QueueSpec(name, name, MULTICAST))
         rig.until(lambda: count(target, name) == 1)  # noqa: B023
 
 
@@ -88,7 +87,7 @@ def test_nothing_is_kept_of_nodes_that_came_and_left() -> None:
         way = f"$.artemis.internal.sf.test.{node_id}"
         rig.until(lambda: way not in node_of(target).broker.queues)  # noqa: B023
         rig.run(1)
-    assert not [key for key in node_of(target).broker.values if key.startswith(("sent.", "meant."))]
+    assert not [key for key in node_of(target).broker.values.keys() if key.startswith(("sent.", "meant."))]
     cluster = node_of(target).cluster
     assert cluster is not None
     assert not cluster.parked.marks

@@ -7,7 +7,6 @@ import pytest
 from atalanta.cluster.connection import redistribution
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.registry import queues
 from atalanta.wire.core.packets.logview import LogLease
 from tests.cluster.cluster_rig import Client, Rig, count, node_of, remote_consumers
 
@@ -174,7 +173,7 @@ def test_an_update_of_a_queue_reaches_the_peers_with_its_consumers() -> None:
     changes.filter_text = "colour = 'red'"
     changes.non_destructive = True
     broker = node_of(hosts[1]).broker
-    queues.update_queue(broker, rig.world.now, "orders", changes)
+    broker.queue_registry.update(rig.world.now, "orders", changes)
     rig.run(1)
     assert remote_consumers(hosts[0], hosts[1], "orders") == 1
     producer = rig.client(hosts[0])
@@ -191,7 +190,7 @@ def test_a_non_destructive_queue_is_not_redistributed() -> None:
     hosts = rig.cluster(2, delay_ms=0)
     changes = QueueChanges()
     changes.non_destructive = True
-    queues.update_queue(node_of(hosts[0]).broker, rig.world.now, "orders", changes)
+    node_of(hosts[0]).broker.queue_registry.update(rig.world.now, "orders", changes)
     producer = rig.client(hosts[0])
     producer.publish("orders", b"1", ANYCAST)
     rig.until(lambda: count(hosts[0], "orders") == 1)

@@ -14,7 +14,6 @@ from atalanta.cluster.core_bridges.targets import Targets
 from atalanta.cluster.native_config import OwnBridge
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.registry import queues as catalogue
 from atalanta.kernel.routing.divert_config import ADD_HEADERS
 from atalanta.management.controls.bridge import BRIDGE_ATTRIBUTES, BRIDGES_OPERATIONS
 from atalanta.management.controls.broker import BROKER_OPERATIONS
@@ -237,7 +236,7 @@ def test_a_bridge_goes_and_comes_with_its_queue() -> None:
     rig = BridgeRig()
     source, target = rig.pair(bridge())
     ask_broker = node_of(source).broker
-    catalogue.delete_queue(ask_broker, rig.world.now, "orders", "by a test")
+    ask_broker.queue_registry.delete(rig.world.now, "orders", "by a test")
     source.flush_later()
     rig.until(lambda: bridge_of(source).link is None)
     rig.client(source).publish("orders", b"x", ANYCAST)

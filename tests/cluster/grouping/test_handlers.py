@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from atalanta.kernel.queue.spec import MULTICAST
-from atalanta.kernel.registry.queues import delete_queue
 from tests.cluster.cluster_rig import Rig, count, node_of
 from tests.cluster.grouping.grouping_rig import (
     bodies_at,
@@ -195,7 +194,7 @@ def test_a_queue_that_is_deleted_gives_its_groups_up() -> None:
     hosts = grouped_cluster(rig)
     sender = group_stored(rig, hosts[1], "red", "1")
     node = node_of(hosts[1])
-    delete_queue(node.broker, rig.world.now, "orders", "test")
+    node.broker.queue_registry.delete(rig.world.now, "orders", "test")
     hosts[1].flush_later()
     rig.until(lambda: not pins_of(hosts[0]))
     send_group(sender, "red", "2")

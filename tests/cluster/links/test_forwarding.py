@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from atalanta.cluster.links.forwarding import forward_id, link_bytes
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry.queues import create_queue, delete_queue
 from atalanta.message.message import Message
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
@@ -200,7 +199,7 @@ def test_peers_hear_of_a_queue_only_once_it_is_durable() -> None:
     hosts[1].disk.slow = 1_000
     before = hosts[1].disk.commits
 
-    create_queue(node_of(hosts[1]).broker, rig.world.now, QueueSpec("new", "new", ANYCAST))
+    node_of(hosts[1]).broker.queue_registry.create(rig.world.now, QueueSpec("new", "new", ANYCAST))
     node_of(hosts[1]).flush(rig.world.now)
     rig.run(0.01)
     known = cluster_of(hosts[0]).peers["node-1"].bindings.bindings
@@ -231,7 +230,7 @@ def test_a_message_for_a_queue_that_is_gone_is_no_second_copy_for_the_others() -
     producer.publish("prices", b"x", MULTICAST)
     rig.until(lambda: waiting(rig.hosts[0], "node-1") == 1)
 
-    delete_queue(node_of(rig.hosts[1]).broker, rig.world.now, "gone", "test")
+    node_of(rig.hosts[1]).broker.queue_registry.delete(rig.world.now, "gone", "test")
     rig.network.heal()
     rig.until(lambda: waiting(rig.hosts[0], "node-1") == 0)
     assert rig.events("n1 route_to_unknown_binding")

@@ -6,7 +6,6 @@ import pytest
 
 from atalanta.cluster.scale_down.phase import DONE
 from atalanta.kernel.queue.changes import QueueChanges
-from atalanta.kernel.registry.queues import update_queue
 from atalanta.sim.host import Host
 from tests.cluster.cluster_rig import count, node_of, waiting
 from tests.cluster.parked.parked_rig import TIMEOUT, Parked, numbers
@@ -60,6 +59,6 @@ def test_an_operator_who_changes_the_queue_to_a_member_leaves_its_mark_alone() -
     changes = QueueChanges()
     changes.filter_text = "AMQPriority >= 0"
     broker = node_of(play.hosts[0]).broker
-    update_queue(broker, play.rig.world.now, "$.artemis.internal.sf.test.node-1", changes)
+    broker.queue_registry.update(play.rig.world.now, "$.artemis.internal.sf.test.node-1", changes)
     play.rig.run(TIMEOUT + 5)
     assert near.bodies == numbers(3, 8)

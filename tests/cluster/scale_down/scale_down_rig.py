@@ -9,7 +9,6 @@ from atalanta.cluster.scale_down.scale_down import ScaleDown
 from atalanta.cluster.scale_down.shipments import Sender, Shipment
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry.queues import create_queue
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.sim.host import Host
@@ -72,7 +71,7 @@ def stocked(bodies: list[bytes], commit_interval: int = -1, **options: Any) -> t
 def subscribed(rig: Rig, host: Host, name: str) -> None:
     """A durable subscription of its own, which the others learn of."""
     spec = QueueSpec(name, "prices", MULTICAST)
-    create_queue(node_of(host).broker, rig.world.now, spec)
+    node_of(host).broker.queue_registry.create(rig.world.now, spec)
     rig.run(0.5)
 
 

@@ -8,8 +8,6 @@ from atalanta.cluster.scale_down import link
 from atalanta.cluster.scale_down.phase import DONE, FAILED
 from atalanta.cluster.scale_down.shipments import Shipment
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.kernel.registry.addresses import apply_settings
-from atalanta.kernel.registry.queues import create_queue
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
 from tests.cluster.cluster_rig import Rig, count, node_of
@@ -46,7 +44,7 @@ def limit(target: Host, max_size_bytes: int) -> None:
     broker = node_of(target).broker
     settings: dict[str, str | int] = {"address_full_policy": "FAIL", "max_size_bytes": max_size_bytes}
     broker.settings.add("orders", settings)
-    apply_settings(broker, broker.addresses["orders"])
+    broker.address_registry.apply_settings(broker.addresses["orders"])
 
 
 class FailsMembers(FullTarget):
@@ -154,7 +152,7 @@ def test_an_address_that_is_emptied_meanwhile_gets_the_rest_in_order() -> None:
 
 def only_here(rig: Rig, target: Host, leaving: Host) -> None:
     """Messages in a queue that the target does not have, and may not make."""
-    create_queue(node_of(leaving).broker, rig.world.now, QueueSpec("extra", "extra", ANYCAST))
+    node_of(leaving).broker.queue_registry.create(rig.world.now, QueueSpec("extra", "extra", ANYCAST))
     rig.filled(leaving, MESSAGES, "extra")
     node_of(target).broker.settings.add("extra", {"auto_create_addresses": False})
 

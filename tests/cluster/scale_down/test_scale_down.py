@@ -9,7 +9,6 @@ from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.kernel.log.lease import Lease
 from atalanta.kernel.queue.reference import SCHEDULED
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry.queues import create_queue
 from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets.connection import REASON_SCALE_DOWN, DisconnectV3
 from atalanta.wire.core.packets.message import SendMessage
@@ -74,9 +73,9 @@ def test_queues_that_the_target_lacks_are_made_there_as_they_were() -> None:
     spec.filter_text = "region = 'EU'"
     spec.exclusive = True
     spec.max_consumers = 3
-    create_queue(node_of(first).broker, rig.world.now, spec)
+    node_of(first).broker.queue_registry.create(rig.world.now, spec)
     silent = QueueSpec("silent", "news", MULTICAST)
-    create_queue(node_of(first).broker, rig.world.now, silent)
+    node_of(first).broker.queue_registry.create(rig.world.now, silent)
     client = rig.client(first)
     client.publish("own", b"kept", ANYCAST)
     client.publish("news", b"heard", MULTICAST, region="EU")
@@ -263,7 +262,7 @@ def test_queues_of_every_kind_are_emptied_and_arise_as_such(kind: str) -> None:
     spec.ring_size = 4 if kind == "ring" else -1
     spec.non_destructive = kind == "non-destructive"
     spec.exclusive = kind == "exclusive"
-    create_queue(node_of(first).broker, rig.world.now, spec)
+    node_of(first).broker.queue_registry.create(rig.world.now, spec)
     node_of(first).broker.queues["special"].paused = kind == "paused"
     client = rig.client(first)
     for number in range(10):

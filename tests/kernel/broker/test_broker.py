@@ -6,7 +6,6 @@ import pytest
 
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.registry import queues
 from tests.kernel.broker_rig import Bench, consume, endpoint
 
 
@@ -235,7 +234,7 @@ def test_deleting_a_queue_tells_its_consumers() -> None:
     bench.queue("orders")
     session = bench.session()
     consume(session, bench, "orders")
-    queues.delete_queue(bench.broker, bench.now, "orders", "deleted")
+    bench.broker.queue_registry.delete(bench.now, "orders", "deleted")
     assert endpoint(session).gone == [0]
     bench.settle()
     bench.restart()

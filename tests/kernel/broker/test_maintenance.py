@@ -6,7 +6,6 @@ from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.broker.maintenance import EXPIRY_TIMER, SWEEP_TIMER
 from atalanta.kernel.queue.spec import QueueSpec
-from atalanta.kernel.registry import queues as catalogue
 from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig, QueueConfig
 from atalanta.kernel.settings.repository import SettingValue
 from tests.kernel.broker_rig import SECOND, Bench, consume
@@ -49,7 +48,7 @@ def automatic(bench: Bench, name: str, **settings: SettingValue) -> None:
     spec = QueueSpec(name, name, 1)
     spec.auto_created = True
     spec.take_defaults(bench.settings.match(name))
-    catalogue.create_queue(bench.broker, bench.now, spec)
+    bench.broker.queue_registry.create(bench.now, spec)
 
 
 def used(bench: Bench, name: str) -> None:
@@ -105,7 +104,7 @@ def test_a_queue_that_a_client_created_stays_unless_it_is_wished_otherwise() -> 
     for name in ("plain", "tidy"):
         spec = QueueSpec(name, name, 1)
         spec.take_defaults(bench.settings.match(name))
-        catalogue.create_queue(bench.broker, bench.now, spec)
+        bench.broker.queue_registry.create(bench.now, spec)
         used(bench, name)
     swept(bench)
     assert sorted(bench.broker.queues) == ["plain"]
@@ -163,7 +162,7 @@ def test_at_the_start_what_is_automatic_and_empty_goes_at_once() -> None:
     bench.session().send(bench.now, bench.message("full", b"x"), 1)
     bench.settle()
     bench.restart()
-    catalogue.sweep_at_start(bench.broker, bench.now)
+    bench.broker.queue_registry.sweep_at_start(bench.now)
     assert sorted(bench.broker.queues) == ["full", "kept", "made"]
     assert sorted(bench.broker.addresses) == ["full", "kept", "made"]
     bench.settle()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.registry import queues
 from tests.kernel.broker.notification_rig import listening, told
 from tests.kernel.broker_rig import Bench, consume
 
@@ -40,5 +39,5 @@ def test_consumers_are_announced_with_their_selector_and_their_number() -> None:
     ]
     closed = told(bench, "CONSUMER_CLOSED")
     assert [(one["_AMQ_ConsumerCount"], one["_AMQ_RoutingName"]) for one in closed] == [(1, "work")]
-    queues.delete_queue(bench.broker, bench.now, "work", "deleted")
+    bench.broker.queue_registry.delete(bench.now, "work", "deleted")
     assert len(told(bench, "BINDING_REMOVED")) == 1

@@ -7,7 +7,6 @@ import pytest
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.publish.reroute import expire
-from atalanta.kernel.registry import addresses, queues
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.notification_options import NotificationOptions
@@ -59,9 +58,9 @@ def test_connections_addresses_and_expired_messages_only_if_asked_for() -> None:
         bench.broker.publish(bench.now, bench.message("work"), None, 0)
         bench.settle()
         expire(bench.broker, bench.now, queue.live())
-        queues.delete_queue(bench.broker, bench.now, "work", "deleted")
-        addresses.create_address(bench.broker, "a", True, False, False)
-        addresses.delete_address(bench.broker, "a")
+        bench.broker.queue_registry.delete(bench.now, "work", "deleted")
+        bench.broker.address_registry.create(bench.broker.now, "a", True, False, False)
+        bench.broker.address_registry.delete(bench.broker.now, "a")
         counts = {
             kind: len(told(bench, kind))
             for kind in ("CONNECTION_CREATED", "CONNECTION_DESTROYED", "MESSAGE_EXPIRED")

@@ -6,7 +6,6 @@ from typing import Any
 
 from atalanta.kernel.broker import invariants, maintenance
 from atalanta.kernel.broker.reload import reload, undeploy
-from atalanta.kernel.registry.diverts import create_divert
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig, QueueConfig
@@ -146,9 +145,9 @@ def test_diverts_follow_the_file_and_those_of_management_stay() -> None:
 
     bench = started(anycast("orders"), anycast("copies"), anycast("others"))
     every = (anycast("orders"), anycast("copies"), anycast("others"))
-    create_divert(bench.broker, divert("kept", "others"), True)
+    bench.broker.diverts.create(divert("kept", "others"), True)
     change(bench, *every, diverts=[divert("d", "copies")])
-    assert sorted(bench.broker.diverts) == ["d", "kept"]
+    assert sorted(bench.broker.diverts.by_name) == ["d", "kept"]
     session = bench.session()
     session.send(bench.now, bench.message("orders", b"1"), 1)
     bench.settle()
@@ -159,7 +158,7 @@ def test_diverts_follow_the_file_and_those_of_management_stay() -> None:
     bench.settle()
     assert bench.broker.queues["orders"].message_count == 1
     change(bench, *every)
-    assert sorted(bench.broker.diverts) == ["kept"]
+    assert sorted(bench.broker.diverts.by_name) == ["kept"]
 
 
 def test_a_queue_that_cannot_become_what_the_file_says_is_named_and_the_rest_is_done() -> None:

@@ -137,9 +137,8 @@ def test_what_leaves_after_the_lease_ended_is_reported_as_lost() -> None:
 def test_a_queue_made_anew_is_another_incarnation() -> None:
     bench = Bench()
     queue = filled(bench, 1)
-    from atalanta.kernel.registry import queues
 
-    queues.delete_queue(bench.broker, bench.now, "archive", "deleted")
+    bench.broker.queue_registry.delete(bench.now, "archive", "deleted")
     bench.queue("archive", "flights", 0)
     with pytest.raises(BrokerError) as changed:
         log_view.plan(bench.broker, "archive", queue.incarnation, 0, 1, -1)

@@ -7,7 +7,6 @@ import pytest
 from atalanta.kernel.broker import invariants, maintenance
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
 from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, WAITING_ADDRESSES_MAX
-from atalanta.kernel.registry import queues
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository, SettingValue
 from tests.kernel.broker_rig import Bench, consume, endpoint
@@ -220,8 +219,8 @@ def test_a_topics_message_is_charged_once_and_stays_charged_for_the_slowest() ->
     assert whole < memory.used_bytes < 2 * whole
     assert memory.used_messages == 1
     for number in range(2):
-        queues.delete_queue(bench.broker, bench.now, f"s{number}", "gone")
+        bench.broker.queue_registry.delete(bench.now, f"s{number}", "gone")
         invariants.validate(bench.broker)
     assert memory.used_bytes == whole == bench.broker.addresses["topic"].account.bytes
-    queues.delete_queue(bench.broker, bench.now, "s2", "gone")
+    bench.broker.queue_registry.delete(bench.now, "s2", "gone")
     assert memory.used_bytes == memory.used_messages == 0

@@ -6,7 +6,6 @@ import pytest
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.routing.address_rules import refresh
 from atalanta.kernel.settings.repository import SettingValue
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
 
@@ -51,7 +50,7 @@ def test_changed_settings_hold_from_the_refresh_on() -> None:
     bench.queue("orders")
     assert bench.broker.addresses["orders"].rules is None
     bench.settings.add("orders", {"expiry_delay_ms": 100})
-    refresh(bench.broker, bench.broker.addresses["orders"])
+    bench.broker.address_registry.refresh_rules(bench.broker.addresses["orders"])
     bench.session().send(bench.now, bench.message("orders", b"x"), 1)
     bench.settle()
     found = bench.broker.queues["orders"].live()[0].message

@@ -9,7 +9,6 @@ import pytest
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.queue import FINISHED_MIN, FINISHED_SHARE
-from atalanta.kernel.registry import addresses, queues
 from tests.kernel.broker_rig import Bench, consume, endpoint
 
 SENT = 60
@@ -69,9 +68,9 @@ def test_an_address_that_was_deleted_and_came_again_gets_what_is_sent_to_it() ->
         sender.send(bench.now, bench.message("out", b"a"), 1)
         bench.settle()
         assert queue.message_count == 1
-        queues.delete_queue(bench.broker, bench.now, "out", "deleted")
+        bench.broker.queue_registry.delete(bench.now, "out", "deleted")
         if "out" in bench.broker.addresses:
-            addresses.delete_address(bench.broker, "out")
+            bench.broker.address_registry.delete(bench.broker.now, "out")
     bench.settings.add("#", {"auto_create_addresses": False})
     with pytest.raises(BrokerError) as refused:
         sender.send(bench.now, bench.message("out", b"b"), 2)

@@ -12,7 +12,6 @@ from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import DELIVERING, READY, Reference
-from atalanta.kernel.registry import queues
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import SettingValue
@@ -130,7 +129,7 @@ class Play:
             changes.group_first_key = self.random.choice(("first", ""))
         else:
             changes.consumers_before_dispatch = self.random.randrange(3)
-        queues.update_queue(self.bench.broker, self.bench.now, name, changes)
+        self.bench.broker.queue_registry.update(self.bench.now, name, changes)
 
     def step(self) -> None:
         acts = (

@@ -9,7 +9,6 @@ from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.log import log_view
 from atalanta.kernel.queue.changes import QueueChanges
-from atalanta.kernel.registry import queues
 from atalanta.kernel.transactions import xa_session
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
 from tests.kernel.queue.queue_rig import held, reader, send
@@ -59,12 +58,12 @@ def test_a_queue_is_made_exclusive_and_shared_again() -> None:
     sender = bench.session()
     changes = QueueChanges()
     changes.exclusive = True
-    queues.update_queue(bench.broker, bench.now, "q", changes)
+    bench.broker.queue_registry.update(bench.now, "q", changes)
     send(bench, sender, "1", "2", "3", "4")
     bench.settle()
     assert sorted([len(endpoint(first).bodies()), len(endpoint(second).bodies())]) == [0, 4]
     changes.exclusive = False
-    queues.update_queue(bench.broker, bench.now, "q", changes)
+    bench.broker.queue_registry.update(bench.now, "q", changes)
     send(bench, sender, "5", "6")
     bench.settle()
     assert sorted([len(endpoint(first).bodies()), len(endpoint(second).bodies())]) == [1, 5]
@@ -277,14 +276,14 @@ def test_a_ring_of_another_size() -> None:
     changes = QueueChanges()
     for size, left in ((4, [b"2", b"3", b"4", b"5"]), (2, [b"4", b"5"])):
         changes.ring_size = size
-        queues.update_queue(bench.broker, bench.now, "q", changes)
+        bench.broker.queue_registry.update(bench.now, "q", changes)
         bench.settle()
         assert held(queue) == left
     bench.restart()
     queue = bench.broker.queues["q"]
     assert held(queue) == [b"4", b"5"]
     changes.ring_size = -1
-    queues.update_queue(bench.broker, bench.now, "q", changes)
+    bench.broker.queue_registry.update(bench.now, "q", changes)
     send(bench, bench.session(), "6", "7")
     bench.settle()
     assert held(queue) == [b"4", b"5", b"6", b"7"]

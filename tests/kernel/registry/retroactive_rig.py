@@ -8,7 +8,6 @@ from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.broker.reload import reload, undeploy
 from atalanta.kernel.queue.queue import Queue
-from atalanta.kernel.registry import queues
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
@@ -39,7 +38,7 @@ def restart(bench: Bench) -> None:
     bench.restart()
     undeploy(bench.broker, bench.now)
     maintenance.create_configured(bench.broker, bench.now)
-    queues.sweep_at_start(bench.broker, bench.now)
+    bench.broker.queue_registry.sweep_at_start(bench.now)
     bench.settle()
 
 

@@ -8,7 +8,6 @@ from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.broker.maintenance import SWEEP_TIMER
 from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
-from atalanta.kernel.registry import diverts
 from atalanta.kernel.routing.divert_config import ANYCAST, MULTICAST, PASS, DivertConfig
 from atalanta.kernel.sessions.session_queues import delete_queue
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -19,7 +18,7 @@ def divert(bench: Bench, name: str, source: str, target: str, **values: object) 
     config = DivertConfig(name=name, address=source, forwarding_address=target)
     for attribute, value in values.items():
         setattr(config, attribute, value)
-    diverts.create_divert(bench.broker, config, False)
+    bench.broker.diverts.create(config, False)
 
 
 def send(bench: Bench, address: str, body: bytes, **properties: object) -> None:
@@ -246,7 +245,7 @@ def test_addresses_without_diverts_have_no_rules() -> None:
         bench.queue(name)
     divert(bench, "d", "orders", "audit")
     assert with_rules(bench) == ["orders"]
-    diverts.destroy_divert(bench.broker, bench.now, "d")
+    bench.broker.diverts.delete(bench.now, "d")
     assert with_rules(bench) == []
     send(bench, "orders", b"x")
     assert bodies(bench, "audit") == []
@@ -257,32 +256,32 @@ def test_created_by_management_they_survive_a_restart() -> None:
     bench.queue("orders")
     bench.queue("audit")
     config = DivertConfig("d", "orders", "audit", ANYCAST, True, "name", "size > 1", {"key": "value"})
-    diverts.create_divert(bench.broker, config, True)
+    bench.broker.diverts.create(config, True)
     bench.settle()
     for _ in range(2):
         bench.compact(bench.journal.last)
         bench.restart()
         maintenance.create_configured(bench.broker, bench.now)
-    assert bench.broker.diverts["d"].config == config
-    diverts.destroy_divert(bench.broker, bench.now, "d")
+    assert bench.broker.diverts.by_name["d"].config == config
+    bench.broker.diverts.delete(bench.now, "d")
     bench.settle()
     bench.restart()
     maintenance.create_configured(bench.broker, bench.now)
-    assert not bench.broker.diverts
+    assert not bench.broker.diverts.by_name
 
 
 def test_an_update_takes_effect_at_once_and_a_wrong_one_none() -> None:
     bench = Bench()
     for name in ("orders", "audit", "other"):
         bench.queue(name)
-    diverts.create_divert(bench.broker, DivertConfig("d", "orders", "audit"), True)
+    bench.broker.diverts.create(DivertConfig("d", "orders", "audit"), True)
     with pytest.raises(BrokerError, match="invalid filter"):
-        diverts.update_divert(bench.broker, DivertConfig("d", "", "other", filter_text="x >"))
+        bench.broker.diverts.update(DivertConfig("d", "", "other", filter_text="x >"))
     with pytest.raises(BrokerError, match="does not exist"):
-        diverts.update_divert(bench.broker, DivertConfig("e", "orders", "other"))
+        bench.broker.diverts.update(DivertConfig("e", "orders", "other"))
     send(bench, "orders", b"1", size=5)
-    diverts.update_divert(
-        bench.broker, DivertConfig("d", "ignored", "other", exclusive=True, filter_text="size > 3")
+    bench.broker.diverts.update(
+        DivertConfig("d", "ignored", "other", exclusive=True, filter_text="size > 3")
     )
     send(bench, "orders", b"2", size=5)
     send(bench, "orders", b"3", size=1)
@@ -291,7 +290,7 @@ def test_an_update_takes_effect_at_once_and_a_wrong_one_none() -> None:
     assert bodies(bench, "orders") == [b"1", b"2", b"3"]
     bench.restart()
     maintenance.create_configured(bench.broker, bench.now)
-    assert bench.broker.diverts["d"].config.forwarding_address == "other"
+    assert bench.broker.diverts.by_name["d"].config.forwarding_address == "other"
 
 
 def test_diverts_of_one_routing_name_take_turns() -> None:
@@ -332,8 +331,8 @@ def test_a_divert_that_makes_no_sense_is_refused(config: DivertConfig, why: str)
     bench = Bench()
     bench.queue("orders")
     with pytest.raises(BrokerError, match=why):
-        diverts.create_divert(bench.broker, config, True)
-    assert not bench.broker.diverts and not bench.broker.values
+        bench.broker.diverts.create(config, True)
+    assert not bench.broker.diverts.by_name and not bench.broker.values.keys()
 
 
 def test_a_divert_keeps_its_address() -> None:
@@ -347,7 +346,7 @@ def test_a_divert_keeps_its_address() -> None:
     for _ in range(3):
         maintenance.on_timer(bench.broker, bench.now, SWEEP_TIMER)
     assert "orders" in bench.broker.addresses
-    diverts.destroy_divert(bench.broker, bench.now, "d")
+    bench.broker.diverts.delete(bench.now, "d")
     for _ in range(3):
         maintenance.on_timer(bench.broker, bench.now, SWEEP_TIMER)
     assert "orders" not in bench.broker.addresses

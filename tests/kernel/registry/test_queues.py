@@ -6,7 +6,6 @@ import pytest
 
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.changes import QueueChanges
-from atalanta.kernel.registry import addresses, queues
 from tests.kernel.broker_rig import Bench
 from tests.kernel.queue.queue_rig import held, reader, send
 
@@ -46,13 +45,13 @@ def test_a_disabled_queue_takes_no_messages() -> None:
     queue = bench.queue("q")
     changes = QueueChanges()
     changes.enabled = False
-    queues.update_queue(bench.broker, bench.now, "q", changes)
+    bench.broker.queue_registry.update(bench.now, "q", changes)
     send(bench, bench.session(), "1")
     bench.settle()
     assert queue.message_count == 0
     bench.restart()
     changes.enabled = True
-    queues.update_queue(bench.broker, bench.now, "q", changes)
+    bench.broker.queue_registry.update(bench.now, "q", changes)
     send(bench, bench.session(), "2")
     bench.settle()
     assert held(bench.broker.queues["q"]) == [b"2"]
@@ -75,18 +74,18 @@ def test_updates_that_cannot_be_change_nothing() -> None:
         changes.exclusive = True
         setattr(changes, field, value)
         with pytest.raises(BrokerError):
-            queues.update_queue(bench.broker, bench.now, "q", changes)
+            bench.broker.queue_registry.update(bench.now, "q", changes)
         assert not queue.spec.exclusive and queue.filter is None
 
 
 def test_an_update_of_filter_and_routing_type() -> None:
     bench = Bench()
     bench.queue("q")
-    addresses.ensure_address(bench.broker, "q", 0, False, True)
+    bench.broker.address_registry.ensure(bench.broker.now, "q", 0, False, True)
     changes = QueueChanges()
     changes.filter_text = "n > 1"
     changes.routing_type = 0
-    queues.update_queue(bench.broker, bench.now, "q", changes)
+    bench.broker.queue_registry.update(bench.now, "q", changes)
     session = bench.session()
     for n in (1, 2):
         session.send(bench.now, bench.message("q", str(n).encode(), n=n), 0)
@@ -96,5 +95,5 @@ def test_an_update_of_filter_and_routing_type() -> None:
     assert held(queue) == [b"2"] and queue.spec.routing_type == 0
     changes = QueueChanges()
     changes.filter_text = ""
-    queues.update_queue(bench.broker, bench.now, "q", changes)
+    bench.broker.queue_registry.update(bench.now, "q", changes)
     assert queue.filter is None

@@ -11,7 +11,6 @@ from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import QueueSpec
-from atalanta.kernel.registry import addresses, queues
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.bindings import OFF, RemoteBinding
 from atalanta.kernel.sessions.session_queues import create_queue, delete_queue
@@ -67,7 +66,7 @@ def test_resources_are_named_and_made_as_in_artemis() -> None:
     for name in broker.queues:
         spec = broker.queues[name].spec
         assert (spec.address, spec.ring_size, spec.max_consumers) == (ADDRESS, 3, 0)
-    assert list(broker.diverts) == [DIVERT]
+    assert list(broker.diverts.by_name) == [DIVERT]
     assert broker.addresses[ADDRESS].anycast and broker.addresses[ADDRESS].multicast
 
 
@@ -241,7 +240,7 @@ def test_an_address_that_only_a_peer_has_keeps_what_is_sent_to_it_here() -> None
     bench = Bench(BrokerConfig(), repository())
     forward = bench.queue(PREFIX + "sf.peer", PREFIX + "sf.peer", 0, internal=True)
     address = Address("prices", True, True, True)
-    addresses.enter(bench.broker, address)
+    bench.broker.address_registry.add(address)
     address.add_remote(RemoteBinding(77, "prices", "theirs", "theirsB", 5, 1, forward, OFF))
     assert address.retained is None
     send(bench, b"x", _AMQ_ROUTING_TYPE=0)
@@ -259,8 +258,8 @@ def test_peers_are_not_told_of_the_rings() -> None:
     bench.queue("mine", "prices", 0)
     notifications.send_queue_info(bench.now, listener, "")
     bench.settle()
-    queues.delete_queue(bench.broker, bench.now, "mine", "gone")
-    addresses.delete_address(bench.broker, "prices")
+    bench.broker.queue_registry.delete(bench.now, "mine", "gone")
+    bench.broker.address_registry.delete(bench.broker.now, "prices")
     bench.settle()
     told = []
     for reference in listener.live():
@@ -312,12 +311,12 @@ def test_an_operator_removes_the_address_with_its_rings() -> None:
     desk.queue("late", "prices", 0)
     desk.ask("broker", "deleteAddress", "prices", True)
     assert list(desk.broker.queues) == [REPLIES]
-    assert not desk.broker.diverts
+    assert not desk.broker.diverts.by_name
 
 
 def test_nobody_consumes_from_a_ring_and_a_filled_one_can_be_emptied() -> None:
     desk = Desk(BrokerConfig(), repository())
-    addresses.create_address(desk.broker, "prices", True, True, False)
+    desk.broker.address_registry.create(desk.broker.now, "prices", True, True, False)
     send(desk, *numbers(1, 3))
     desk.settle()
     with pytest.raises(BrokerError):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.maintenance import SWEEP_TIMER
-from atalanta.kernel.registry import addresses, queues
-from atalanta.kernel.registry.diverts import create_divert
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.sessions.session_queues import delete_queue
 from atalanta.kernel.settings.broker_config import BrokerConfig, QueueConfig
@@ -45,13 +43,13 @@ def test_the_address_goes_with_all_that_is_its_own() -> None:
     bench = started()
     send(bench, b"x")
     bench.settle()
-    addresses.delete_address(bench.broker, "prices")
+    bench.broker.address_registry.delete(bench.broker.now, "prices")
     bench.settle()
-    assert not bench.broker.queues and not bench.broker.diverts
+    assert not bench.broker.queues and not bench.broker.diverts.by_name
     assert ADDRESS not in bench.broker.addresses
     bench.config.addresses = []
     restart(bench)
-    assert not bench.broker.queues and not bench.broker.diverts
+    assert not bench.broker.queues and not bench.broker.diverts.by_name
     assert ADDRESS not in bench.broker.addresses
 
 
@@ -69,7 +67,7 @@ def test_a_queue_with_a_lasting_address_makes_it_keep_messages() -> None:
     bench.queue("mine", "prices", 0, durable=False, temporary=True)
     send(bench, b"x")
     bench.settle()
-    queues.delete_queue(bench.broker, bench.now, "mine", "gone")
+    bench.broker.queue_registry.delete(bench.now, "mine", "gone")
     assert bodies(subscribe(bench)) == [b"x"]
 
 
@@ -77,14 +75,14 @@ def test_the_own_address_of_a_temporary_queue_keeps_nothing() -> None:
     bench = Bench(BrokerConfig(), repository("#"))
     bench.queue("reply", "reply", 1, durable=False, temporary=True)
     assert list(bench.broker.queues) == ["reply"]
-    queues.delete_queue(bench.broker, bench.now, "reply", "gone")
+    bench.broker.queue_registry.delete(bench.now, "reply", "gone")
     assert "reply" not in bench.broker.addresses
 
 
 def test_addresses_of_the_broker_keep_nothing() -> None:
     bench = started("#")
     bench.queue(PREFIX + "sf.x", PREFIX + "sf.x", 0, internal=True)
-    assert sorted(bench.broker.diverts) == [DIVERT]
+    assert sorted(bench.broker.diverts.by_name) == [DIVERT]
     assert len(bench.broker.queues) == 3
 
 
@@ -128,7 +126,7 @@ def test_a_divert_of_all_addresses_sees_each_message_once() -> None:
     bench = started()
     bench.queue("audit", "audit", 1)
     config = DivertConfig(name="d", address="#", forwarding_address="audit", exclusive=False)
-    create_divert(bench.broker, config, False)
+    bench.broker.diverts.create(config, False)
     send(bench, b"x")
     bench.settle()
     assert bodies(bench.broker.queues["audit"]) == [b"x"]
@@ -174,7 +172,7 @@ def test_another_count_makes_another_ring() -> None:
 
 def test_an_address_that_is_there_begins_to_keep_and_ends() -> None:
     bench = started(count=0)
-    assert not bench.broker.queues and not bench.broker.diverts
+    assert not bench.broker.queues and not bench.broker.diverts.by_name
     assert bench.broker.addresses["prices"].rules is None
     send(bench, b"before")
     bench.settle()
@@ -184,7 +182,7 @@ def test_an_address_that_is_there_begins_to_keep_and_ends() -> None:
     assert bodies(subscribe(bench)) == [b"after"]
     change(bench, repository(count=0))
     assert list(bench.broker.queues) == ["late"]
-    assert not bench.broker.diverts and ADDRESS not in bench.broker.addresses
+    assert not bench.broker.diverts.by_name and ADDRESS not in bench.broker.addresses
     assert bench.broker.addresses["prices"].rules is None
     assert bodies(subscribe(bench, "none")) == []
 
@@ -195,6 +193,6 @@ def test_a_count_of_none_at_a_start_takes_it_away() -> None:
     bench.settle()
     bench.settings = repository(count=0)
     restart(bench)
-    assert not bench.broker.queues and not bench.broker.diverts
+    assert not bench.broker.queues and not bench.broker.diverts.by_name
     assert ADDRESS not in bench.broker.addresses
     assert bench.broker.memory.used_bytes == 0

@@ -9,7 +9,6 @@ import pytest
 from atalanta.kernel.broker import invariants, maintenance
 from atalanta.kernel.broker.reload import reload
 from atalanta.kernel.queue.paging.iteration import everything
-from atalanta.kernel.registry import queues
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
@@ -82,7 +81,7 @@ class Play:
         if self.queues:
             name = self.random.choice(sorted(self.queues))
             del self.queues[name]
-            queues.delete_queue(self.bench.broker, self.bench.now, name, "deleted")
+            self.bench.broker.queue_registry.delete(self.bench.now, name, "deleted")
             self.settle()
 
     def settle(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.registry import addresses, queues
 from atalanta.kernel.routing.bindings import ON_DEMAND, RemoteBinding
 from atalanta.message.properties import Byte
 from tests.kernel.broker_rig import Bench, consume
@@ -49,7 +48,7 @@ def test_deleting_one_anycast_queue_leaves_the_others_bound() -> None:
     bench = Bench()
     bench.queue("first", "orders", 1)
     second = bench.queue("second", "orders", 1)
-    queues.delete_queue(bench.broker, bench.now, "first", "deleted")
+    bench.broker.queue_registry.delete(bench.now, "first", "deleted")
     session = bench.session()
     session.send(bench.now, bench.message("orders", b"a"), 1)
     bench.settle()
@@ -89,9 +88,9 @@ def test_a_peers_message_for_a_subscription_that_is_gone_reaches_no_other_one() 
 def test_a_peers_message_for_an_anycast_queue_that_is_gone_finds_another_one_anywhere() -> None:
     bench = Bench()
     queue = bench.queue("work", "work", 1)
-    queues.delete_queue(bench.broker, bench.now, "work", "deleted")
+    bench.broker.queue_registry.delete(bench.now, "work", "deleted")
     bench.settle()
-    addresses.create_address(bench.broker, "work", True, False, False)
+    bench.broker.address_registry.create(bench.broker.now, "work", True, False, False)
     elsewhere = remote(bench, "elsewhere", "work", "work")
     from_peer(bench, "work", queue.id, 1)
     assert elsewhere.forward.message_count == 1
@@ -103,7 +102,7 @@ def test_a_peers_message_for_one_queue_of_an_address_never_lands_in_another_one(
     one = bench.queue("one", "work", 1)
     two = bench.queue("two", "work", 1)
     gone = two.id
-    queues.delete_queue(bench.broker, bench.now, "two", "deleted")
+    bench.broker.queue_registry.delete(bench.now, "two", "deleted")
     bench.settle()
     from_peer(bench, "work::two", gone, 1)
     assert one.message_count == 0, "the message went with its queue"

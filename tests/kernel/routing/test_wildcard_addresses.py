@@ -6,7 +6,6 @@ import pytest
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.wildcard import WildcardConfiguration
 from atalanta.kernel.routing.wildcard_addresses import AddressPattern, is_wildcard
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -131,7 +130,7 @@ def test_a_wildcard_queue_that_goes_receives_nothing_more() -> None:
     bench = Bench()
     bench.queue("all", "news.#", 0)
     bench.queue("eu", "news.eu", 0)
-    queues.delete_queue(bench.broker, bench.now, "all", "deleted")
+    bench.broker.queue_registry.delete(bench.now, "all", "deleted")
     assert "news.#" not in bench.broker.addresses
     assert bench.broker.addresses["news.eu"].wildcards is None
     send(bench, "news.eu", _AMQ_ROUTING_TYPE=0)

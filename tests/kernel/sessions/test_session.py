@@ -13,7 +13,6 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.queue.consumers import configure
-from atalanta.kernel.registry import queues
 from tests.kernel.broker_rig import Bench, consume, endpoint
 
 
@@ -27,7 +26,7 @@ def test_a_commit_to_an_address_that_is_gone_rolls_everything_back() -> None:
     bench.settle()
     session.acknowledge(bench.now, 0, endpoint(session).message_ids[0], False, 2)
     session.send(bench.now, bench.message("out", b"result"), 3)
-    queues.delete_queue(bench.broker, bench.now, "out", "deleted")
+    bench.broker.queue_registry.delete(bench.now, "out", "deleted")
     with pytest.raises(BrokerError) as refused:
         session.commit(bench.now, 4)
     assert refused.value.code == ADDRESS_DOES_NOT_EXIST

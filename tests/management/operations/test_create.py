@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from atalanta.kernel.registry import diverts
 from atalanta.kernel.routing.divert_config import ADD_HEADERS
 from tests.kernel.broker_rig import consume, endpoint
 from tests.management.management_rig import Desk, Refused
@@ -120,7 +119,7 @@ def test_a_divert_is_changed() -> None:
     assert desk.bodies("copy") == [b"1"] and desk.bodies("other") == [b"0"]
     assert desk.get("divert.d", "RoutingType") == "STRIP"
     desk.restart()
-    diverts.deploy(desk.broker)
+    desk.broker.diverts.deploy()
     desk.open_desk()
     assert desk.get("divert.d", "Filter") == "number = 0"
     assert desk.get("divert.d", "ForwardingAddress") == "other"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.broker import compaction
-from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.journal import records
@@ -12,7 +10,7 @@ from atalanta.kernel.queue.delivery.message_store import MessageStore
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
-from atalanta.kernel.registry import queues
+from atalanta.kernel.registry.queues import QueueRegistry
 from tests.sim.mutants.patching import Patch
 
 
@@ -52,7 +50,7 @@ def duplicate_id_in_a_record_of_its_own(patch: Patch) -> None:
         for cache_name, duplicate_id in plan.duplicates:
             record = records.encode_duplicates(cache_name, self.store.next_message_id, [duplicate_id])
             lsn = self.store.journal.append(records.DUPLICATES, record)
-            self.duplicates.cache(cache_name).add(duplicate_id, lsn)
+            self.duplicates.cache_of(cache_name).add(duplicate_id, lsn)
         plan.duplicates = []
         commit(self, plan, endpoint, token)
 
@@ -77,15 +75,15 @@ def transaction_in_several_records(patch: Patch) -> None:
 
 
 def sequence_used_again_after_compaction(patch: Patch) -> None:
-    store_queue = queues.store_queue
+    store = QueueRegistry.store
 
-    def from_one(broker: Broker, queue: Queue) -> None:
+    def from_one(self: QueueRegistry, queue: Queue) -> None:
         kept = queue.next_sequence
         queue.next_sequence = 1
-        store_queue(broker, queue)
+        store(self, queue)
         queue.next_sequence = kept
 
-    patch.setattr(compaction, "store_queue", from_one)
+    patch.setattr(QueueRegistry, "store", from_one)
 
 
 def compaction_drops_a_message(patch: Patch) -> None:

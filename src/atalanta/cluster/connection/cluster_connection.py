@@ -25,7 +25,6 @@ from atalanta.cluster.links.retry import Attempts
 from atalanta.cluster.parked.parked_messages import MARK, PARKED, ParkedMessages
 from atalanta.cluster.topology import Member, Topology
 from atalanta.kernel.queue.spec import MULTICAST, QueueSpec
-from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.bindings import OFF, OFF_WITH_REDISTRIBUTION, ON_DEMAND, STRICT
 from atalanta.message.encoding.digits import all_digits
 from atalanta.wire.connection import Connection
@@ -167,7 +166,7 @@ class Cluster:
         if queue is None:
             spec = QueueSpec(name, name, MULTICAST)
             spec.internal = True
-            queue = queues.create_queue(self.broker, now, spec)
+            queue = self.broker.queue_registry.create(now, spec)
         self.broker.addresses[name].internal = True
         return queue
 

@@ -18,11 +18,9 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.links.forwarding import forward_id, link_bytes
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.publish.reroute import reroute
 from atalanta.kernel.queue.reference import READY
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry import addresses, queues
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_PREFIX
 from atalanta.kernel.routing.router import Route, add_remote_route
 from atalanta.message.internal_headers import FORWARD_DUPLICATE
@@ -111,7 +109,8 @@ class Departures:
         elif waiting == 0:
             del self.left[node_id]
             if not queue.deleted:
-                queues.delete_queue(self.cluster.broker, now, queue.name, "its node has left")
+                broker = self.cluster.broker
+                broker.queue_registry.delete(now, queue.name, "its node has left")
         elif now - departed.progress_at < GIVE_UP_NS:
             self.arm(now, node_id, LOOK_NS)
         else:
@@ -164,7 +163,7 @@ class Departures:
                 reroute(broker, reference, routes, WHY, "", known)
             return bool(routes)
         name = BRIDGE_PREFIX + reference.message.address
-        if known and duplicate_cache(broker, name).lsn_of(known) >= 0:
+        if known and broker.caches.cache_of(name).lsn_of(known) >= 0:
             # It comes, or has come, with the peer's own messages.
             broker.acknowledge(now, [reference], None, 0)
             return True
@@ -223,8 +222,8 @@ class Departures:
         spec = QueueSpec(name, remote.address, ANYCAST if anycast else MULTICAST)
         spec.filter_text = remote.filter_text
         try:
-            addresses.ensure_address(broker, remote.address, spec.routing_type, True, True)
-            return queues.create_queue(broker, now, spec, False)
+            broker.address_registry.ensure(broker.now, remote.address, spec.routing_type, True, True)
+            return broker.queue_registry.create(now, spec, False)
         except BrokerError as error:
             self.cluster.told("departure_without_queue", departed.node_id, error.text)
             return None

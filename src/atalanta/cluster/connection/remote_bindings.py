@@ -9,7 +9,6 @@ from atalanta.kernel.broker.notifications import VIA
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.publish.unknown_binding import remember_lost_way
 from atalanta.kernel.queue.queue import Queue
-from atalanta.kernel.registry.addresses import enter, leave
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.bindings import RemoteBinding
@@ -238,10 +237,11 @@ class RemoteBindings:
                 self.cluster.told("remote_filter_unreadable", self.node_id, error.text)
 
     def _address(self, name: str) -> Address:
-        address = self.cluster.broker.addresses.get(name)
+        registry = self.cluster.broker.address_registry
+        address = registry.by_name.get(name)
         if address is None:
             address = Address(name, True, True, True)
-            enter(self.cluster.broker, address)
+            registry.add(address)
         return address
 
     def _consumer(self, now: int, message: Message, created: bool) -> None:
@@ -329,7 +329,7 @@ class RemoteBindings:
                 and address.auto_created
                 and not address.internal
             ):
-                leave(broker, address)
+                broker.address_registry.remove(address)
         self.cluster.notifications.remote_binding(now, "BINDING_REMOVED", remote)
         self.cluster.clusters.detours.look_soon(now)
         grouping = broker.grouping

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.journal import records
-
 if TYPE_CHECKING:
     from atalanta.cluster.connection_routers.config import CacheConfig
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.journal.named_values import NamedValues
 
 KEYS_MAX: Final = 100_000  # the one that was used longest ago goes first
 PREFIX: Final = "router:"  # of VALUE records: "router:<router>:<key>" -> node id
@@ -17,21 +15,21 @@ PREFIX: Final = "router:"  # of VALUE records: "router:<router>:<key>" -> node i
 class Cache:
     """`entries`: key -> (node id, when it was last used), in the order of use."""
 
-    def __init__(self, config: CacheConfig, router: str, broker: Broker) -> None:
+    def __init__(self, config: CacheConfig, router: str, values: NamedValues) -> None:
         self.persisted = config.persisted
         self.timeout_ns = config.timeout_ms * 1_000_000
         self.prefix = f"{PREFIX}{router}:"
-        self.broker = broker
+        self.values = values
         self.entries: dict[str, tuple[str, int]] = {}
 
     def start(self, now: int) -> None:
-        for name, (value, _) in list(self.broker.values.items()):
-            if name.startswith(self.prefix):
-                if self.persisted:
-                    node_id = value.decode("utf-8", "surrogatepass")
-                    self.entries[name[len(self.prefix) :]] = (node_id, now)
-                else:
-                    self._store(name[len(self.prefix) :], None)
+        for name in self.values.keys(self.prefix):
+            value = self.values.get(name)
+            if self.persisted and value is not None:
+                node_id = value.decode("utf-8", "surrogatepass")
+                self.entries[name[len(self.prefix) :]] = (node_id, now)
+            else:
+                self.values.forget(name)
 
     def get(self, now: int, key: str) -> str | None:
         known = self.entries.pop(key, None)
@@ -47,7 +45,7 @@ class Cache:
         known = self.entries.pop(key, None)
         self.entries[key] = (node_id, now)
         if self.persisted and (known is None or known[0] != node_id):
-            self._store(key, node_id)
+            self.values.set(self.prefix + key, node_id.encode("utf-8", "surrogatepass"))
         if len(self.entries) > KEYS_MAX:
             oldest = next(iter(self.entries))
             del self.entries[oldest]
@@ -64,13 +62,4 @@ class Cache:
 
     def _gone(self, key: str) -> None:
         if self.persisted:
-            self._store(key, None)
-
-    def _store(self, key: str, node_id: str | None) -> None:
-        name = self.prefix + key
-        value = None if node_id is None else node_id.encode("utf-8", "surrogatepass")
-        lsn = self.broker.journal.append(records.VALUE, records.encode_value(name, value))
-        if value is None:
-            self.broker.values.pop(name, None)
-        else:
-            self.broker.values[name] = (value, lsn)
+            self.values.forget(self.prefix + key)

@@ -85,7 +85,7 @@ class Routers(Part, Routing):
                 each.pool, f"routers.{number}.", counts, self.host, dialing, self.clusters, self.discovery
             )
             self.pools[number] = pool
-        cache = None if each.cache is None else Cache(each.cache, each.name, self.broker)
+        cache = None if each.cache is None else Cache(each.cache, each.name, self.broker.values)
         router = Router(each, pool, policy, cache)
         self.routers[each.name] = router
         self.host.management.routers[each.name] = Listed(self, each.name)

@@ -17,7 +17,6 @@ from atalanta.cluster.core_bridges.target_memory import KEY_PREFIX as FOLLOWED
 from atalanta.cluster.links.forwarding import node_id_bytes
 from atalanta.cluster.part import Part
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.journal import records
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.wire.connection import Connection
@@ -67,12 +66,13 @@ class CoreBridges(Part):
         self.broker.observers.append(QueueWatch(self))
         for config in self.settings.bridges:
             self._deploy(now, config)
-        for key in list(self.broker.values):
-            if key.startswith(KEY_PREFIX) and key[len(KEY_PREFIX) :] not in self.configs:
+        values = self.broker.values
+        for key in values.keys(KEY_PREFIX):
+            if key[len(KEY_PREFIX) :] not in self.configs:
                 self._deploy_stored(now, key)
-        for key in list(self.broker.values):
-            if key.startswith(FOLLOWED) and key[len(FOLLOWED) :] not in self.by_name:
-                self._write_value(key, None)  # of a bridge that is no more
+        for key in values.keys(FOLLOWED):
+            if key[len(FOLLOWED) :] not in self.by_name:
+                values.forget(key)  # of a deleted bridge
 
     def name_queues(self) -> None:
         """Also of a node that only goes on leaving: what these bridges may have sent goes with their ids.
@@ -83,26 +83,26 @@ class CoreBridges(Part):
         origins = self.broker.origins
         for config in self.settings.bridges:
             origins.bridge(config.queue_name, node_bytes)
-        for key in self.broker.values:
-            if key.startswith(KEY_PREFIX):
-                try:
-                    stored = config_of(json.loads(self.broker.values[key][0]))
-                except (ValueError, BrokerError):
-                    continue  # told when the bridge is to be made
-                origins.bridge(stored.queue_name, node_bytes)
-        for key in list(self.broker.values):
-            name = key.removeprefix(BRIDGED)
-            if name == key or name in origins.bridged:
+        values = self.broker.values
+        for key in values.keys(KEY_PREFIX):
+            try:
+                stored = config_of(json.loads(values.get(key) or b""))
+            except (ValueError, BrokerError):
+                continue  # told when the bridge is to be made
+            origins.bridge(stored.queue_name, node_bytes)
+        for key in values.keys(BRIDGED):
+            name = key[len(BRIDGED) :]
+            if name in origins.bridged:
                 continue
             queue = self.broker.queues.get(name)
             if queue is not None and queue.message_count > 0:
                 origins.bridge(name, node_bytes)
             else:
-                self._write_value(key, None)
+                values.forget(key)
 
     def _deploy_stored(self, now: int, key: str) -> None:
         try:
-            config = config_of(json.loads(self.broker.values[key][0]))
+            config = config_of(json.loads(self.broker.values.get(key) or b""))
         except (ValueError, BrokerError) as error:
             self._tell_refused(key[len(KEY_PREFIX) :], str(error))
             return
@@ -130,8 +130,8 @@ class CoreBridges(Part):
         self._check(config)
         self.configs[config.name] = config
         self.broker.origins.bridge(config.queue_name, node_id_bytes(self.broker.node_id))
-        if BRIDGED + config.queue_name not in self.broker.values:
-            self._write_value(BRIDGED + config.queue_name, b"")
+        if not self.broker.values.has(BRIDGED + config.queue_name):
+            self.broker.values.set(BRIDGED + config.queue_name, b"")
         for index in range(config.concurrency):
             name = config.name if config.concurrency == 1 else f"{config.name}-{index}"
             bridge = CoreBridge(self, config, name, self.next_number)
@@ -163,15 +163,16 @@ class CoreBridges(Part):
 
     def store(self, config: BridgeConfig) -> None:
         """Made by management: it is there again after a restart."""
-        self._write(config.name, json.dumps(definition_of(config)).encode())
+        self.broker.values.set(
+            KEY_PREFIX + config.name, json.dumps(definition_of(config)).encode()
+        )
 
     def destroy(self, now: int, name: str) -> None:
         """By the name in the configuration. A configured one is there again after a restart."""
         if name not in self.configs:
             raise BrokerError(ILLEGAL_STATE, f"there is no bridge {name}")
         config = self.configs.pop(name)
-        if KEY_PREFIX + name in self.broker.values:
-            self._write(name, None)
+        self.broker.values.forget(KEY_PREFIX + name)
         for called, bridge in list(self.by_name.items()):
             if bridge.config is config:
                 del self.by_name[called]
@@ -183,16 +184,6 @@ class CoreBridges(Part):
             number = bridge.prefix.split(".")[1]
             self.by_number.pop(number, None)
 
-    def _write(self, name: str, value: bytes | None) -> None:
-        self._write_value(KEY_PREFIX + name, value)
-
-    def _write_value(self, key: str, value: bytes | None) -> None:
-        lsn = self.broker.journal.append(records.VALUE, records.encode_value(key, value))
-        if value is None:
-            self.broker.values.pop(key, None)
-        else:
-            self.broker.values[key] = (value, lsn)
-
     def reload(self, now: int, settings: BridgeSettings) -> None:
         """Bridges that are new or different are made, those that are gone end; management's own stay as they are.
 
@@ -203,7 +194,7 @@ class CoreBridges(Part):
         wanted = {config.name: config for config in settings.bridges}
         for name, config in list(self.configs.items()):
             fresh = wanted.get(name)
-            stored = KEY_PREFIX + name in self.broker.values
+            stored = self.broker.values.has(KEY_PREFIX + name)
             same = fresh == config and before.own.get(name) == settings.own.get(name)
             if (fresh is None and not stored) or (fresh is not None and not same):
                 self.destroy(now, name)

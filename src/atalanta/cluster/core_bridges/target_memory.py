@@ -11,7 +11,6 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.core_bridges.targets import is_place
-from atalanta.kernel.journal import records
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class TargetMemory:
         if known is None:
             return
         try:
-            told = json.loads(known[0])
+            told = json.loads(known)
             transports = [_transport(each) for each in told["transports"]]
             if told["from"] == self.targets.configured() and all(map(is_place, transports)):
                 self.targets.follow(told["node"], transports)
@@ -64,23 +63,15 @@ class TargetMemory:
         }
         value = json.dumps(told).encode()
         known = self.broker.values.get(self.key)
-        if known is None or known[0] != value:
-            self._store(value)
+        if known != value:
+            self.lsn = self.broker.values.set(self.key, value)
 
     def durable(self) -> bool:
         return self.broker.journal.durable >= self.lsn
 
     def forget(self) -> None:
-        if self.key in self.broker.values:
-            self._store(None)
-
-    def _store(self, value: bytes | None) -> None:
-        broker = self.broker
-        self.lsn = broker.journal.append(records.VALUE, records.encode_value(self.key, value))
-        if value is None:
-            broker.values.pop(self.key, None)
-        else:
-            broker.values[self.key] = (value, self.lsn)
+        if self.broker.values.has(self.key):
+            self.lsn = self.broker.values.forget(self.key)
 
 
 def _transport(told: dict[str, object]) -> TransportConfiguration:

@@ -17,7 +17,6 @@ from atalanta.cluster.grouping.handler import (
     ClusterGrouping,
 )
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.journal import records
 
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterSettings
@@ -58,10 +57,12 @@ class LocalGrouping(ClusterGrouping):
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
         super().start(now)
-        for key, (value, lsn) in list(self.broker.values.items()):
-            if key.startswith(KEY):
+        values = self.broker.values
+        for key in values.keys(KEY):
+            value = values.get(key)
+            if value is not None:
                 cluster_name = value.decode("utf-8", "surrogatepass")
-                self._keep(key[len(KEY) :], Pin(cluster_name, lsn, now, True))
+                self._keep(key[len(KEY) :], Pin(cluster_name, values.lsn_of(key), now, True))
         for cluster_name in list(self.by_queue):
             if self.is_own(cluster_name) and not self.located(cluster_name):
                 self.queue_gone(now, cluster_name)
@@ -99,10 +100,8 @@ class LocalGrouping(ClusterGrouping):
         return full
 
     def _decide(self, now: int, full_id: str, cluster_name: str) -> Pin:
-        key = KEY + full_id
         value = cluster_name.encode("utf-8", "surrogatepass")
-        lsn = self.broker.journal.append(records.VALUE, records.encode_value(key, value))
-        self.broker.values[key] = (value, lsn)
+        lsn = self.broker.values.set(KEY + full_id, value)
         self.newest_lsn = lsn
         pin = Pin(cluster_name, lsn, now, False)
         self._keep(full_id, pin)
@@ -157,9 +156,7 @@ class LocalGrouping(ClusterGrouping):
             of_queue.pop(full_id, None)
             if not of_queue:
                 del self.by_queue[pin.cluster_name]
-        key = KEY + full_id
-        lsn = self.broker.journal.append(records.VALUE, records.encode_value(key, None))
-        self.broker.values.pop(key, None)
+        lsn = self.broker.values.forget(KEY + full_id)
         self.say(now, UNPROPOSAL, full_id, pin.cluster_name, None, distance, lsn)
         self.free_consumer(full_id, pin.cluster_name)
 

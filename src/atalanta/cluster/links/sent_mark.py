@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.journal import records
-
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.journal.named_values import NamedValues
     from atalanta.kernel.queue.queue import Queue
 
 STEP_MIN: Final = 256  # sequences a reservation runs ahead at first; twice as many each time
@@ -37,8 +36,8 @@ class SentMark:
         self.through: int = 0
         known = broker.values.get(self.key)
         # A queue that was made anew under the same name counts from 1 again.
-        if known is not None and known[0][:8] == _encoded(queue.id):
-            self.through = int.from_bytes(known[0][8:], "big")
+        if known is not None and known[:8] == _encoded(queue.id):
+            self.through = int.from_bytes(known[8:], "big")
         self.reserved: int = self.through
         self.low: int = 0
         self.asked: int = self.through
@@ -99,25 +98,13 @@ class SentMark:
         self._store(0, True)
 
     def _store(self, sequence: int, hurry: bool) -> int:
-        broker = self.broker
         value = _encoded(self.queue.id) + _encoded(sequence)
-        record = records.encode_value(self.key, value)
-        journal = broker.journal
-        lsn = (
-            journal.append(records.VALUE, record)
-            if hurry
-            else journal.append_idle(records.VALUE, record)
-        )
-        broker.values[self.key] = (value, lsn)
-        return lsn
+        return self.broker.values.set(self.key, value, idle=not hurry)
 
 
-def drop(broker: Broker, name: str) -> None:
-    """The queue of that name is gone, for good."""
-    key = PREFIX + name
-    if key in broker.values:
-        del broker.values[key]
-        broker.journal.append_idle(records.VALUE, records.encode_value(key, None))
+def drop(values: NamedValues, name: str) -> None:
+    """Removes the mark of a deleted queue."""
+    values.forget(PREFIX + name, idle=True)
 
 
 def _encoded(number: int) -> bytes:

@@ -10,11 +10,10 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.journal import records
 from atalanta.kernel.queue.reference import DONE
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.journal.named_values import NamedValues
     from atalanta.kernel.queue.queue import Queue
 
 PREFIX: Final = "meant."
@@ -34,7 +33,7 @@ def encode_ids(ids: Iterable[int]) -> bytes:
     return b"".join(each.to_bytes(8, "big", signed=True) for each in ids)
 
 
-def remember(broker: Broker, queue: Queue, meant: Meanings) -> None:
+def remember(values: NamedValues, queue: Queue, meant: Meanings) -> None:
     """Write down what of `meant` the messages in memory need; nothing if they need nothing."""
     needed: dict[bytes, None] = {}
     for reference in queue.references:
@@ -47,26 +46,17 @@ def remember(broker: Broker, queue: Queue, meant: Meanings) -> None:
             if known is not None:
                 kept[str(binding_id)] = list(known)
     if kept:
-        _store(broker, PREFIX + queue.name, json.dumps(kept).encode())
+        values.set(PREFIX + queue.name, json.dumps(kept).encode(), idle=True)
 
 
-def recall(broker: Broker, name: str) -> Meanings:
+def recall(values: NamedValues, name: str) -> Meanings:
     """What was written down for the queue of that name."""
-    known = broker.values.get(PREFIX + name)
+    known = values.get(PREFIX + name)
     if known is None:
         return {}
-    return {int(key): (value[0], value[1]) for key, value in json.loads(known[0]).items()}
+    return {int(key): (value[0], value[1]) for key, value in json.loads(known).items()}
 
 
-def forget(broker: Broker, name: str) -> None:
-    """The member is back, and says it anew; or its queue is gone."""
-    if PREFIX + name in broker.values:
-        _store(broker, PREFIX + name, None)
-
-
-def _store(broker: Broker, key: str, value: bytes | None) -> None:
-    lsn = broker.journal.append_idle(records.VALUE, records.encode_value(key, value))
-    if value is None:
-        broker.values.pop(key, None)
-    else:
-        broker.values[key] = (value, lsn)
+def forget(values: NamedValues, name: str) -> None:
+    """Removes the names: the member is connected again and sends them anew, or its queue is deleted."""
+    values.forget(PREFIX + name, idle=True)

@@ -107,10 +107,11 @@ class ParkedMessages(Observer):
     def start(self, now: int) -> None:
         """After a restart all members are away whose queues are not empty."""
         self.cluster.broker.observers.append(self)
+        broker = self.cluster.broker
         prefix = self.cluster.forward_name("")
-        for key in list(self.cluster.broker.values):
+        for key in broker.values.keys():
             name = key.removeprefix(sent_mark.PREFIX).removeprefix(binding_names.PREFIX)
-            if name != key and name.startswith(prefix) and name not in self.cluster.broker.queues:
+            if name != key and name.startswith(prefix) and name not in broker.queues:
                 self._forget(name)  # a crash came between the end of the queue and this
         for name, queue in self.cluster.broker.queues.items():
             node_id = name[len(prefix) :]
@@ -118,7 +119,7 @@ class ParkedMessages(Observer):
                 continue  # the latter: of a cluster whose name begins like this one's
             if queue.internal and queue.message_count > 0:
                 away = self._gone(now, node_id)
-                away.meant.update(binding_names.recall(self.cluster.broker, name))
+                away.meant.update(binding_names.recall(self.cluster.broker.values, name))
 
     def mark_of(self, node_id: str, queue: Queue) -> SentMark:
         known = self.marks.get(node_id)
@@ -135,7 +136,7 @@ class ParkedMessages(Observer):
         for remote in [*bindings.spares.values(), *bindings.bindings.values()]:
             away.meant[remote.remote_id] = (remote.address, remote.routing_name)
         if record.forward.message_count > 0:
-            binding_names.remember(self.cluster.broker, record.forward, away.meant)
+            binding_names.remember(self.cluster.broker.values, record.forward, away.meant)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
         """Of a node that has left, or whose queue an operator has deleted: nothing is kept."""
@@ -151,8 +152,8 @@ class ParkedMessages(Observer):
         self._forget(queue.name)
 
     def _forget(self, name: str) -> None:
-        sent_mark.drop(self.cluster.broker, name)
-        binding_names.forget(self.cluster.broker, name)
+        sent_mark.drop(self.cluster.broker.values, name)
+        binding_names.forget(self.cluster.broker.values, name)
 
     def expect(self, now: int, node_id: str) -> None:
         """Messages for a node that has no link, from one that left."""
@@ -161,7 +162,7 @@ class ParkedMessages(Observer):
     def back(self, node_id: str) -> None:
         """Messages flow to it again."""
         if self.away.pop(node_id, None) is not None:
-            binding_names.forget(self.cluster.broker, self.cluster.forward_name(node_id))
+            binding_names.forget(self.cluster.broker.values, self.cluster.forward_name(node_id))
             self.cluster.broker.timers.cancel(self.cluster.key(PARKED + node_id))
 
     def _gone(self, now: int, node_id: str) -> Away:

@@ -11,7 +11,6 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from atalanta.cluster.scale_down.candidates import Candidate
-from atalanta.kernel.journal import records
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.wire.core.transport import TransportConfiguration
 
@@ -31,11 +30,11 @@ class DepartureMark:
     def write(self, target: Candidate, pinned: dict[str, int]) -> None:
         """`pinned`: queue -> the last sequence that stays."""
         told = {"target": _written(target), "pinned": pinned}
-        self._store(json.dumps(told).encode())
+        self.lsn = self.broker.values.set(KEY, json.dumps(told).encode())
 
     def clear(self) -> None:
-        if KEY in self.broker.values:
-            self._store(None)
+        if self.broker.values.has(KEY):
+            self.lsn = self.broker.values.forget(KEY)
 
     def durable(self) -> bool:
         return self.broker.journal.durable >= self.lsn
@@ -46,18 +45,10 @@ class DepartureMark:
         if known is None:
             return None
         try:
-            told = json.loads(known[0])
+            told = json.loads(known)
             return _read(told["target"]), told["pinned"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DecodeError(KEY, 0, f"no record of a departure ({error})") from error
-
-    def _store(self, value: bytes | None) -> None:
-        broker = self.broker
-        self.lsn = broker.journal.append(records.VALUE, records.encode_value(KEY, value))
-        if value is None:
-            broker.values.pop(KEY, None)
-        else:
-            broker.values[KEY] = (value, self.lsn)
 
 
 def _written(candidate: Candidate) -> dict[str, object]:

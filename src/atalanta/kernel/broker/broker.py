@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.journal import records
+from atalanta.kernel.journal.named_values import NamedValues
 from atalanta.kernel.memory.large_body import OPEN_LOOK_NS, OPEN_TIMER, LargeBodies
 from atalanta.kernel.memory.memory import Memory
 from atalanta.kernel.observer import Observer
-from atalanta.kernel.publish.deduplicate import DuplicateDetection
 from atalanta.kernel.publish.grouping import GroupingHandler
 from atalanta.kernel.publish.plan_writer import PlanWriter
 from atalanta.kernel.publish.prepare import prepare
@@ -32,12 +32,12 @@ from atalanta.kernel.queue.displacement import cut_rings
 from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
+from atalanta.kernel.registry.addresses import AddressRegistry
+from atalanta.kernel.registry.diverts import DivertRegistry
 from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
+from atalanta.kernel.registry.queues import QueueRegistry
 from atalanta.kernel.registry.retroactive import Retroactive
-from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.bindings import RemoteBinding
-from atalanta.kernel.routing.divert import DivertIndex
-from atalanta.kernel.routing.wildcard_addresses import WildcardAddresses
 from atalanta.kernel.sessions.clients import Clients
 from atalanta.kernel.sessions.ingress_headers import stamping_wanted
 from atalanta.kernel.settings.repository import AddressSettings, AddressSettingsRepository
@@ -48,7 +48,7 @@ from atalanta.message.message import Message
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.ports import BrokerPorts, Ids, Journal, Timers, Trace
-    from atalanta.kernel.routing.divert import Divert
+    from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Security
     from atalanta.kernel.settings.broker_config import BrokerConfig
 
@@ -82,37 +82,39 @@ class Broker:
         self.ids: Ids = ports.ids
         self.trace: Trace = trace
         self.node_id = node_id
-        self.addresses: dict[str, Address] = {}
-        self.wildcards = WildcardAddresses(
-            config.wildcard,
-            [config.management_address, config.management_notification_address],
-            config.internal_naming_prefix,
+        self.observers: list[Observer] = []
+        self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
+        self.address_registry = AddressRegistry(
+            config, settings, journal, self.memory, self.observers
         )
-        self.diverts: dict[str, Divert] = {}
-        self.divert_index = DivertIndex()
-        self.queues: dict[str, Queue] = {}
-        self.queues_by_id: dict[int, Queue] = {}
+        self.addresses: dict[str, Address] = self.address_registry.by_name
+        self.queue_registry = QueueRegistry(
+            self, self.address_registry, journal, ports.ids, self.observers
+        )
+        self.queues: dict[str, Queue] = self.queue_registry.by_name
+        self.queues_by_id: dict[int, Queue] = self.queue_registry.by_id
         self.remotes_by_id: dict[int, RemoteBinding] = {}
-        self.values: dict[str, tuple[bytes, int]] = {}
+        self.values = NamedValues(journal)
+        self.diverts = DivertRegistry(
+            config, self.address_registry, self.queues, self.values, trace
+        )
         self.sinks = Sinks()
         self.branches = Branches()
         self.absorbed = Absorbed()
-        self.origins = Origins(self.values, journal)
-        self.caches = DuplicateCaches()
-        self.duplicates = DuplicateDetection(self.caches, settings, config)
-        self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
+        self.origins = Origins(self.values)
+        self.caches = DuplicateCaches(config.id_cache_size, settings, self.addresses, journal)
         self.memory.windows.choose(window_bytes)
         self.large = LargeBodies(trace, ports.large)
         self.dispatches = DispatchList()
         self.store = MessageStore(
             journal, self.memory, self.large, self.dispatches, timers, trace, ports.pages
         )
-        self.plans = PlanWriter(self.store, self.duplicates)
+        self.plans = PlanWriter(self.store, self.caches, config.persist_id_cache)
         self.scheduled: ScheduledMessages = self.store.scheduled
         self.paging: Paging = self.store.paging
         self.freed = FreedReferences(timers)
         self.memory.paging = ports.pages is not None
-        self.observers: list[Observer] = [Retroactive(self)]
+        self.observers.append(Retroactive(self))
         self.grouping: GroupingHandler | None = None  # groups are kept together across the cluster
         self.clients = Clients(ports.close_connection)
         self.slow_consumers = SlowConsumers(

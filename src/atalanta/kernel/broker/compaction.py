@@ -18,8 +18,6 @@ from atalanta.kernel.journal.message_record import (
     write_plain_message,
 )
 from atalanta.kernel.queue.reference import SCHEDULED
-from atalanta.kernel.registry.addresses import store_address
-from atalanta.kernel.registry.queues import store_queue
 from atalanta.kernel.trace import places, tell
 from atalanta.kernel.transactions import xa_records
 from atalanta.message.encoding.buffer import Reader, Writer
@@ -37,7 +35,7 @@ class Keeper:
         """What the journal must keep, roughly: for the decision to compact."""
         broker = self.broker
         stored = broker.store.stored_bytes + broker.branches.stored_bytes + broker.paging.record_bytes()
-        small = 256 * len(broker.queues) + 128 * len(broker.values) + 4096
+        small = 256 * len(broker.queues) + 128 * broker.values.count() + 4096
         return stored + 64 * broker.caches.count() + small
 
     def before_compaction(self, now: int) -> None:
@@ -67,11 +65,11 @@ class Keeper:
         elif kind == records.QUEUE:
             queue = broker.queues_by_id.get(Reader(payload).int64("queue.id"))
             if queue is not None and queue.lsn == lsn:
-                store_queue(broker, queue)
+                broker.queue_registry.store(queue)
         elif kind == records.ADDRESS:
             address = broker.addresses.get(Reader(payload).simple_string("address.name"))
             if address is not None and address.lsn == lsn:
-                store_address(broker, address)
+                broker.address_registry.store(address)
         elif kind == records.SINK:
             self._sink(lsn, Reader(payload))
         elif kind == records.PAGE:
@@ -90,13 +88,7 @@ class Keeper:
                 record = xa_records.encode_ended(xid, ended.outcome)
                 ended.lsn = broker.journal.append(records.XA_ENDED, record)
         elif kind == records.VALUE:
-            key = Reader(payload).simple_string("value.key")
-            known = broker.values.get(key)
-            if known is not None and known[1] == lsn:
-                broker.values[key] = (
-                    known[0],
-                    broker.journal.append(records.VALUE, records.encode_value(key, known[0])),
-                )
+            broker.values.relocate(Reader(payload).simple_string("value.key"), lsn)
 
     def _message(self, lsn: int, payload: bytes) -> None:
         broker = self.broker

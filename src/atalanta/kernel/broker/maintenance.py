@@ -13,10 +13,6 @@ from atalanta.kernel.queue.delivery.freed_references import FREED_TIMER
 from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.kernel.registry import (
-    addresses,
-    diverts,
-    orphaned_duplicate_caches,
-    queues,
     retroactive,
 )
 from atalanta.kernel.transactions import xa
@@ -35,26 +31,25 @@ EXPIRY_SCAN_MAX: Final = 20_000
 def create_configured(broker: Broker, now: int) -> None:
     """Addresses and queues of the configuration, and the addresses of management; what exists is kept."""
     config = broker.config
-    diverts.deploy(broker)
+    broker.diverts.deploy()
     for name, multicast in (
         (config.management_address, False),
         (config.management_notification_address, True),
     ):
         if name not in broker.addresses:
-            address = addresses.create_address(broker, name, not multicast, multicast, False, False)
-            address.internal = True
+            broker.address_registry.create(now, name, not multicast, multicast, False, False)
         broker.addresses[name].internal = True
-        addresses.apply_settings(broker, broker.addresses[name])
+        broker.address_registry.apply_settings(broker.addresses[name])
     for configured in config.addresses:
         known = broker.addresses.get(configured.name)
         if known is None:
-            addresses.create_address(
-                broker, configured.name, configured.anycast, configured.multicast, False
+            broker.address_registry.create(
+                now, configured.name, configured.anycast, configured.multicast, False
             )
         elif (configured.anycast and known.add_routing_type(ANYCAST)) | (
             configured.multicast and known.add_routing_type(0)
         ):
-            addresses.store_address(broker, known)
+            broker.address_registry.store(known)
         if known is not None and configured.queues:
             retroactive.keep(broker, now, known)  # at a restart, new queues get of it what there was
         for queue in configured.queues:
@@ -74,7 +69,7 @@ def _create_queue(broker: Broker, now: int, spec: QueueSpec, enabled: bool | Non
     """`enabled` None: the file leaves it to an operator."""
     known = broker.queues.get(spec.name)
     if known is None:
-        queues.create_queue(broker, now, spec)
+        broker.queue_registry.create(now, spec)
         return
     held = known.spec
     was_managed = held.configuration_managed
@@ -96,9 +91,9 @@ def _create_queue(broker: Broker, now: int, spec: QueueSpec, enabled: bool | Non
     changes.routing_type = None
     changes.enabled = enabled
     lsn = known.lsn
-    queues.update_queue(broker, now, spec.name, changes)
+    broker.queue_registry.update(now, spec.name, changes)
     if known.durable and not was_managed and known.lsn == lsn:
-        queues.store_queue(broker, known)
+        broker.queue_registry.store(known)
 
 
 def arm(broker: Broker, now: int) -> None:
@@ -142,8 +137,8 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
         _look_for_open_bodies(broker, now)
     elif key == SWEEP_TIMER:
         if broker.config.address_queue_scan_period_ms > 0:
-            queues.sweep(broker, now)
-        orphaned_duplicate_caches.sweep(broker, now)
+            broker.queue_registry.sweep(now)
+        broker.caches.sweep(now)
         if broker.slow_consumers.period_s == 0:
             broker.slow_consumers.arm(now)  # settings may have been changed meanwhile
         _arm_sweep(broker, now)

@@ -16,14 +16,12 @@ from atalanta.kernel.journal.message_record import (
     decode_plain_message,
 )
 from atalanta.kernel.log.lease import Lease
-from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.queue.delivery import persisted_delivery_count
 from atalanta.kernel.queue.displacement import restore
 from atalanta.kernel.queue.paging.recovery import PagingRecovery
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import decode_queue_spec
-from atalanta.kernel.registry.addresses import enter
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.trace import places, tell
@@ -253,9 +251,9 @@ class Recovery:
             key = reader.simple_string("value.key")
             length = reader.int32("value.length")
             if length < 0:
-                self.broker.values.pop(key, None)
+                self.broker.values.restore(key, None, lsn)
             else:
-                self.broker.values[key] = (reader.take(length, "value.bytes"), lsn)
+                self.broker.values.restore(key, reader.take(length, "value.bytes"), lsn)
         else:
             raise DecodeError("kind", 0, f"unknown record kind {kind}: written by a newer version?")
 
@@ -291,7 +289,7 @@ class Recovery:
                 lease.active = lease.ttl_ns > 0
                 lease.until = now + lease.ttl_ns
         for address in list(broker.addresses.values()):
-            enter(broker, address)
+            broker.address_registry.add(address)
         self.paging.attach(broker.paging, broker.queues_by_id)
         for stored, lsn in self.messages.values():
             self._restore(now, stored, lsn)
@@ -320,7 +318,7 @@ class Recovery:
 
     def _restore_duplicates(self) -> None:
         for name, ids in self.duplicates.items():
-            cache = duplicate_cache(self.broker, name)
+            cache = self.broker.caches.cache_of(name)
             for duplicate_id, (_, lsn) in sorted(ids.items(), key=_by_age):
                 cache.add(duplicate_id, lsn)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.registry import addresses, diverts, orphaned_duplicate_caches, queues
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.kernel.sessions.ingress_headers import stamping_wanted
 
@@ -44,18 +43,18 @@ def reload(
     undeploy(broker, now)
     maintenance.create_configured(broker, now)
     for address in broker.addresses.values():
-        addresses.apply_settings(broker, address)
+        broker.address_registry.apply_settings(address)
 
 
 def _change_diverts(broker: Broker, now: int, fresh: BrokerConfig) -> None:
-    """Those that are new or different are made by `diverts.deploy`; those that management made stay."""
+    """Deletes diverts that are changed or no longer configured; those that management created stay."""
     wanted = {divert.name: divert for divert in fresh.diverts}
-    for divert in list(broker.diverts.values()):
+    for divert in list(broker.diverts.by_name.values()):
         configured = wanted.get(divert.name)
         if configured is None and (divert.stored or divert.automatic):
             continue
         if configured is None or configured != divert.config:
-            diverts.destroy_divert(broker, now, divert.name)
+            broker.diverts.delete(now, divert.name)
     broker.config.diverts = fresh.diverts
 
 
@@ -85,11 +84,11 @@ def _delete_address(broker: Broker, now: int, address: Address) -> None:
         _delete(broker, now, queue.name)
     if address.name in broker.addresses:
         try:
-            addresses.delete_address(broker, address.name)
+            broker.address_registry.delete(now, address.name)
         except BrokerError as error:
             broker.trace.event("undeploy_refused", {"address": address.name, "why": error.text})
             return
-    orphaned_duplicate_caches.forget_sent(broker, address.name)
+    broker.caches.forget_sent(address.name)
     broker.trace.event("address_undeployed", {"address": address.name})
 
 
@@ -104,5 +103,5 @@ def _delete_queues(
 
 def _delete(broker: Broker, now: int, name: str) -> None:
     count = broker.queues[name].message_count
-    queues.delete_queue(broker, now, name, "no longer in the configuration")
+    broker.queue_registry.delete(now, name, "no longer in the configuration")
     broker.trace.event("queue_undeployed", {"queue": name, "messages": count})

@@ -21,7 +21,6 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.log.lease import Lease
 from atalanta.kernel.queue.paging.removal import drop_through
 from atalanta.kernel.queue.reference import DONE, PagedReference, Reference
-from atalanta.kernel.registry.queues import find_queue
 from atalanta.kernel.trace import tell
 from atalanta.message.encoding.buffer import Writer
 
@@ -68,7 +67,7 @@ class Chunk:
 
 def queue_for(broker: Broker, name: str, incarnation: str) -> Queue:
     """BrokerError INCARNATION_CHANGED when the queue was deleted and made anew since."""
-    queue = find_queue(broker, name)
+    queue = broker.queue_registry.find(name)
     if not queue.durable or queue.internal:
         raise BrokerError(
             ILLEGAL_STATE, f"queue {queue.name} has no log view: it is not a durable client queue"

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import QueueSpec
-from atalanta.kernel.registry import queues
 from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
@@ -62,6 +61,6 @@ def _create(
     spec.auto_created = True
     spec.take_defaults(settings)
     try:
-        queues.create_queue(broker, now, spec)
+        broker.queue_registry.create(now, spec)
     except BrokerError as error:
         broker.trace.event("resource_not_created", {"queue": name, "why": error.text})

@@ -10,8 +10,6 @@ from atalanta.kernel.registry.duplicate_caches import (
     BRIDGE_DUPLICATE,
     BRIDGE_PREFIX,
     BROUGHT_BYTES,
-    DuplicateCache,
-    DuplicateCaches,
 )
 from atalanta.kernel.trace import tell
 from atalanta.message.internal_headers import ACK_ROUTE_TO
@@ -21,8 +19,6 @@ from atalanta.message.properties import PropertyValue
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.journal.records import Batch
-    from atalanta.kernel.settings.broker_config import BrokerConfig
-    from atalanta.kernel.settings.repository import AddressSettingsRepository
 
 LINK_HEADERS: Final = (ROUTE_TO, BRIDGE_DUPLICATE, ACK_ROUTE_TO)
 
@@ -40,7 +36,7 @@ def repeat_of(broker: Broker, plan: Plan, message: Message, name: str) -> int:
 
 def repeat(broker: Broker, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
     """The lsn of the message that brought this duplicate id before; -1: none has, the plan brings it."""
-    cache = duplicate_cache(broker, cache_name)
+    cache = broker.caches.cache_of(cache_name)
     lsn = cache.lsn_of(duplicate_id)
     if lsn < 0:
         plan.duplicates.append((cache_name, duplicate_id))
@@ -71,7 +67,7 @@ def store_brought(broker: Broker, plans: list[Plan], batch: Batch) -> list[tuple
 def remember(broker: Broker, ids: list[tuple[str, bytes]], lsn: int) -> None:
     """Cache names and ids that the record at `lsn` holds."""
     for name, duplicate_id in ids:
-        duplicate_cache(broker, name).add(duplicate_id, lsn)
+        broker.caches.cache_of(name).add(duplicate_id, lsn)
 
 
 def restore_bridge_id(plan: Plan) -> None:
@@ -96,28 +92,3 @@ def headers_of_links(messages: list[Message]) -> list[tuple[Message, str, Proper
 def put_back(headers: list[tuple[Message, str, PropertyValue]]) -> None:
     for message, name, value in headers:
         message.put_property(name, value)
-
-
-class DuplicateDetection:
-    """The caches of duplicate ids, with the sizes that the configuration gives them."""
-
-    def __init__(
-        self, caches: DuplicateCaches, settings: AddressSettingsRepository, config: BrokerConfig
-    ) -> None:
-        self.caches = caches
-        self.settings = settings
-        self.config = config
-
-    def cache(self, name: str) -> DuplicateCache:
-        """Returns the cache of that name; its size is the address' id-cache-size, else the broker's."""
-        found = self.caches.by_name.get(name)
-        if found is None:
-            address = name[len(BRIDGE_PREFIX) :] if name.startswith(BRIDGE_PREFIX) else name
-            size = self.settings.match(address).id_cache_size
-            found = self.caches.cache(name, self.config.id_cache_size if size is None else size)
-        return found
-
-
-def duplicate_cache(broker: Broker, name: str) -> DuplicateCache:
-    """Returns the broker's cache of that name."""
-    return broker.duplicates.cache(name)

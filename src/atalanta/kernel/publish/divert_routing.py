@@ -15,7 +15,6 @@ from atalanta.kernel.publish.grouping import route_grouped
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.kernel.registry import addresses, queues
 from atalanta.kernel.routing.divert_config import PASS, STRIP
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.kernel.routing.router import Route, route
@@ -148,7 +147,7 @@ class Diverting:
         if address is None or not address.supports(routing_type):
             if not settings.auto_create_addresses:
                 raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} of a divert is missing")
-            address = addresses.ensure_address(broker, name, routing_type, True, True)
+            address = broker.address_registry.ensure(broker.now, name, routing_type, True, True)
         if routing_type != ANYCAST or address.anycast_count > 0 or name in broker.queues:
             return address
         group = address.groups.get(name)
@@ -159,7 +158,7 @@ class Diverting:
         spec = QueueSpec(name, name, ANYCAST)
         spec.auto_created = True
         spec.take_defaults(settings)
-        queues.create_queue(broker, self.now, spec)
+        broker.queue_registry.create(self.now, spec)
         return address
 
 

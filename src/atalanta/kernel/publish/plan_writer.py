@@ -11,18 +11,21 @@ from atalanta.kernel.trace import places, tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
-    from atalanta.kernel.publish.deduplicate import DuplicateDetection
     from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.delivery.plan import Plan
     from atalanta.kernel.queue.reference import Reference
+    from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
 
 
 class PlanWriter:
     """Writes plans into batches, and batches with their plans into the journal."""
 
-    def __init__(self, store: MessageStore, duplicates: DuplicateDetection) -> None:
+    def __init__(
+        self, store: MessageStore, duplicates: DuplicateCaches, persist_ids: bool
+    ) -> None:
         self.store = store
         self.duplicates = duplicates
+        self.persist_ids = persist_ids  # persist-id-cache
 
     def commit(self, plan: Plan, endpoint: Reply | None, token: int) -> None:
         """Appends one record for message, routes and duplicate ids; the queues get the message when it is durable."""
@@ -56,7 +59,7 @@ class PlanWriter:
             store.keep(message, stored)
             record = encode_message_record(message, stored, plan.duplicates)
             batch.add(records.MESSAGE, record)
-        elif plan.duplicates and self.duplicates.config.persist_id_cache:
+        elif plan.duplicates and self.persist_ids:
             for cache_name, duplicate_id in plan.duplicates:
                 batch.add(
                     records.DUPLICATES,
@@ -98,4 +101,4 @@ class PlanWriter:
         """The record with this lsn (0: none) holds the message and its duplicate ids."""
         plan.message.lsn = lsn
         for cache_name, duplicate_id in plan.duplicates:
-            self.duplicates.cache(cache_name).add(duplicate_id, lsn)
+            self.duplicates.cache_of(cache_name).add(duplicate_id, lsn)

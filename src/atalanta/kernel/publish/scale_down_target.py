@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.kernel.journal import records
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
@@ -59,22 +58,13 @@ class Absorbed:
         if len(self.nodes) >= NODES_MAX and node_id not in self.nodes:
             oldest = next(iter(self.nodes))
             del self.nodes[oldest]
-            self._store(broker, oldest, None)
+            broker.values.forget(KEY_PREFIX + oldest)
         self.nodes[node_id] = True
-        self._store(broker, node_id, b"")
-
-    def _store(self, broker: Broker, node_id: str, value: bytes | None) -> None:
-        key = KEY_PREFIX + node_id
-        lsn = broker.journal.append(records.VALUE, records.encode_value(key, value))
-        if value is None:
-            broker.values.pop(key, None)
-        else:
-            broker.values[key] = (value, lsn)
+        broker.values.set(KEY_PREFIX + node_id, b"")
 
     def restore(self, broker: Broker) -> None:
-        for key in broker.values:
-            if key.startswith(KEY_PREFIX):
-                self.nodes[key[len(KEY_PREFIX) :]] = True
+        for key in broker.values.keys(KEY_PREFIX):
+            self.nodes[key[len(KEY_PREFIX) :]] = True
 
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.kernel.registry import addresses, queues
 from atalanta.kernel.routing.router import Route, route
 from atalanta.message.fqqn import split_fqqn
 
@@ -44,11 +43,11 @@ def route_stray(broker: Broker, now: int, message: Message, unknown: list[int]) 
         return []
     if not settings.auto_create_queues or made in broker.queues:
         return []
-    address = addresses.ensure_address(broker, name, ANYCAST, True, True)
+    address = broker.address_registry.ensure(broker.now, name, ANYCAST, True, True)
     spec = QueueSpec(made, name, ANYCAST)
     spec.auto_created = True
     spec.take_defaults(settings)
-    queues.create_queue(broker, now, spec, False)
+    broker.queue_registry.create(now, spec, False)
     return route(address, message, ANYCAST, queue_name)
 
 

@@ -1,4 +1,4 @@
-"""Registry of addresses: creation, settings, deletion."""
+"""The registry of a node's addresses: creation, settings, rules, deletion and the sweep of unused ones."""
 
 from __future__ import annotations
 
@@ -14,122 +14,199 @@ from atalanta.kernel.errors import (
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.address import Address
-from atalanta.kernel.routing.address_rules import refresh
+from atalanta.kernel.routing.address_rules import make_rules
+from atalanta.kernel.routing.divert import DivertIndex
+from atalanta.kernel.routing.retroactive_names import is_resource
+from atalanta.kernel.routing.wildcard_addresses import WildcardAddresses
 from atalanta.message.encoding.buffer import Writer
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.memory.memory import Memory
+    from atalanta.kernel.observer import Observer
+    from atalanta.kernel.ports import Journal
+    from atalanta.kernel.settings.broker_config import BrokerConfig
+    from atalanta.kernel.settings.repository import AddressSettingsRepository
 
 
-# -- addresses ------------------------------------------------------------------------------------
-def create_address(
-    broker: Broker,
-    name: str,
-    anycast: bool,
-    multicast: bool,
-    auto_created: bool,
-    durable: bool = True,
-) -> Address:
-    """A new address, or BrokerError ADDRESS_EXISTS."""
-    if name in broker.addresses:
-        raise BrokerError(ADDRESS_EXISTS, f"address {name} already exists")
-    if not name or "::" in name:
-        raise BrokerError(ILLEGAL_STATE, f"{name!r} is not a name for an address")
-    address = Address(name, anycast, multicast, auto_created)
-    address.created_at = broker.now
-    enter(broker, address)
-    if durable:
-        store_address(broker, address)
-    for observer in broker.observers:
-        observer.on_address_added(broker.now, address)
-    return address
+class AddressRegistry:
+    """The addresses by name, their links with wildcard addresses, and the diverts of each."""
 
-
-def enter(broker: Broker, address: Address) -> None:
-    """The broker has the address from here on: with its rules, and linked with wildcard addresses."""
-    broker.addresses[address.name] = address
-    apply_settings(broker, address)
-    broker.wildcards.enter(address, broker.addresses)
-
-
-def leave(broker: Broker, address: Address) -> None:
-    """The opposite of `enter`."""
-    del broker.addresses[address.name]
-    address.gone = True
-    broker.wildcards.leave(address, broker.addresses)
-
-
-def apply_settings(broker: Broker, address: Address) -> None:
-    """Limits of its memory and rules for its messages: a new address, or changed settings."""
-    account = address.account
-    account.apply(broker.settings_of(address.name))
-    if address.internal:
-        account.shield()
-    broker.memory.watch(account)
-    refresh(broker, address)
-
-
-def store_address(broker: Broker, address: Address) -> None:
-    writer = Writer()
-    writer.simple_string(address.name)
-    writer.boolean(address.anycast)
-    writer.boolean(address.multicast)
-    writer.boolean(address.auto_created)
-    address.lsn = broker.journal.append(records.ADDRESS, writer.getvalue())
-
-
-def ensure_address(
-    broker: Broker, name: str, routing_type: int, auto_created: bool, durable: bool
-) -> Address:
-    """The address with that routing type, created or extended as needed."""
-    address = broker.addresses.get(name)
-    if address is None:
-        return create_address(
-            broker, name, routing_type == ANYCAST, routing_type != ANYCAST, auto_created, durable
+    def __init__(
+        self,
+        config: BrokerConfig,
+        settings: AddressSettingsRepository,
+        journal: Journal,
+        memory: Memory,
+        observers: list[Observer],
+    ) -> None:
+        self.config = config
+        self.settings = settings
+        self.journal = journal
+        self.memory = memory
+        self.observers = observers
+        self.by_name: dict[str, Address] = {}
+        self.wildcards = WildcardAddresses(
+            config.wildcard,
+            [config.management_address, config.management_notification_address],
+            config.internal_naming_prefix,
         )
-    if address.add_routing_type(routing_type) and address.lsn > 0:
-        store_address(broker, address)
-    return address
+        self.diverts = DivertIndex()
 
+    def create(
+        self,
+        now: int,
+        name: str,
+        anycast: bool,
+        multicast: bool,
+        auto_created: bool,
+        durable: bool = True,
+    ) -> Address:
+        """Creates an address. BrokerError ADDRESS_EXISTS; ILLEGAL_STATE for a name that cannot be used."""
+        if name in self.by_name:
+            raise BrokerError(ADDRESS_EXISTS, f"address {name} already exists")
+        if not name or "::" in name:
+            raise BrokerError(ILLEGAL_STATE, f"{name!r} is not a name for an address")
+        address = Address(name, anycast, multicast, auto_created)
+        address.created_at = now
+        self.add(address)
+        if durable:
+            self.store(address)
+        for observer in self.observers:
+            observer.on_address_added(now, address)
+        return address
 
-def delete_address(broker: Broker, name: str) -> None:
-    address = broker.addresses.get(name)
-    if address is None:
-        raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
-    if address.queues():
-        raise BrokerError(ILLEGAL_STATE, f"address {name} still has queues")
-    if not address.remotes():
-        leave(broker, address)
-    if address.lsn > 0:
-        address.lsn = 0
+    def ensure(
+        self, now: int, name: str, routing_type: int, auto_created: bool, durable: bool
+    ) -> Address:
+        """Returns the address with that routing type, created or extended as needed."""
+        address = self.by_name.get(name)
+        if address is None:
+            return self.create(
+                now, name, routing_type == ANYCAST, routing_type != ANYCAST, auto_created, durable
+            )
+        if address.add_routing_type(routing_type) and address.lsn > 0:
+            self.store(address)
+        return address
+
+    def delete(self, now: int, name: str) -> None:
+        """Deletes an address. BrokerError if it does not exist or still has queues.
+
+        An address that other nodes have queues of stays, but is no longer in the journal.
+        """
+        address = self.by_name.get(name)
+        if address is None:
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
+        if address.queues():
+            raise BrokerError(ILLEGAL_STATE, f"address {name} still has queues")
+        if not address.remotes():
+            self.remove(address)
+        if address.lsn > 0:
+            address.lsn = 0
+            writer = Writer()
+            writer.simple_string(name)
+            self.journal.append(records.ADDRESS_DELETED, writer.getvalue())
+        for observer in self.observers:
+            observer.on_address_removed(now, address)
+
+    def add(self, address: Address) -> None:
+        """Adds an address with its settings and rules, and links it with wildcard addresses."""
+        self.by_name[address.name] = address
+        self.apply_settings(address)
+        self.wildcards.enter(address, self.by_name)
+
+    def remove(self, address: Address) -> None:
+        """Removes what `add` added."""
+        del self.by_name[address.name]
+        address.gone = True
+        self.wildcards.leave(address, self.by_name)
+
+    def store(self, address: Address) -> None:
+        """Writes the address to the journal."""
         writer = Writer()
-        writer.simple_string(name)
-        broker.journal.append(records.ADDRESS_DELETED, writer.getvalue())
-    for observer in broker.observers:
-        observer.on_address_removed(broker.now, address)
+        writer.simple_string(address.name)
+        writer.boolean(address.anycast)
+        writer.boolean(address.multicast)
+        writer.boolean(address.auto_created)
+        address.lsn = self.journal.append(records.ADDRESS, writer.getvalue())
+
+    # -- settings -----------------------------------------------------------------------------------
+    def apply_settings(self, address: Address) -> None:
+        """Applies memory limits and rules: of a new address, or after settings have changed."""
+        account = address.account
+        account.apply(self.settings.match(address.name))
+        if address.internal:
+            account.shield()
+        self.memory.watch(account)
+        self.refresh_rules(address)
+
+    def refresh_rules(self, address: Address) -> None:
+        """Sets the rules of one address to the present settings and diverts."""
+        name = address.name
+        # The copies of a retroactive address were diverted once, at the address they were sent to.
+        diverts = self.diverts.of(name, not is_resource(self.config, name))
+        if self.wildcards.hides(name):
+            diverts = [divert for divert in diverts if not divert.automatic]
+        address.set_rules(make_rules(self.settings.match(name), diverts))
+
+    def kept_messages(self, name: str) -> int:
+        """Returns `retroactive-message-count` of that address name; 0 for the broker's own addresses."""
+        if name.startswith(self.config.internal_naming_prefix):
+            return 0
+        return self.settings.match(name).retroactive_message_count
+
+    # -- the sweep ----------------------------------------------------------------------------------
+    def is_bound(self, address: Address) -> bool:
+        """Returns True if a queue, here or elsewhere, or a divert of exactly this address needs it."""
+        return bool(address.groups) or self.diverts.has(address.name)
+
+    def sweep_at_start(self, now: int) -> None:
+        """Deletes automatic addresses without queues, used or not (PostOfficeImpl.reapAddresses(true))."""
+        for address in list(self.by_name.values()):
+            if self._is_automatic(address):
+                self.delete(now, address.name)
+
+    def sweep(self, now: int) -> None:
+        """Deletes automatic addresses that were found unused twice (PostOfficeImpl.reapAddresses)."""
+        for address in list(self.by_name.values()):
+            if not self._is_unused(now, address):
+                address.swept = False
+            elif address.swept:
+                self.delete(now, address.name)
+            else:
+                address.swept = True
+
+    def delete_with_queue(self, now: int, address: Address, temporary: bool) -> None:
+        """Deletes an automatic address with its last queue.
+
+        That is an address of a temporary queue, or one with `auto-delete-addresses-delay` 0.
+        """
+        if not address.auto_created or address.name not in self.by_name or self.is_bound(address):
+            return
+        settings = self.settings.match(address.name)
+        at_once = settings.auto_delete_addresses and settings.auto_delete_addresses_delay_ms == 0
+        if at_once or temporary:
+            self.delete(now, address.name)
+
+    def _is_automatic(self, address: Address) -> bool:
+        if not address.auto_created or address.internal or self.is_bound(address):
+            return False
+        return self.settings.match(address.name).auto_delete_addresses
+
+    def _is_unused(self, now: int, address: Address) -> bool:
+        if not self._is_automatic(address):
+            return False
+        settings = self.settings.match(address.name)
+        skip_usage = settings.auto_delete_addresses_skip_usage_check
+        if not skip_usage and address.queue_left_at == 0:
+            return False
+        since = address.created_at if skip_usage else address.queue_left_at
+        return now - since >= settings.auto_delete_addresses_delay_ms * 1_000_000
 
 
 def check_routing_type(address: Address, routing_type: int) -> None:
+    """BrokerError UNEXPECTED_ROUTING_TYPE if the address does not have that routing type."""
     if routing_type in (ANYCAST, MULTICAST) and not address.supports(routing_type):
         kind = "ANYCAST" if routing_type == ANYCAST else "MULTICAST"
         raise BrokerError(
             UNEXPECTED_ROUTING_TYPE, f"address {address.name} does not support {kind}"
         )
-
-
-def is_bound(broker: Broker, address: Address) -> bool:
-    """Whether a queue, here or elsewhere, or a divert of exactly this address needs it."""
-    return bool(address.groups) or broker.divert_index.has(address.name)
-
-
-def _address_may_go(broker: Broker, now: int, address: Address) -> bool:
-    settings = broker.settings_of(address.name)
-    if not address.auto_created or address.internal or is_bound(broker, address):
-        return False
-    if not settings.auto_delete_addresses:
-        return False
-    skip_usage = settings.auto_delete_addresses_skip_usage_check
-    if not skip_usage and address.queue_left_at == 0:
-        return False
-    since = address.created_at if skip_usage else address.queue_left_at
-    return now - since >= settings.auto_delete_addresses_delay_ms * 1_000_000

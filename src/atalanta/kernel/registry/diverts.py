@@ -1,4 +1,4 @@
-"""Diverts come and go: those of the configuration, and those management creates, which the journal keeps."""
+"""The registry of a node's diverts: configured ones, and those that management creates and the journal keeps."""
 
 from __future__ import annotations
 
@@ -6,133 +6,142 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.journal import records
 from atalanta.kernel.registry.queues import parse_filter
-from atalanta.kernel.routing.address_rules import refresh
 from atalanta.kernel.routing.divert import Divert
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
 from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from collections.abc import Container
+
+    from atalanta.kernel.journal.named_values import NamedValues
+    from atalanta.kernel.ports import Trace
+    from atalanta.kernel.registry.addresses import AddressRegistry
+    from atalanta.kernel.settings.broker_config import BrokerConfig
 
 KEY_PREFIX: Final = "divert."
 
 
-def create_divert(
-    broker: Broker, config: DivertConfig, stored: bool, automatic: bool = False
-) -> Divert:
-    """A divert takes effect at once; `stored` ones survive a restart. BrokerError says what is wrong.
+class DivertRegistry:
+    """The diverts of a node by name. A divert takes effect at once, and belongs to this node alone.
 
-    Follows ActiveMQServerImpl.deployDivert; names are shared with queues, as Artemis' bindings are.
+    `queues`: the queues by name, because diverts and queues share their names as Artemis' bindings do.
     """
-    if not config.name:
-        raise BrokerError(ILLEGAL_STATE, "a divert needs a name")
-    if config.name in broker.diverts or config.name in broker.queues:
-        raise BrokerError(ILLEGAL_STATE, f"a divert or queue {config.name} already exists")
-    if not config.address:
-        raise BrokerError(ILLEGAL_STATE, f"divert {config.name} needs an address")
-    divert = Divert(
-        config,
-        parse_filter(config.filter_text),
-        broker.wildcards.pattern(config.address),
-        automatic,
-    )
-    if not divert.targets:
-        raise BrokerError(ILLEGAL_STATE, f"divert {config.name} needs a forwarding-address")
-    for target in divert.targets:
-        if split_fqqn(target)[0] == config.address:
-            raise BrokerError(ILLEGAL_STATE, f"divert {config.name} leads to its own address")
-    _enter(broker, divert)
-    if stored:
-        divert.stored = True
-        _write(broker, KEY_PREFIX + divert.name, encode(config))
-    _refresh(broker, divert)
-    return divert
 
+    def __init__(
+        self,
+        config: BrokerConfig,
+        addresses: AddressRegistry,
+        queues: Container[str],
+        values: NamedValues,
+        trace: Trace,
+    ) -> None:
+        self.config = config
+        self.addresses = addresses
+        self.queues = queues
+        self.values = values
+        self.trace = trace
+        self.by_name: dict[str, Divert] = {}
 
-def update_divert(broker: Broker, config: DivertConfig) -> Divert:
-    """Another filter, forwarding address, routing type or other headers; name, address and exclusiveness stay.
+    def create(self, config: DivertConfig, stored: bool, automatic: bool = False) -> Divert:
+        """Creates a divert; `stored` ones survive a restart (ActiveMQServerImpl.deployDivert).
 
-    Follows ActiveMQServerImpl.updateDivert. A change of one of the configuration lasts until the next start.
-    """
-    known = broker.diverts.get(config.name)
-    if known is None:
-        raise BrokerError(ILLEGAL_STATE, f"divert {config.name} does not exist")
-    changed = replace(config, address=known.address, exclusive=known.exclusive)
-    _leave(broker, known)
-    try:
-        return create_divert(broker, changed, known.stored, known.automatic)
-    except BrokerError:
-        _enter(broker, known)
-        raise
-
-
-def destroy_divert(broker: Broker, now: int, name: str) -> None:
-    """It has no effect any more. One of the configuration is there again at the next start, as in Artemis."""
-    divert = broker.diverts.get(name)
-    if divert is None:
-        raise BrokerError(ILLEGAL_STATE, f"divert {name} does not exist")
-    _leave(broker, divert)
-    if divert.stored:
-        _write(broker, KEY_PREFIX + name, None)
-    _refresh(broker, divert)
-    address = broker.addresses.get(divert.address)
-    if address is not None:
-        address.queue_left_at = now
-
-
-def deploy(broker: Broker) -> None:
-    """At start: what the journal kept, and what the configuration says (which wins)."""
-    for config in broker.config.diverts:
-        if config.name not in broker.diverts:
-            _deploy(broker, config)
-    for key in list(broker.values):
-        if not key.startswith(KEY_PREFIX) or key[len(KEY_PREFIX) :] in broker.diverts:
-            continue
-        divert = _deploy(broker, decode(broker.values[key][0]))
-        if divert is not None:
+        BrokerError says which part of the definition cannot be used.
+        """
+        if not config.name:
+            raise BrokerError(ILLEGAL_STATE, "a divert needs a name")
+        if config.name in self.by_name or config.name in self.queues:
+            raise BrokerError(ILLEGAL_STATE, f"a divert or queue {config.name} already exists")
+        if not config.address:
+            raise BrokerError(ILLEGAL_STATE, f"divert {config.name} needs an address")
+        divert = Divert(
+            config,
+            parse_filter(config.filter_text),
+            self.addresses.wildcards.pattern(config.address),
+            automatic,
+        )
+        if not divert.targets:
+            raise BrokerError(ILLEGAL_STATE, f"divert {config.name} needs a forwarding-address")
+        for target in divert.targets:
+            if split_fqqn(target)[0] == config.address:
+                raise BrokerError(ILLEGAL_STATE, f"divert {config.name} leads to its own address")
+        self._add(divert)
+        if stored:
             divert.stored = True
+            self.values.set(KEY_PREFIX + divert.name, encode(config))
+        self._refresh_rules(divert)
+        return divert
 
+    def update(self, config: DivertConfig) -> Divert:
+        """Changes the filter, forwarding address, routing type or headers; name, address and exclusiveness stay.
 
-def _deploy(broker: Broker, config: DivertConfig) -> Divert | None:
-    try:
-        return create_divert(broker, config, False)
-    except BrokerError as error:
-        broker.trace.event("divert_refused", {"divert": config.name, "why": error.text})
-        return None
+        Follows ActiveMQServerImpl.updateDivert. The change of a configured divert lasts until the next start.
+        """
+        known = self.by_name.get(config.name)
+        if known is None:
+            raise BrokerError(ILLEGAL_STATE, f"divert {config.name} does not exist")
+        changed = replace(config, address=known.address, exclusive=known.exclusive)
+        self._remove(known)
+        try:
+            return self.create(changed, known.stored, known.automatic)
+        except BrokerError:
+            self._add(known)
+            raise
 
+    def delete(self, now: int, name: str) -> None:
+        """Deletes a divert. The next start creates a configured one again, as in Artemis."""
+        divert = self.by_name.get(name)
+        if divert is None:
+            raise BrokerError(ILLEGAL_STATE, f"divert {name} does not exist")
+        self._remove(divert)
+        if divert.stored:
+            self.values.forget(KEY_PREFIX + name)
+        self._refresh_rules(divert)
+        address = self.addresses.by_name.get(divert.address)
+        if address is not None:
+            address.queue_left_at = now
 
-def _enter(broker: Broker, divert: Divert) -> None:
-    broker.diverts[divert.name] = divert
-    broker.divert_index.add(divert)
+    def deploy(self) -> None:
+        """Creates the configured diverts, and the stored ones whose names the configuration does not use."""
+        for config in self.config.diverts:
+            if config.name not in self.by_name:
+                self._deploy(config)
+        for key in self.values.keys(KEY_PREFIX):
+            definition = self.values.get(key)
+            if definition is not None and key[len(KEY_PREFIX) :] not in self.by_name:
+                divert = self._deploy(decode(definition))
+                if divert is not None:
+                    divert.stored = True
 
+    def _deploy(self, config: DivertConfig) -> Divert | None:
+        try:
+            return self.create(config, False)
+        except BrokerError as error:
+            self.trace.event("divert_refused", {"divert": config.name, "why": error.text})
+            return None
 
-def _leave(broker: Broker, divert: Divert) -> None:
-    del broker.diverts[divert.name]
-    broker.divert_index.remove(divert)
+    def _add(self, divert: Divert) -> None:
+        self.by_name[divert.name] = divert
+        self.addresses.diverts.add(divert)
 
+    def _remove(self, divert: Divert) -> None:
+        del self.by_name[divert.name]
+        self.addresses.diverts.remove(divert)
 
-def _refresh(broker: Broker, divert: Divert) -> None:
-    exact = broker.addresses.get(divert.address)
-    if exact is not None:
-        refresh(broker, exact)
-    if divert.pattern is not None:
-        for address in broker.addresses.values():
-            if address is not exact and divert.covers(address.name):
-                refresh(broker, address)
-
-
-def _write(broker: Broker, key: str, value: bytes | None) -> None:
-    lsn = broker.journal.append(records.VALUE, records.encode_value(key, value))
-    if value is None:
-        broker.values.pop(key, None)
-    else:
-        broker.values[key] = (value, lsn)
+    def _refresh_rules(self, divert: Divert) -> None:
+        """Renews the rules of the addresses whose messages the divert takes."""
+        exact = self.addresses.by_name.get(divert.address)
+        if exact is not None:
+            self.addresses.refresh_rules(exact)
+        if divert.pattern is not None:
+            for address in self.addresses.by_name.values():
+                if address is not exact and divert.covers(address.name):
+                    self.addresses.refresh_rules(address)
 
 
 def encode(config: DivertConfig) -> bytes:
+    """Encodes a divert as the value that the journal keeps."""
     writer = Writer()
     writer.simple_string(config.name)
     writer.simple_string(config.address)
@@ -149,7 +158,7 @@ def encode(config: DivertConfig) -> bytes:
 
 
 def decode(data: bytes) -> DivertConfig:
-    """The inverse of `encode`; DecodeError names the field."""
+    """Decodes what `encode` wrote; DecodeError names the field."""
     reader = Reader(data)
     config = DivertConfig()
     config.name = reader.simple_string("divert.name")

@@ -1,14 +1,33 @@
 """Duplicate detection: a circular memory of ids per cache, durable with the messages that carry them.
 
 A cache is named by its address (`_AMQ_DUPL_ID`) or `BRIDGE.` + address (`_AMQ_BRIDGE_DUP`), as in Artemis'
-PostOfficeImpl. The newest `size` ids are kept (id-cache-size, 20,000); of addresses that are gone:
-kernel/registry/orphaned_duplicate_caches.py.
+PostOfficeImpl. The newest `size` ids are kept (id-cache-size, 20,000).
+
+Caches of deleted addresses are kept for a week. Artemis drops both caches of an address with its last binding
+(PostOfficeImpl.removeBinding: deleteDuplicateCache). Then a sender, a member or a bridge whose answer was lost with its
+connection delivers its message twice, if the last consumer of an automatic address has taken the first one meanwhile.
+So the ids stay for `KEPT_NS` after the sweep first misses the address, after a newer id, and after a restart. At most
+`IDS_MAX` of them are kept, because temporary queues are created and deleted by the thousand. The caches whose
+addresses were deleted first are dropped first.
+
+An operator who deletes an address (management, config-delete-addresses) deletes its senders' ids with it, as in
+Artemis: a new application may use the same ids again.
 """
 
 from __future__ import annotations
 
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.journal import records
+from atalanta.message.encoding.buffer import Writer
+from atalanta.message.fqqn import split_fqqn
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from atalanta.kernel.ports import Journal
+    from atalanta.kernel.settings.repository import AddressSettingsRepository
 
 BRIDGE_PREFIX: Final = "BRIDGE."
 BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"  # the property
@@ -17,6 +36,8 @@ BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"  # the property
 BROUGHT_BYTES: Final = 32
 # Finding the first entry of a dict takes the longer, the more were deleted before it: so many are found at once.
 OLDEST_MAX: Final = 256
+KEPT_NS: Final = 7 * 24 * 3_600 * 1_000_000_000
+IDS_MAX = 100_000  # in all caches of deleted addresses
 
 
 class DuplicateCache:
@@ -27,7 +48,7 @@ class DuplicateCache:
         self.size = size
         self.ids: dict[bytes, int] = {}
         self._oldest: list[bytes] = []  # the first of `ids`, the very first at the end
-        # When the sweep first missed its address after the newest id (orphaned_duplicate_caches.py); 0: not missed.
+        # When the sweep first missed its address after the newest id, ns; 0: not missed.
         self.gone_since: int = 0
 
     def lsn_of(self, duplicate_id: bytes) -> int:
@@ -55,20 +76,90 @@ class DuplicateCache:
 
 
 class DuplicateCaches:
-    """All caches of a node."""
+    """The duplicate-id caches of a node by name.
 
-    def __init__(self) -> None:
+    `size` is the broker's id-cache-size, `addresses` the names of the addresses that exist.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        settings: AddressSettingsRepository,
+        addresses: Container[str],
+        journal: Journal,
+    ) -> None:
+        self.size = size
+        self.settings = settings
+        self.addresses = addresses
+        self.journal = journal
         self.by_name: dict[str, DuplicateCache] = {}
 
-    def cache(self, name: str, size: int) -> DuplicateCache:
+    def cache_of(self, name: str) -> DuplicateCache:
+        """Returns the cache of that name, a new one if need be.
+
+        Its size is the address' id-cache-size, else the broker's (PostOfficeImpl).
+        """
         found = self.by_name.get(name)
         if found is None:
-            found = DuplicateCache(name, size)
+            address = name[len(BRIDGE_PREFIX) :] if name.startswith(BRIDGE_PREFIX) else name
+            size = self.settings.match(address).id_cache_size
+            found = DuplicateCache(name, self.size if size is None else size)
             self.by_name[name] = found
         return found
 
     def count(self) -> int:
+        """Returns the number of ids in all caches."""
         total = 0
         for cache in self.by_name.values():
             total += len(cache.ids)
         return total
+
+    # -- caches of deleted addresses --------------------------------------------------------------
+    def sweep(self, now: int) -> None:
+        """Drops the caches that were kept for `KEPT_NS`, and the oldest ones above `IDS_MAX` ids."""
+        gone: list[DuplicateCache] = []
+        count = 0
+        for cache in list(self.by_name.values()):
+            if self._has_address(cache.name):
+                cache.gone_since = 0
+            elif not cache.ids:
+                self._drop(cache)
+            else:
+                if cache.gone_since == 0:
+                    cache.gone_since = now
+                gone.append(cache)
+                count += len(cache.ids)
+        gone.sort(key=_since)
+        for cache in gone:
+            if count > IDS_MAX or now - cache.gone_since >= KEPT_NS:
+                count -= len(cache.ids)
+                self._drop(cache)
+
+    def forget_sent(self, address: str) -> None:
+        """Drops the ids of senders to a deleted address; they stay if another node has the address."""
+        cache = self.by_name.get(address)
+        if cache is not None and address not in self.addresses:
+            self._drop(cache)
+
+    def _drop(self, cache: DuplicateCache) -> None:
+        """Removes the cache; later ids of that name begin a new one, here and in the journal."""
+        del self.by_name[cache.name]
+        if cache.ids:
+            writer = Writer()
+            writer.simple_string(cache.name)
+            self.journal.append(records.DUPLICATES_DROPPED, writer.getvalue())
+
+    def _has_address(self, name: str) -> bool:
+        """Returns True if the address of the cache exists.
+
+        An address may itself be called `BRIDGE.x`. Messages of a bridge to `address::queue` have their own cache.
+        """
+        if name in self.addresses:
+            return True
+        if not name.startswith(BRIDGE_PREFIX):
+            return False
+        return split_fqqn(name[len(BRIDGE_PREFIX) :])[0] in self.addresses
+
+
+def _since(cache: DuplicateCache) -> int:
+    return cache.gone_since

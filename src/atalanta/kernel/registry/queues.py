@@ -1,4 +1,4 @@
-"""Addresses and queues come and go: creation, deletion, queries, auto-creation and auto-deletion."""
+"""The registry of a node's queues: creation, changes, deletion and the sweep of unused ones."""
 
 from __future__ import annotations
 
@@ -20,21 +20,16 @@ from atalanta.kernel.queue.displacement import BLOCKS_A_TURN, cut
 from atalanta.kernel.queue.paging import removal
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import QueueSpec
-from atalanta.kernel.registry.addresses import (
-    _address_may_go,
-    apply_settings,
-    check_routing_type,
-    delete_address,
-    ensure_address,
-    is_bound,
-)
-from atalanta.kernel.routing.retroactive_names import kept_messages
+from atalanta.kernel.registry.addresses import check_routing_type
 from atalanta.message.encoding.buffer import Writer
 from atalanta.message.selector.selector import Filter, FilterError, parse
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.observer import Observer
+    from atalanta.kernel.ports import Ids, Journal
     from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.registry.addresses import AddressRegistry
     from atalanta.kernel.routing.retroactive_names import Retained
 
 
@@ -48,85 +43,245 @@ def parse_filter(text: str | None) -> Filter | None:
         raise BrokerError(INVALID_FILTER, f"invalid filter {text!r}: {error}") from error
 
 
+class QueueRegistry:
+    """The queues by name and by binding id.
 
-
-
-
-
-
-
-
-
-
-
-
-
-
-# -- queues ---------------------------------------------------------------------------------------
-def create_queue(
-    broker: Broker, now: int, spec: QueueSpec, with_retained: bool = True
-) -> Queue:
-    """A new queue below its address (which is created with it if need be). BrokerError QUEUE_EXISTS and others.
-
-    It begins with what a retroactive address has kept, unless it goes on for a queue of another node.
+    `broker` is what copies, displaces and drops their messages.
     """
-    if spec.name in broker.queues:
-        raise BrokerError(QUEUE_EXISTS, f"queue {spec.name} already exists")
-    if not spec.name or "::" in spec.name:
-        raise BrokerError(ILLEGAL_STATE, f"{spec.name!r} is not a name for a queue")
-    selector = parse_filter(spec.filter_text)
-    # An address that comes with a client's queue goes with the last of them (ActiveMQServerImpl.createQueue).
-    address = ensure_address(
-        broker,
-        spec.address,
-        spec.routing_type,
-        not spec.internal and not spec.configuration_managed,
-        _outlives(broker, spec),
-    )
-    queue = Queue(broker.take_binding_id(), spec, selector, broker.ids.uuid().hex())
-    queue.usage.create(now)
-    broker.queues[queue.name] = queue
-    broker.queues_by_id[queue.id] = queue
-    if broker.config.persist_delivery_count_before_delivery:
-        persisted_delivery_count.begin(broker.store, queue)
-    address.add_queue(queue)
-    if spec.internal:
-        address.internal = True
-        apply_settings(broker, address)
-    address.swept = False
-    if address.retained is not None and with_retained:
-        _store_with_copies(broker, now, queue, address.retained)
-    elif queue.durable:
-        store_queue(broker, queue)
-    for observer in broker.observers:
-        observer.on_queue_added(now, queue)
-    return queue
 
+    def __init__(
+        self,
+        broker: Broker,
+        addresses: AddressRegistry,
+        journal: Journal,
+        ids: Ids,
+        observers: list[Observer],
+    ) -> None:
+        self.broker = broker
+        self.addresses = addresses
+        self.journal = journal
+        self.ids = ids
+        self.observers = observers
+        self.by_name: dict[str, Queue] = {}
+        self.by_id: dict[int, Queue] = {}
 
-def _outlives(broker: Broker, spec: QueueSpec) -> bool:
-    """Whether the address that comes with a queue is in the journal: one that keeps messages for later queues is, but
-    for a temporary queue's own."""
-    if spec.durable and not spec.temporary:
-        return True
-    return spec.name != spec.address and kept_messages(broker, spec.address) > 0
+    def find(self, name: str) -> Queue:
+        """Returns the queue of that name or FQQN; BrokerError QUEUE_DOES_NOT_EXIST."""
+        at = name.find("::")
+        queue = self.by_name.get(name if at < 0 else name[at + 2 :])
+        if queue is None or (at >= 0 and queue.spec.address != name[:at]):
+            raise BrokerError(QUEUE_DOES_NOT_EXIST, f"queue {name} does not exist")
+        return queue
 
+    # -- creation -----------------------------------------------------------------------------------
+    def create(self, now: int, spec: QueueSpec, with_retained: bool = True) -> Queue:
+        """Creates a queue, and its address if need be. BrokerError QUEUE_EXISTS and others.
 
-def _store_with_copies(broker: Broker, now: int, queue: Queue, retained: Retained) -> None:
-    """The queue's record comes last: after a crash it is there with all its copies, or none of them is."""
-    copies = copy_retained(broker.plans, broker.next_binding_id, now, queue, retained)
-    if queue.durable:
-        copies.batch.add(records.QUEUE, encode_queue(queue))
-    lsn = broker.append_batch(copies.batch, copies.plans, copies.references, None, 0)
-    if queue.durable:
-        queue.record_stored(lsn)
+        The queue begins with the messages that a retroactive address has kept. A queue that replaces one of another
+        node does not (`with_retained` False).
+        """
+        if spec.name in self.by_name:
+            raise BrokerError(QUEUE_EXISTS, f"queue {spec.name} already exists")
+        if not spec.name or "::" in spec.name:
+            raise BrokerError(ILLEGAL_STATE, f"{spec.name!r} is not a name for a queue")
+        selector = parse_filter(spec.filter_text)
+        # The address of a client's queue is deleted with its last queue (ActiveMQServerImpl.createQueue).
+        address = self.addresses.ensure(
+            now,
+            spec.address,
+            spec.routing_type,
+            not spec.internal and not spec.configuration_managed,
+            self._needs_durable_address(spec),
+        )
+        queue = Queue(self.broker.take_binding_id(), spec, selector, self.ids.uuid().hex())
+        queue.usage.create(now)
+        self.by_name[queue.name] = queue
+        self.by_id[queue.id] = queue
+        if self.broker.config.persist_delivery_count_before_delivery:
+            persisted_delivery_count.begin(self.broker.store, queue)
+        address.add_queue(queue)
+        if spec.internal:
+            address.internal = True
+            self.addresses.apply_settings(address)
+        address.swept = False
+        if address.retained is not None and with_retained:
+            self._store_with_copies(now, queue, address.retained)
+        elif queue.durable:
+            self.store(queue)
+        for observer in self.observers:
+            observer.on_queue_added(now, queue)
+        return queue
 
+    def _needs_durable_address(self, spec: QueueSpec) -> bool:
+        """Returns True if the address that is created with the queue goes into the journal.
 
-def store_queue(broker: Broker, queue: Queue) -> None:
-    queue.record_stored(broker.journal.append(records.QUEUE, encode_queue(queue)))
+        An address that keeps messages for later queues does, unless it is a temporary queue's own.
+        """
+        if spec.durable and not spec.temporary:
+            return True
+        return spec.name != spec.address and self.addresses.kept_messages(spec.address) > 0
+
+    def _store_with_copies(self, now: int, queue: Queue, retained: Retained) -> None:
+        """Writes the queue's record behind its copies: after a crash it has all of them, or does not exist."""
+        copies = copy_retained(
+            self.broker.plans, self.broker.next_binding_id, now, queue, retained
+        )
+        if queue.durable:
+            copies.batch.add(records.QUEUE, encode_queue(queue))
+        lsn = self.broker.append_batch(copies.batch, copies.plans, copies.references, None, 0)
+        if queue.durable:
+            queue.record_stored(lsn)
+
+    def store(self, queue: Queue) -> None:
+        """Writes the queue's definition to the journal."""
+        queue.record_stored(self.journal.append(records.QUEUE, encode_queue(queue)))
+
+    # -- changes ------------------------------------------------------------------------------------
+    def update(self, now: int, name: str, changes: QueueChanges) -> Queue:
+        """Changes the definition of a queue, durably (PostOfficeImpl.updateQueue); nothing changes on a BrokerError.
+
+        Peers see a queue with another filter or routing type as a new binding with the same consumers.
+        """
+        queue = self.find(name)
+        spec = queue.spec
+        self._check_update(queue, changes)
+        selector = queue.filter
+        if changes.filter_text is not None:
+            selector = parse_filter(changes.filter_text)
+        before = (spec.filter_text, spec.routing_type)
+        address = self.addresses.by_name[spec.address]
+        rebind = changes.routing_type is not None and changes.routing_type != spec.routing_type
+        if rebind:
+            address.remove_queue(queue)
+        changed = changes.update(spec)
+        queue.set_filter(selector)
+        if rebind:
+            address.add_queue(queue)
+        if not changed:
+            return queue
+        queue.reconfigure()
+        if queue.special is not None:
+            cut(self.broker.store, now, queue, queue.special, BLOCKS_A_TURN)
+        self.broker.mark_dirty(queue)
+        if queue.durable:
+            self.store(queue)
+        if before != (spec.filter_text, spec.routing_type):
+            for observer in self.observers:
+                observer.on_queue_removed(now, queue)
+                observer.on_queue_added(now, queue)
+                for consumer in queue.consumers:
+                    if not consumer.browse_only:
+                        observer.on_consumer_added(now, consumer)
+        return queue
+
+    def _check_update(self, queue: Queue, changes: QueueChanges) -> None:
+        """BrokerError ILLEGAL_STATE for a change that a queue in use cannot have."""
+        problem = changes.problem()
+        if problem:
+            raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: {problem}")
+        limit = changes.max_consumers
+        count = queue.consumer_count()
+        if limit is not None and 0 <= limit < count:
+            raise BrokerError(
+                ILLEGAL_STATE,
+                f"queue {queue.name} has {count} consumers: max-consumers cannot be {limit}",
+            )
+        if changes.routing_type is not None:
+            check_routing_type(self.addresses.by_name[queue.spec.address], changes.routing_type)
+        ring = changes.ring_size is not None and changes.ring_size >= 0
+        if queue.log.leases and (changes.non_destructive or ring):
+            raise BrokerError(
+                ILLEGAL_STATE,
+                f"queue {queue.name} is read by a log-view group: it cannot become a ring or non-destructive",
+            )
+        if queue.paged is not None and changes.non_destructive and not queue.keeps_messages:
+            raise BrokerError(
+                ILLEGAL_STATE,
+                f"queue {queue.name} has messages in pages: it cannot become non-destructive",
+            )
+
+    # -- deletion -----------------------------------------------------------------------------------
+    def delete(self, now: int, name: str, why: str) -> None:
+        """Deletes a queue and its messages, and closes its consumers, which are told `why`."""
+        queue = self.find(name)
+        for consumer in list(queue.consumers):
+            consumer.close()
+            consumer.endpoint.consumer_gone(consumer, why)
+            self.remove_consumer(now, queue, consumer)
+        for reference in queue.delete():
+            self.broker.store.drop_from_queue(reference)
+        for _, reference in self.broker.scheduled.of_queue(queue):
+            self.broker.store.drop_from_queue(reference)
+        del self.by_name[queue.name]
+        del self.by_id[queue.id]
+        address = self.addresses.by_name.get(queue.spec.address)
+        if address is not None:
+            address.remove_queue(queue)
+        if queue.durable:
+            writer = Writer()
+            writer.int64(queue.id)
+            self.journal.append(records.QUEUE_DELETED, writer.getvalue())
+        removal.forget(self.broker.paging, queue)
+        for observer in self.observers:
+            observer.on_queue_removed(now, queue)
+        if address is not None:
+            address.queue_left_at = now
+            self.addresses.delete_with_queue(now, address, queue.spec.temporary)
+
+    def remove_consumer(self, now: int, queue: Queue, consumer: Consumer) -> None:
+        """Removes a consumer from its queue, and tells the observers."""
+        remove_consumer(queue, consumer)
+        queue.usage.remove_consumer(now)
+        if not consumer.browse_only:
+            for observer in self.observers:
+                observer.on_consumer_removed(now, consumer)
+
+    # -- the sweep ----------------------------------------------------------------------------------
+    def sweep_at_start(self, now: int) -> None:
+        """Deletes empty automatic queues and addresses, used or not: PostOfficeImpl.reapAddresses(true)."""
+        for queue in list(self.by_name.values()):
+            if (
+                queue.spec.auto_delete
+                and not queue.internal
+                and queue.message_count == 0
+                and not queue.consumers
+                and not queue.log.leases
+            ):
+                self.delete(now, queue.name, "auto-deleted at start")
+        self.addresses.sweep_at_start(now)
+
+    def sweep(self, now: int) -> None:
+        """Deletes automatic queues and addresses that were found unused twice (address-queue-scan-period).
+
+        Follows PostOfficeImpl.reapAddresses. A queue with a log-view group stays: it has a reader without a consumer.
+        """
+        for queue in list(self.by_name.values()):
+            if not self._is_unused(now, queue):
+                queue.usage.sweep(False)
+            elif queue.usage.sweep(True):
+                self.delete(now, queue.name, "auto-deleted")
+        self.addresses.sweep(now)
+
+    def _is_unused(self, now: int, queue: Queue) -> bool:
+        spec = queue.spec
+        if not spec.auto_delete or queue.internal:
+            return False
+        if queue.consumers or queue.pending or queue.log.leases:
+            return False
+        if 0 <= spec.auto_delete_message_count < queue.message_count:
+            return False
+        settings = self.addresses.settings.match(spec.address)
+        skip_usage = settings.auto_delete_queues_skip_usage_check
+        usage = queue.usage
+        used = usage.was_used or queue.acknowledged > 0 or queue.expired > 0 or queue.killed > 0
+        if not skip_usage and not used:
+            return False
+        since = usage.created_at if skip_usage else usage.consumer_left_at
+        return now - since >= spec.auto_delete_delay_ms * 1_000_000
 
 
 def encode_queue(queue: Queue) -> bytes:
-    """Definition and all that must survive its messages: sequences, what is acknowledged, leases, lost ranges."""
+    """Encodes the QUEUE record: the definition, sequences, what is acknowledged, leases and lost ranges."""
     writer = Writer()
     writer.int64(queue.id)
     queue.spec.encode(writer)
@@ -145,184 +300,3 @@ def encode_queue(queue: Queue) -> bytes:
         writer.int64(end)
         writer.simple_string(why)
     return writer.getvalue()
-
-
-def update_queue(broker: Broker, now: int, name: str, changes: QueueChanges) -> Queue:
-    """Change the definition of a queue, durably (PostOfficeImpl.updateQueue); nothing changes on a BrokerError.
-
-    Peers see a queue with another filter or routing type as a new binding with the same consumers.
-    """
-    queue = find_queue(broker, name)
-    spec = queue.spec
-    check_update(broker, queue, changes)
-    selector = queue.filter
-    if changes.filter_text is not None:
-        selector = parse_filter(changes.filter_text)
-    before = (spec.filter_text, spec.routing_type)
-    address = broker.addresses[spec.address]
-    rebind = changes.routing_type is not None and changes.routing_type != spec.routing_type
-    if rebind:
-        address.remove_queue(queue)
-    changed = changes.update(spec)
-    queue.set_filter(selector)
-    if rebind:
-        address.add_queue(queue)
-    if not changed:
-        return queue
-    _reconfigure(broker, queue)
-    if queue.durable:
-        store_queue(broker, queue)
-    if before != (spec.filter_text, spec.routing_type):
-        for observer in broker.observers:
-            observer.on_queue_removed(now, queue)
-            observer.on_queue_added(now, queue)
-            for consumer in queue.consumers:
-                if not consumer.browse_only:
-                    observer.on_consumer_added(now, consumer)
-    return queue
-
-
-def check_update(broker: Broker, queue: Queue, changes: QueueChanges) -> None:
-    """BrokerError ILLEGAL_STATE for what a queue in use cannot become."""
-    problem = changes.problem()
-    if problem:
-        raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: {problem}")
-    limit = changes.max_consumers
-    count = queue.consumer_count()
-    if limit is not None and 0 <= limit < count:
-        raise BrokerError(
-            ILLEGAL_STATE, f"queue {queue.name} has {count} consumers: max-consumers cannot be {limit}"
-        )
-    if changes.routing_type is not None:
-        check_routing_type(broker.addresses[queue.spec.address], changes.routing_type)
-    ring = changes.ring_size is not None and changes.ring_size >= 0
-    if queue.log.leases and (changes.non_destructive or ring):
-        raise BrokerError(
-            ILLEGAL_STATE,
-            f"queue {queue.name} is read by a log-view group: it cannot become a ring or non-destructive",
-        )
-    if queue.paged is not None and changes.non_destructive and not queue.keeps_messages:
-        raise BrokerError(
-            ILLEGAL_STATE,
-            f"queue {queue.name} has messages in pages: it cannot become non-destructive",
-        )
-
-
-def _reconfigure(broker: Broker, queue: Queue) -> None:
-    """The queue behaves as its definition says from now on, for the messages it has as well."""
-    queue.reconfigure()
-    if queue.special is not None:
-        cut(broker.store, broker.now, queue, queue.special, BLOCKS_A_TURN)
-    broker.mark_dirty(queue)
-
-
-def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
-    """The queue and its messages are gone; consumers are told `why`."""
-    queue = find_queue(broker, name)
-    for consumer in list(queue.consumers):
-        consumer.close()
-        consumer.endpoint.consumer_gone(consumer, why)
-        remove_from_queue(broker, now, queue, consumer)
-    for reference in queue.delete():
-        broker.store.drop_from_queue(reference)
-    for _, reference in broker.scheduled.of_queue(queue):
-        broker.store.drop_from_queue(reference)
-    del broker.queues[queue.name]
-    del broker.queues_by_id[queue.id]
-    address = broker.addresses.get(queue.spec.address)
-    if address is not None:
-        address.remove_queue(queue)
-    if queue.durable:
-        writer = Writer()
-        writer.int64(queue.id)
-        broker.journal.append(records.QUEUE_DELETED, writer.getvalue())
-    removal.forget(broker.paging, queue)
-    for observer in broker.observers:
-        observer.on_queue_removed(now, queue)
-    if address is not None:
-        address.queue_left_at = now
-        if address.auto_created and address.name in broker.addresses and not is_bound(broker, address):
-            settings = broker.settings_of(address.name)
-            at_once = (
-                settings.auto_delete_addresses and settings.auto_delete_addresses_delay_ms == 0
-            )
-            if at_once or queue.spec.temporary:
-                delete_address(broker, address.name)
-
-
-def remove_from_queue(broker: Broker, now: int, queue: Queue, consumer: Consumer) -> None:
-    """Take a consumer out of its queue, tell observers, and delete a transient queue with its last consumer."""
-    remove_consumer(queue, consumer)
-    queue.usage.remove_consumer(now)
-    if not consumer.browse_only:
-        for observer in broker.observers:
-            observer.on_consumer_removed(now, consumer)
-
-
-def find_queue(broker: Broker, name: str) -> Queue:
-    """By queue name or FQQN; BrokerError QUEUE_DOES_NOT_EXIST."""
-    at = name.find("::")
-    queue = broker.queues.get(name if at < 0 else name[at + 2 :])
-    if queue is None or (at >= 0 and queue.spec.address != name[:at]):
-        raise BrokerError(QUEUE_DOES_NOT_EXIST, f"queue {name} does not exist")
-    return queue
-
-
-
-
-
-
-def sweep_at_start(broker: Broker, now: int) -> None:
-    """Automatic queues and addresses that are empty go at once, used or not: PostOfficeImpl.reapAddresses(true)."""
-    for queue in list(broker.queues.values()):
-        if (
-            queue.spec.auto_delete
-            and not queue.internal
-            and queue.message_count == 0
-            and not queue.consumers
-            and not queue.log.leases
-        ):
-            delete_queue(broker, now, queue.name, "auto-deleted at start")
-    for address in list(broker.addresses.values()):
-        if (
-            address.auto_created
-            and not address.internal
-            and not is_bound(broker, address)
-            and broker.settings_of(address.name).auto_delete_addresses
-        ):
-            delete_address(broker, address.name)
-
-
-def sweep(broker: Broker, now: int) -> None:
-    """Delete queues and addresses that may go and were found unused twice (address-queue-scan-period).
-
-    Follows PostOfficeImpl.reapAddresses; a queue with a log-view group stays, it has a reader without a consumer.
-    """
-    for queue in list(broker.queues.values()):
-        if not _may_go(broker, now, queue):
-            queue.usage.sweep(False)
-        elif queue.usage.sweep(True):
-            delete_queue(broker, now, queue.name, "auto-deleted")
-    for address in list(broker.addresses.values()):
-        if not _address_may_go(broker, now, address):
-            address.swept = False
-        elif address.swept:
-            delete_address(broker, address.name)
-        else:
-            address.swept = True
-
-
-def _may_go(broker: Broker, now: int, queue: Queue) -> bool:
-    spec = queue.spec
-    if not spec.auto_delete or queue.internal or queue.consumers or queue.pending or queue.log.leases:
-        return False
-    if 0 <= spec.auto_delete_message_count < queue.message_count:
-        return False
-    skip_usage = broker.settings_of(spec.address).auto_delete_queues_skip_usage_check
-    used = queue.usage.was_used or queue.acknowledged > 0 or queue.expired > 0 or queue.killed > 0
-    if not skip_usage and not used:
-        return False
-    since = queue.usage.created_at if skip_usage else queue.usage.consumer_left_at
-    return now - since >= spec.auto_delete_delay_ms * 1_000_000
-
-

@@ -15,10 +15,8 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry import addresses, queues
-from atalanta.kernel.registry.diverts import create_divert, destroy_divert
 from atalanta.kernel.routing.divert_config import PASS, DivertConfig
-from atalanta.kernel.routing.retroactive_names import SUFFIX, Retained, is_resource, kept_messages
+from atalanta.kernel.routing.retroactive_names import SUFFIX, Retained, is_resource
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
@@ -56,7 +54,7 @@ class Retroactive(Observer):
         self.broker = broker
 
     def on_address_added(self, now: int, address: Address) -> None:
-        count = kept_messages(self.broker, address.name)
+        count = self.broker.address_registry.kept_messages(address.name)
         if count > 0 and address.lsn > 0:
             provide(self.broker, now, address, count)
 
@@ -87,7 +85,7 @@ def keep(broker: Broker, now: int, address: Address) -> None:
 def adopt(broker: Broker, now: int, address: Address) -> None:
     """Somebody is going to send to an address that only peers have told of so far: it keeps that, too."""
     if address.lsn == 0 and not address.internal and address.remotes():
-        count = kept_messages(broker, address.name)
+        count = broker.address_registry.kept_messages(address.name)
         if count > 0:
             provide(broker, now, address, count)
 
@@ -98,27 +96,27 @@ def _wanted(broker: Broker, address: Address) -> int:
         return 0
     if address.lsn == 0 and not (address.remotes() and address.routed + address.unrouted > 0):
         return 0
-    return kept_messages(broker, address.name)
+    return broker.address_registry.kept_messages(address.name)
 
 
 def provide(broker: Broker, now: int, address: Address, count: int) -> None:
     """The address keeps its last `count` messages from here on; what is there already stays."""
     if address.lsn == 0:
-        addresses.store_address(broker, address)
+        broker.address_registry.store(address)
     names = ResourceNames(broker.config, address.name)
     try:
         _make_address(broker, names.address)
         multicast = _make_ring(broker, now, names.multicast, names.address, MULTICAST, count)
         anycast = _make_ring(broker, now, names.anycast, names.address, ANYCAST, count)
         address.retained = Retained(multicast, anycast)
-        if names.divert not in broker.diverts:
+        if names.divert not in broker.diverts.by_name:
             config = DivertConfig(
                 name=names.divert,
                 address=address.name,
                 forwarding_address=names.address,
                 routing_type=PASS,
             )
-            create_divert(broker, config, False, True)
+            broker.diverts.create(config, False, True)
     except BrokerError as error:
         broker.trace.event("retroactive_refused", {"address": address.name, "why": error.text})
 
@@ -126,11 +124,11 @@ def provide(broker: Broker, now: int, address: Address, count: int) -> None:
 def _make_address(broker: Broker, name: str) -> None:
     known = broker.addresses.get(name)
     if known is None:
-        addresses.create_address(broker, name, True, True, False)
+        broker.address_registry.create(broker.now, name, True, True, False)
         return
     added = known.add_routing_type(ANYCAST)
     if known.add_routing_type(MULTICAST) or added or known.lsn == 0:
-        addresses.store_address(broker, known)
+        broker.address_registry.store(known)
 
 
 def _make_ring(
@@ -144,13 +142,13 @@ def _make_ring(
         spec.auto_delete = False
         spec.max_consumers = 0
         spec.ring_size = count
-        return queues.create_queue(broker, now, spec)
+        return broker.queue_registry.create(now, spec)
     if known.spec.address != address or known.spec.routing_type != routing_type:
         raise BrokerError(ILLEGAL_STATE, f"queue {name} is a queue of {known.spec.address}")
     if known.spec.ring_size != count:
         changes = QueueChanges()
         changes.ring_size = count
-        queues.update_queue(broker, now, name, changes)
+        broker.queue_registry.update(now, name, changes)
     return known
 
 
@@ -161,13 +159,13 @@ def take_away(broker: Broker, now: int, name: str) -> None:
         address.retained = None
     names = ResourceNames(broker.config, name)
     try:
-        divert = broker.diverts.get(names.divert)
+        divert = broker.diverts.by_name.get(names.divert)
         if divert is not None and divert.automatic:
-            destroy_divert(broker, now, names.divert)
+            broker.diverts.delete(now, names.divert)
         for queue in (names.multicast, names.anycast):
             if queue in broker.queues:
-                queues.delete_queue(broker, now, queue, "its address keeps nothing any more")
+                broker.queue_registry.delete(now, queue, "its address keeps nothing any more")
         if names.address in broker.addresses:
-            addresses.delete_address(broker, names.address)
+            broker.address_registry.delete(broker.now, names.address)
     except BrokerError as error:
         broker.trace.event("retroactive_refused", {"address": name, "why": error.text})

@@ -1,7 +1,7 @@
-"""What is special about an address on the way of its messages: expirations it gives, diverts.
+"""Rules of an address for its messages: expirations and diverts.
 
-An address without anything special has `rules` None, and its messages pay nothing. The rules are made when an address
-enters the broker, and anew by `refresh` whenever settings or diverts change: never for a message.
+An address without rules has `rules` None, and its messages cost nothing. The rules are made when the address is added
+to the registry, and again when settings or diverts change (AddressRegistry.refresh_rules): never for a message.
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.routing.expiry_rule import ExpiryRule, rule_of
-from atalanta.kernel.routing.retroactive_names import is_resource
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.routing.address import Address
     from atalanta.kernel.routing.divert import Divert
+    from atalanta.kernel.settings.address_settings import AddressSettings
     from atalanta.message.message import Message
 
 
@@ -48,22 +46,16 @@ class AddressRules:
         self.copying = copying
 
 
-def refresh(broker: Broker, address: Address) -> None:
-    """The rules of one address as settings and diverts are now."""
-    expiry = rule_of(broker.settings_of(address.name))
+def make_rules(settings: AddressSettings, diverts: list[Divert]) -> AddressRules | None:
+    """Returns the rules of an address with these settings and diverts; None without any."""
+    expiry = rule_of(settings)
     exclusive: list[Divert] = []
     copying: dict[str, DivertGroup] = {}
-    # What a retroactive address keeps was diverted once, where it was sent.
-    outside = not is_resource(broker.config, address.name)
-    hidden = broker.wildcards.hides(address.name)
-    for divert in broker.divert_index.of(address.name, outside):
-        if hidden and divert.automatic:
-            continue
+    for divert in diverts:
         if divert.exclusive:
             exclusive.append(divert)
         else:
             copying.setdefault(divert.routing_name, DivertGroup()).diverts.append(divert)
     if expiry is None and not exclusive and not copying:
-        address.set_rules(None)
-    else:
-        address.set_rules(AddressRules(expiry, exclusive, list(copying.values())))
+        return None
+    return AddressRules(expiry, exclusive, list(copying.values()))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.queue.spec import ANYCAST
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.settings.broker_config import BrokerConfig
 
@@ -29,10 +28,3 @@ class Retained:
 def is_resource(config: BrokerConfig, name: str) -> bool:
     """Whether address, queue or divert of that name is there for a retroactive address (ResourceNames)."""
     return name.endswith(SUFFIX) and name.startswith(config.internal_naming_prefix)
-
-
-def kept_messages(broker: Broker, name: str) -> int:
-    """How many messages an address of that name is to keep: `retroactive-message-count`, and 0 for the broker's own."""
-    if name.startswith(broker.config.internal_naming_prefix):
-        return 0
-    return broker.settings_of(name).retroactive_message_count

@@ -1,4 +1,4 @@
-"""What a single user may have at once: sessions, and queues of their own.
+"""Limits of a single user: sessions at once, and queues that the user created.
 
 Follows ActiveMQServerImpl.checkSessionLimit and checkQueueCreationLimit. Users without a limit are not counted.
 """
@@ -6,13 +6,9 @@ Follows ActiveMQServerImpl.checkSessionLimit and checkQueueCreationLimit. Users 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import SECURITY, SESSION_CREATION_REJECTED, BrokerError
 from atalanta.kernel.option import option
-
-if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
 
 
 @dataclass
@@ -36,41 +32,26 @@ class ResourceLimit:
         minimum=-1,
     )
 
+    def check_sessions(self, count: int) -> None:
+        """BrokerError SESSION_CREATION_REJECTED if the user, with `count` sessions, may not have one more."""
+        if 0 <= self.max_sessions <= count:
+            raise BrokerError(
+                SESSION_CREATION_REJECTED,
+                f"too many sessions for user {self.match}, sessions allowed: {self.max_sessions}",
+            )
 
-def _limit_of(broker: Broker, user: str) -> ResourceLimit | None:
-    for limit in broker.config.resource_limits:
+    def check_queues(self, count: int) -> None:
+        """BrokerError SECURITY if the user, who created `count` queues that exist, may not create one more."""
+        if 0 <= self.max_queues <= count:
+            raise BrokerError(
+                SECURITY,
+                f"too many queues created by user {self.match}, queues allowed: {self.max_queues}",
+            )
+
+
+def limit_of(limits: list[ResourceLimit], user: str) -> ResourceLimit | None:
+    """Returns the limits of that user, None without any."""
+    for limit in limits:
         if limit.match == user:
             return limit
     return None
-
-
-def _refuse_more(code: int, nouns: str, whose: str, count: int, allowed: int) -> None:
-    """`count` of them are there already."""
-    if count >= allowed:
-        raise BrokerError(code, f"too many {nouns} {whose}, {nouns} allowed: {allowed}")
-
-
-def check_sessions(broker: Broker, user: str) -> None:
-    """BrokerError SESSION_CREATION_REJECTED if `user` may not have one more."""
-    limit = _limit_of(broker, user)
-    if limit is None or limit.max_sessions < 0:
-        return
-    count = 0
-    for session in broker.clients.sessions():
-        if session.identity.user == user:
-            count += 1
-    _refuse_more(
-        SESSION_CREATION_REJECTED, "sessions", f"for user {user}", count, limit.max_sessions
-    )
-
-
-def check_queues(broker: Broker, user: str) -> None:
-    """BrokerError SECURITY if `user` may not create one more."""
-    limit = _limit_of(broker, user)
-    if limit is None or limit.max_queues < 0:
-        return
-    count = 0
-    for queue in broker.queues.values():
-        if queue.spec.user == user:
-            count += 1
-    _refuse_more(SECURITY, "queues", f"created by user {user}", count, limit.max_queues)

@@ -85,7 +85,7 @@ def _address_for(session: Session, name: str, routing_type: int) -> Address:
         raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
     session.check("createAddress", name)
     kind = routing_type if routing_type >= 0 else settings.default_address_routing_type
-    return addresses.ensure_address(broker, name, kind, True, True)
+    return broker.address_registry.ensure(broker.now, name, kind, True, True)
 
 
 def _queue_for(

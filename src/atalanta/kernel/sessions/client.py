@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.registry import queues
-
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.queue.queue import Queue
@@ -49,12 +47,12 @@ class Client:
             session.close(now, failed)
         for queue in list(self.temporary_queues.values()):
             if not queue.deleted:
-                queues.delete_queue(broker, now, queue.name, "its connection was closed")
+                broker.queue_registry.delete(now, queue.name, "its connection was closed")
         self.temporary_queues.clear()
         for queue in list(self.transient_queues.values()):
             queue.usage.remove_client()
             # Its consumers may never have come: nobody else would delete it then.
             if queue.usage.clients == 0 and not queue.deleted and queue.consumer_count() == 0:
-                queues.delete_queue(broker, now, queue.name, "its connection was closed")
+                broker.queue_registry.delete(now, queue.name, "its connection was closed")
         self.transient_queues.clear()
         broker.clients.gone(now, broker, self)

@@ -16,7 +16,6 @@ from atalanta.kernel.errors import (
     SECURITY,
     BrokerError,
 )
-from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.publish.redelivery import redeliver
 from atalanta.kernel.publish.reroute import expire, purge
 from atalanta.kernel.queue.consumer import Consumer
@@ -140,7 +139,7 @@ class Session:
         duplicate_id = message.duplicate_id
         if duplicate_id is not None and not message.has_property(BRIDGE_DUPLICATE):
             name = split_fqqn(message.address)[0]
-            cache = duplicate_cache(self.broker, name)
+            cache = self.broker.caches.cache_of(name)
             key = (name, duplicate_id)
             if cache.lsn_of(duplicate_id) >= 0 or key in transaction.duplicate_ids:
                 transaction.rollback_only = BrokerError(
@@ -167,7 +166,7 @@ class Session:
         priority: int,
     ) -> Queue:
         broker = self.broker
-        queue = queues.find_queue(broker, queue_name)
+        queue = broker.queue_registry.find(queue_name)
         self.check("browse" if browse_only else "consume", queue.spec.address)
         if consumer_id in self.consumers:
             raise BrokerError(
@@ -282,7 +281,7 @@ class Session:
         consumer.unacknowledged.clear()
         if queue.deleted:
             return
-        queues.remove_from_queue(self.broker, now, queue, consumer)
+        self.broker.queue_registry.remove_consumer(now, queue, consumer)
         back: list[Reference] = []
         for reference in held:
             if reference.state != DELIVERING:
@@ -297,7 +296,7 @@ class Session:
         if queue.consumer_count() > 0:
             return
         if queue.spec.transient:
-            queues.delete_queue(self.broker, now, queue.name, "last consumer left")
+            self.broker.queue_registry.delete(now, queue.name, "last consumer left")
         elif queue.spec.purge_on_no_consumers:
             purge(self.broker, queue, "purged without consumers")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
-from atalanta.kernel.registry import addresses, queues
-from atalanta.kernel.security.resource_limits import check_queues
+from atalanta.kernel.registry import addresses
+from atalanta.kernel.security.resource_limits import limit_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
@@ -18,10 +18,14 @@ def create_queue(session: Session, now: int, spec: QueueSpec) -> Queue:
     """With the permission that fits (createDurableQueue, createNonDurableQueue, createAddress)."""
     session.check("createDurableQueue" if spec.durable else "createNonDurableQueue", spec.address)
     _check_address_of(session, spec)
-    check_queues(session.broker, session.identity.user)
-    spec.user = session.identity.user
+    broker = session.broker
+    user = session.identity.user
+    limit = limit_of(broker.config.resource_limits, user)
+    if limit is not None:
+        limit.check_queues([queue.spec.user for queue in broker.queues.values()].count(user))
+    spec.user = user
     # A member makes queues that go on for its own, as it leaves.
-    queue = queues.create_queue(session.broker, now, spec, not session.identity.cluster)
+    queue = broker.queue_registry.create(now, spec, not session.identity.cluster)
     if spec.temporary:
         session.client.temporary_queues[queue.name] = queue
     if spec.transient:
@@ -45,11 +49,11 @@ def _check_address_of(session: Session, spec: QueueSpec) -> None:
 
 
 def delete_queue(session: Session, now: int, name: str) -> None:
-    queue = queues.find_queue(session.broker, name)
+    queue = session.broker.queue_registry.find(name)
     session.check(
         "deleteDurableQueue" if queue.durable else "deleteNonDurableQueue", queue.spec.address
     )
     if queue.consumer_count() > 0:
         raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} still has consumers")
     session.client.temporary_queues.pop(queue.name, None)
-    queues.delete_queue(session.broker, now, queue.name, "deleted")
+    session.broker.queue_registry.delete(now, queue.name, "deleted")

@@ -19,7 +19,6 @@ from atalanta.kernel.errors import (
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish import prepare as preparing
 from atalanta.kernel.publish.deduplicate import (
-    duplicate_cache,
     headers_of_links,
     put_back,
     remember,
@@ -211,7 +210,7 @@ def commit_prepared(
 
 def _arrived_meanwhile(broker: Broker, plan: Plan) -> bool:
     for cache_name, duplicate_id in plan.duplicates:
-        if duplicate_cache(broker, cache_name).lsn_of(duplicate_id) >= 0:
+        if broker.caches.cache_of(cache_name).lsn_of(duplicate_id) >= 0:
             return True
     return False
 

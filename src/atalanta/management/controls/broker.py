@@ -6,8 +6,6 @@ from typing import Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.journal import records
-from atalanta.kernel.publish.deduplicate import duplicate_cache
-from atalanta.kernel.registry import queues
 from atalanta.management.controls.acceptor import all_as_json, connectors_as_json
 from atalanta.management.controls.balance import BALANCE_OPERATIONS, client_balance
 from atalanta.management.controls.bridge import BRIDGES_OPERATIONS
@@ -134,7 +132,7 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "AuthorizationSuccessCount": lambda call: call.broker.clients.permissions_granted,
     "AuthorizationFailureCount": lambda call: call.broker.clients.permissions_refused,
     **COUNTER_ATTRIBUTES,
-    "DivertNames": lambda call: list(call.broker.diverts),
+    "DivertNames": lambda call: list(call.broker.diverts.by_name),
     "BridgeNames": lambda call: call.management.bridges.names(),
     "ConnectorServices": lambda call: [],
     "AcceptorsAsJSON": all_as_json,
@@ -180,11 +178,11 @@ def bindings_for_address(call: Call, given: Parameters) -> object:
 
 
 def queue_configuration(call: Call, given: Parameters) -> object:
-    return encode_json(definition_of(queues.find_queue(call.broker, text_of(given, 0))))
+    return encode_json(definition_of(call.broker.queue_registry.find(text_of(given, 0))))
 
 
 def send_queue_info(call: Call, given: Parameters) -> object:
-    target = queues.find_queue(call.broker, text_of(given, 0))
+    target = call.broker.queue_registry.find(text_of(given, 0))
     call.management.notifications.send_queue_info(call.now, target, text_of(given, 1))
     return None
 
@@ -198,7 +196,7 @@ def update_duplicates(call: Call, given: Parameters) -> object:
         raise BrokerError(
             ILLEGAL_STATE, "updateDuplicateIdCache takes an address and a list of ids"
         )
-    cache = duplicate_cache(broker, address)
+    cache = broker.caches.cache_of(address)
     for item in ids:
         raw = bytes_of_id(str(item))
         if cache.lsn_of(raw) < 0 and len(raw) <= DUPLICATE_BYTES_MAX:
@@ -239,7 +237,7 @@ def scale_down_progress(call: Call, given: Parameters) -> object:
 
 
 def divert_names(call: Call, given: Parameters) -> object:
-    return list(call.broker.diverts)
+    return list(call.broker.diverts.by_name)
 
 
 def none_as_json(call: Call, given: Parameters) -> object:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.registry.diverts import create_divert, destroy_divert, update_divert
 from atalanta.kernel.routing.divert_config import ADD_HEADERS, ROUTING_TYPES, DivertConfig
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.management.request.call import (
@@ -84,7 +83,7 @@ def create(call: Call, given: Parameters) -> object:
         config.headers = headers_of(given[7])
     if len(given) > 8:
         config.routing_type = routing_type_of(optional_text(given, 8))
-    create_divert(call.broker, config, True)
+    call.broker.diverts.create(config, True)
     return None
 
 
@@ -105,7 +104,7 @@ def update(call: Call, given: Parameters) -> object:
     routing_type = optional_text(given, 5)
     if routing_type is not None:
         config.routing_type = routing_type_of(routing_type)
-    update_divert(call.broker, config)
+    call.broker.diverts.update(config)
     return None
 
 
@@ -117,13 +116,13 @@ def update_json(call: Call, given: Parameters) -> object:
     if forwarding is not None:
         config.forwarding_address = str(forwarding)
     take_definition(config, definition)
-    update_divert(call.broker, config)
+    call.broker.diverts.update(config)
     return None
 
 
 def known_config(call: Call, name: str) -> DivertConfig:
     """Returns a copy of the divert's configuration. Raises BrokerError if the divert does not exist."""
-    divert = call.broker.diverts.get(name)
+    divert = call.broker.diverts.by_name.get(name)
     if divert is None:
         raise BrokerError(ILLEGAL_STATE, f"AMQ229231: Divert Does Not Exist: {name}")
     return replace(divert.config, headers=dict(divert.config.headers))
@@ -159,7 +158,7 @@ def create_json(call: Call, given: Parameters) -> object:
     config.forwarding_address = str(definition.get("forwarding-address") or "")
     config.exclusive = str(definition.get("exclusive", False)).lower() == "true"
     take_definition(config, definition)
-    create_divert(call.broker, config, True)
+    call.broker.diverts.create(config, True)
     return None
 
 
@@ -174,7 +173,7 @@ def read_object(text: str) -> dict[str, object]:
 
 
 def destroy(call: Call, given: Parameters) -> object:
-    destroy_divert(call.broker, call.now, text_of(given, 0))
+    call.broker.diverts.delete(call.now, text_of(given, 0))
     return None
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.changes import QueueChanges
-from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.management.operations.connections import consumer_details
 from atalanta.management.operations.counters import QUEUE_COUNTER_OPERATIONS
@@ -164,7 +163,7 @@ def enable(call: Call, given: Parameters) -> object:
 def _set_enabled(call: Call, enabled: bool) -> object:
     changes = QueueChanges()
     changes.enabled = enabled
-    queues.update_queue(call.broker, call.now, call.queue.name, changes)
+    call.broker.queue_registry.update(call.now, call.queue.name, changes)
     return None
 
 

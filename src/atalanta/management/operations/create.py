@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
-from atalanta.kernel.registry import addresses, orphaned_duplicate_caches
-from atalanta.kernel.registry import queues as catalogue
 from atalanta.management.operations.move_messages import Remove
 from atalanta.management.operations.queue_definition import (
     LONG_FORM,
@@ -88,7 +86,7 @@ def make_queue(call: Call, definition: Definition) -> Queue:
     if known is not None:
         text = f"AMQ229019: Queue {spec.name} already exists on address {known.spec.address}"
         raise BrokerError(ILLEGAL_STATE, text)
-    return catalogue.create_queue(broker, call.now, spec)
+    return broker.queue_registry.create(call.now, spec)
 
 
 # -- createQueue ----------------------------------------------------------------------------------
@@ -141,7 +139,7 @@ def change_queue(call: Call, definition: Definition) -> Queue:
             f"Current consumers are {queue.consumer_count()}."
         )
         raise BrokerError(ILLEGAL_STATE, text)
-    return catalogue.update_queue(call.broker, call.now, name, changes)
+    return call.broker.queue_registry.update(call.now, name, changes)
 
 
 UPDATE_KEYS: Final = (
@@ -184,12 +182,12 @@ class Destroy(Remove):
     def result(self) -> object:
         broker = self.broker
         name = self.queue.spec.address
-        catalogue.delete_queue(broker, broker.now, self.queue.name, "deleted by an operator")
+        broker.queue_registry.delete(broker.now, self.queue.name, "deleted by an operator")
         address = broker.addresses.get(name)
         if self.with_address and address is not None and not address.queues():
-            addresses.delete_address(broker, name)
+            broker.address_registry.delete(broker.now, name)
         if self.with_address:
-            orphaned_duplicate_caches.forget_sent(broker, name)
+            broker.caches.forget_sent(name)
         return None
 
 
@@ -222,7 +220,7 @@ def create_address(call: Call, given: Parameters) -> object:
     anycast, multicast = read_routing_types(optional_text(given, 1))
     if name in call.broker.addresses:
         raise BrokerError(ILLEGAL_STATE, f"AMQ229204: Address already exists: {name}")
-    address = addresses.create_address(call.broker, name, anycast, multicast, False)
+    address = call.broker.address_registry.create(call.now, name, anycast, multicast, False)
     return address_text(address)
 
 
@@ -250,7 +248,7 @@ def update_address(call: Call, given: Parameters) -> object:
         address.anycast = anycast
         address.multicast = multicast
         if address.lsn > 0:
-            addresses.store_address(call.broker, address)
+            call.broker.address_registry.store(address)
     return address_text(address)
 
 
@@ -263,10 +261,10 @@ def delete_address(call: Call, given: Parameters) -> object:
     if queues and not (len(given) > 1 and flag_of(given, 1)):
         raise BrokerError(ILLEGAL_STATE, f"AMQ229205: Address {address.name} has bindings")
     for queue in queues:
-        catalogue.delete_queue(call.broker, call.now, queue.name, "deleted by an operator")
+        call.broker.queue_registry.delete(call.now, queue.name, "deleted by an operator")
     if address.name in call.broker.addresses:
-        addresses.delete_address(call.broker, address.name)
-    orphaned_duplicate_caches.forget_sent(call.broker, address.name)
+        call.broker.address_registry.delete(call.now, address.name)
+    call.broker.caches.forget_sent(address.name)
     return None
 
 

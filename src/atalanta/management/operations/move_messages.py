@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.journal import records
-from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.publish.reroute import dead_letter, expire, moved_copy
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import Reference
@@ -112,7 +111,7 @@ class Move(Copies):
         plan = Plan(moved_copy(reference, target.spec.address, now, False))
         duplicate_id = reference.message.duplicate_id if self.reject_duplicates else None
         if duplicate_id is not None:
-            cache = duplicate_cache(self.broker, target.spec.address)
+            cache = self.broker.caches.cache_of(target.spec.address)
             if cache.lsn_of(duplicate_id) >= 0:
                 return plan  # is removed: the target already has it
             plan.duplicates.append((target.spec.address, duplicate_id))

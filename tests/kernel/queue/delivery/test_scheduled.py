@@ -8,7 +8,6 @@ from atalanta.kernel.log.log_view import position
 from atalanta.kernel.publish import reroute
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.scheduled import SCHEDULED_TIMER
-from atalanta.kernel.registry import queues
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
 from tests.kernel.queue.delivery.scheduled_rig import tick, wait
 
@@ -226,7 +225,7 @@ def test_they_go_with_their_queue_and_when_it_is_purged() -> None:
     later(bench, b"x", 3600)
     later(bench, b"y", 3600, "purged")
     bench.settle()
-    queues.delete_queue(bench.broker, bench.now, "orders", "deleted")
+    bench.broker.queue_registry.delete(bench.now, "orders", "deleted")
     reroute.purge(bench.broker, purged, "purged")
     bench.settle()
     assert purged.message_count == 0

@@ -9,7 +9,6 @@ from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
 from atalanta.kernel.log import log_view
 from atalanta.kernel.memory.address_memory import UNLIMITED
 from atalanta.kernel.publish.reroute import purge
-from atalanta.kernel.registry import queues
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import SettingValue
 from atalanta.message.encoding.buffer import DecodeError
@@ -216,7 +215,7 @@ def test_a_queue_that_is_emptied_or_deleted_leaves_no_file(how: str) -> None:
     if how == "purge":
         purge(bench.broker, queue, "test")
     else:
-        queues.delete_queue(bench.broker, bench.now, "orders", "test")
+        bench.broker.queue_registry.delete(bench.now, "orders", "test")
     bench.settle()
     assert files(bench) == 0
     assert bench.broker.memory.used_bytes == 0

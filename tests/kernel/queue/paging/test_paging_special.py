@@ -7,7 +7,6 @@ import pytest
 from atalanta.kernel.broker import invariants, maintenance
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.paging.iteration import everything
-from atalanta.kernel.registry import queues
 from atalanta.kernel.sessions.session import Session
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
 from tests.kernel.queue.paging.paging_rig import LIMIT, PAGE, files, numbers_of, send
@@ -172,7 +171,7 @@ def test_copies_from_files_that_readers_hold_take_nothing_away_when_the_queue_be
     changes.non_destructive = False
     for client in (first, second, third):
         client.stop()
-    queues.update_queue(bench.broker, bench.now, "orders", changes)
+    bench.broker.queue_registry.update(bench.now, "orders", changes)
     for client in (first, second):
         for message_id in endpoint(client).message_ids:
             client.acknowledge(bench.now, 0, message_id, True, 0)
@@ -197,7 +196,7 @@ def test_what_was_delivered_before_a_queue_became_non_destructive_goes_with_its_
     client = reader(bench)
     changes = QueueChanges()
     changes.non_destructive = True
-    queues.update_queue(bench.broker, bench.now, "orders", changes)
+    bench.broker.queue_registry.update(bench.now, "orders", changes)
     acknowledge(bench, client)
     assert queue.message_count == queue.delivering_count == 0
     invariants.validate(bench.broker)

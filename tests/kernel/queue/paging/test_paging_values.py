@@ -15,7 +15,6 @@ from atalanta.kernel.publish import reroute
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.queue.reference import PagedReference
-from atalanta.kernel.registry import queues
 from tests.kernel.broker_rig import Bench, consume, endpoint
 from tests.kernel.memory.large_rig import LargeBench
 from tests.kernel.queue.paging.paging_rig import LIMIT, PAGE, files, numbers_of
@@ -214,7 +213,7 @@ def test_a_random_play_never_loses_the_newest_and_never_ends_with_an_older_one(s
 def test_the_files_of_large_messages_go_with_them(attributes: dict[str, object]) -> None:
     bench = LargeBench({"max_size_bytes": 40_000, "page_size_bytes": 16_000})
     bench.queue("special", "orders", **attributes)  # type: ignore[arg-type]
-    queues.delete_queue(bench.broker, bench.now, "orders", "")
+    bench.broker.queue_registry.delete(bench.now, "orders", "")
     for _ in range(3):
         for number in range(50):
             bench.publish("orders", head=1_000 + number)  # its length is its value
@@ -238,7 +237,7 @@ def test_a_shorter_ring_is_reached_through_its_files() -> None:
     assert queue.message_count == 1_500 and files(bench) > 20
     changes = QueueChanges()
     changes.ring_size = 100
-    queues.update_queue(bench.broker, bench.now, "orders", changes)
+    bench.broker.queue_registry.update(bench.now, "orders", changes)
     bench.settle()
     assert there(bench) == list(range(1_900, 2_000))
     assert queue.message_count == 100
@@ -253,7 +252,7 @@ def test_a_queue_that_pages_becomes_a_ring() -> None:
     put(bench, range(500), 500)
     changes = QueueChanges()
     changes.ring_size = 50
-    queues.update_queue(bench.broker, bench.now, "orders", changes)
+    bench.broker.queue_registry.update(bench.now, "orders", changes)
     bench.settle()
     assert there(bench) == list(range(450, 500))
     put(bench, range(500, 600), 600)

@@ -11,7 +11,6 @@ from atalanta.kernel.errors import (
     MAX_CONSUMERS,
     QUEUE_DOES_NOT_EXIST,
 )
-from atalanta.kernel.registry import addresses, queues
 from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
 from atalanta.wire.core.packets.consumer import (
     Acknowledge,
@@ -216,7 +215,7 @@ def test_a_poisonous_message_that_goes_nowhere_is_at_least_reported(target: str 
     server = Server()
     server.settings.add("orders", {"dead_letter_address": target, "max_delivery_attempts": 1})
     client = filled(server, "poison")
-    addresses.create_address(server.broker, "empty", True, True, False)
+    server.broker.address_registry.create(server.broker.now, "empty", True, True, False)
     client.consume("orders")
     assert client.bodies() == ["poison"]
     server.lost(client.conn)
@@ -248,7 +247,7 @@ def test_deleting_a_queue_disconnects_its_consumers() -> None:
     client.receive()
     other = server.login()
     assert other.fails(DeleteQueue("orders"))[0] == ILLEGAL_STATE
-    queues.delete_queue(server.broker, server.now, "orders", "deleted")
+    server.broker.queue_registry.delete(server.now, "orders", "deleted")
     assert [packet.consumer_id for packet in client.packets(DisconnectConsumer)] == [7]
     client.succeeds(ConsumerClose(7))
     client.send(FlowToken(7, 100))

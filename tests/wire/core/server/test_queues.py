@@ -14,7 +14,6 @@ from atalanta.kernel.errors import (
     QUEUE_EXISTS,
     UNEXPECTED_ROUTING_TYPE,
 )
-from atalanta.kernel.registry import addresses
 from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
 from atalanta.wire.core.packets.consumer import ConsumerClose
 from atalanta.wire.core.packets.query import (
@@ -258,7 +257,7 @@ def test_management_has_no_queue_but_says_it_exists() -> None:
     server = Server()
     server.settle()
     assert described(server, "activemq.management").exists
-    addresses.create_address(server.broker, "x", True, False, False)
+    server.broker.address_registry.create(server.broker.now, "x", True, False, False)
     assert not described(server, "x").exists
 
 

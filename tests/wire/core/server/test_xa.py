@@ -12,7 +12,6 @@ from atalanta.kernel.errors import (
     TRANSACTION_ROLLED_BACK,
     TRANSACTION_TIMEOUT,
 )
-from atalanta.kernel.registry import diverts
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.transactions import xa
 from atalanta.wire.core.packets.base import Packet
@@ -415,13 +414,13 @@ def test_what_diverts_make_of_a_message_is_prepared_with_it() -> None:
     client = xa_client(server)
     client.create_queue("audit")
     config = DivertConfig("d", "out", "audit")
-    diverts.create_divert(server.broker, config, False)
+    server.broker.diverts.create(config, False)
     ok(client, XaStart(ONE))
     client.publish("out", "invoice", wait=False)
     ok(client, XaEnd(ONE, False), XaPrepare(ONE))
     assert (texts(server, "out"), texts(server, "audit")) == ([], [])
     server.restart()
-    assert server.broker.diverts == {}
+    assert server.broker.diverts.by_name == {}
     client = xa_client(server)
     ok(client, XaCommit(ONE, False))
     assert (texts(server, "out"), texts(server, "audit")) == (["invoice"], ["invoice"])

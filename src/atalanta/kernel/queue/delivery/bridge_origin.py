@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.journal import records
 from atalanta.message.internal_headers import ORIGIN
 
 if TYPE_CHECKING:
-    from atalanta.kernel.ports import Journal
+    from atalanta.kernel.journal.named_values import NamedValues
     from atalanta.message.message import Message
 
 ORIGIN_BYTES: Final = 24
@@ -32,15 +31,14 @@ class Origins:
     `seen`: messages of this node may have the header; kept over restarts. Where it is False nobody looks for it.
     """
 
-    def __init__(self, values: dict[str, tuple[bytes, int]], journal: Journal) -> None:
+    def __init__(self, values: NamedValues) -> None:
         self.values = values
-        self.journal = journal
         self.node_bytes: bytes = b""
         self.bridged: dict[str, bool] = {}
         self.seen: bool = False
 
     def restore(self) -> None:
-        self.seen = KEY in self.values
+        self.seen = self.values.has(KEY)
 
     def bridge(self, queue_name: str, node_bytes: bytes) -> None:
         self.node_bytes = node_bytes
@@ -58,8 +56,7 @@ class Origins:
         """A message with the header is about to be stored here."""
         if not self.seen:
             self.seen = True
-            lsn = self.journal.append(records.VALUE, records.encode_value(KEY, b""))
-            self.values[KEY] = (b"", lsn)
+            self.values.set(KEY, b"")
 
 
 def origin_of(message: Message) -> bytes | None:

@@ -10,7 +10,7 @@ from atalanta.kernel.log import log_view
 from atalanta.kernel.memory.large_body import LargeBody, LargeReader
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.bridge_origin import shown
-from atalanta.kernel.registry.queues import find_queue, parse_filter
+from atalanta.kernel.registry.queues import parse_filter
 from atalanta.message.internal_headers import ORIGIN
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import (
@@ -86,7 +86,7 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
             packet, LogPosition | LogPlan | LogRead | LogAckThrough | LogLease | LogLost | LogSeek
         ):
             correlation = packet.correlation
-            queue = find_queue(session.broker, packet.queue)
+            queue = session.broker.queue_registry.find(packet.queue)
             session.session.check("consume", queue.spec.address)
         if isinstance(packet, LogRead):
             _read(session, packet)

@@ -19,7 +19,6 @@ from atalanta.kernel.errors import (
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry import addresses
 from atalanta.kernel.sessions import session_queues
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import SESS_XA_FAILED, packet_name
@@ -176,8 +175,8 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
             if routing_type not in (ANYCAST, MULTICAST):
                 raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"{routing_type} is no routing type")
         for routing_type in packet.routing_types:
-            addresses.ensure_address(
-                session.broker, packet.address, routing_type, packet.auto_created, True
+            session.broker.address_registry.ensure(
+                session.broker.now, packet.address, routing_type, packet.auto_created, True
             )
         if packet.requires_response:
             session.done_when_durable(NO_CORRELATION)

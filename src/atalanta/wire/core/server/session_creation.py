@@ -11,7 +11,7 @@ from atalanta.kernel.errors import (
     SESSION_CREATION_REJECTED,
     BrokerError,
 )
-from atalanta.kernel.security.resource_limits import check_sessions
+from atalanta.kernel.security.resource_limits import limit_of
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionResponse, CreateSessionV2
@@ -54,7 +54,10 @@ def open_session(
         raise BrokerError(
             SESSION_CREATION_REJECTED, f"more than {SESSIONS_MAX} sessions on one connection"
         )
-    check_sessions(broker, identity.user)
+    limit = limit_of(broker.config.resource_limits, identity.user)
+    if limit is not None:
+        users = [session.identity.user for session in broker.clients.sessions()]
+        limit.check_sessions(users.count(identity.user))
     first = not connection.authenticated
     broker.clients.logins_total += 1
     connection.login_succeeded()

@@ -6,9 +6,8 @@ import pytest
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.maintenance import SWEEP_TIMER
-from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.registry import orphaned_duplicate_caches, queues
+from atalanta.kernel.registry import duplicate_caches
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from tests.kernel.broker_rig import SECOND, Bench, consume
@@ -157,7 +156,7 @@ def come_and_gone(bench: Bench, numbers: range) -> None:
         name = f"reply.{number}"
         bench.queue(name, durable=False, temporary=True, auto_created=True)
         sent(bench, name, "a")
-        queues.delete_queue(bench.broker, bench.now, name, "its client left")
+        bench.broker.queue_registry.delete(bench.now, name, "its client left")
 
 
 @pytest.mark.parametrize("period_ms", [30_000, 0])
@@ -165,7 +164,7 @@ def test_caches_of_addresses_that_come_and_go_have_a_limit(
     monkeypatch: pytest.MonkeyPatch, period_ms: int
 ) -> None:
     """The oldest go first, also where addresses are not swept."""
-    monkeypatch.setattr(orphaned_duplicate_caches, "IDS_MAX", 100)
+    monkeypatch.setattr(duplicate_caches, "IDS_MAX", 100)
     bench = Bench(BrokerConfig(address_queue_scan_period_ms=period_ms))
     maintenance.arm(bench.broker, bench.now)
     assert SWEEP_TIMER in bench.timers.due
@@ -185,8 +184,8 @@ def test_ids_of_what_is_here_stay() -> None:
     bench.queue("orders")
     bench.queue("BRIDGE.named.so")
     for name in ("orders", "BRIDGE.orders::orders", "BRIDGE.named.so"):
-        duplicate_cache(bench.broker, name).add(b"x", 0)
-    duplicate_cache(bench.broker, "asked.for.only")
+        bench.broker.caches.cache_of(name).add(b"x", 0)
+    bench.broker.caches.cache_of("asked.for.only")
     sweep(bench)
     bench.now += 30 * WEEK
     sweep(bench)
@@ -201,7 +200,7 @@ def test_what_is_in_use_stays_though_its_address_was_never_here() -> None:
     """A peer forwards to a queue of a wildcard address: its messages have addresses that are not known here."""
     bench = Bench()
     for day in range(30):
-        duplicate_cache(bench.broker, "BRIDGE.news.sport").add(b"%d" % day, 0)
+        bench.broker.caches.cache_of("BRIDGE.news.sport").add(b"%d" % day, 0)
         sweep(bench)
         bench.now += WEEK - MINUTE
     cache = bench.broker.caches.by_name["BRIDGE.news.sport"]
