@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from atalanta.kernel.ports import Disk, Ids, Links, Timers, Trace, Wire
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.kernel.registry import queues
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
@@ -106,7 +105,7 @@ class ProfiledNode:
         self.node = Node(config, ports)
         self.node.recover(NOW)
         self.node.start(NOW)
-        queues.create_queue(self.node.broker, NOW, QueueSpec(queue, queue, ANYCAST))
+        self.node.broker.queue_registry.create(NOW, QueueSpec(queue, queue, ANYCAST))
         self.settle()
 
     def connect(self, conn: int) -> None:
