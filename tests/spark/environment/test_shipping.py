@@ -93,7 +93,7 @@ def test_a_submitted_job_has_the_wheel_in_every_process(tmp_path: Path) -> None:
         done = subprocess.run(
             [str(home / "bin" / "spark-submit"), "--master", MASTER, "--py-files", str(wheel)]
             + [word for setting in settings for word in ("--conf", setting)]
-            + [str(Path(__file__).with_name("submitted.py")), brokers.servers, str(tmp_path)],
+            + [str(Path(__file__).parents[1] / "submitted.py"), brokers.servers, str(tmp_path)],
             capture_output=True, text=True, cwd=tmp_path, env=environment, check=False,
         )  # fmt: skip
         for application in done.stdout.split()[:1]:
