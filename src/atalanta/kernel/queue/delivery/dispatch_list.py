@@ -36,9 +36,7 @@ class DispatchList:
         queue.dirty = False
 
     def note_unattended(self, queue: Queue) -> None:
-        """Lists the queue as having a message that no local consumer takes; observers are notified once in this batch
-        of inputs.
-        """
+        """Lists the queue as having a message that no local consumer takes; one notification per batch of inputs."""
         if not queue.unattended and not queue.internal:
             queue.unattended = True
             self.unattended.append(queue)

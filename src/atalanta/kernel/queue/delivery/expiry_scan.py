@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 
 
 class ExpiryScan:
-    """Result of one scan step: the `found` expired references among `examined` ones; `at_end`: the last in memory was
-    reached.
-    """
+    """Result of one scan step: `found` expired references among `examined` ones; `at_end`: of those in memory."""
 
     def __init__(self) -> None:
         self.found: list[Reference] = []

@@ -212,7 +212,7 @@ class MessageStore:
     def refuse_when_durable(
         self, lsn: int, endpoint: Reply, token: int, error: BrokerError
     ) -> None:
-        """`failed(token, error)` once everything up to `lsn` is on disk: to a sender "duplicate" means "done"."""
+        """Calls `failed(token, error)` once everything up to `lsn` is on disk: to a sender "duplicate" means "done"."""
         if lsn <= self.journal.durable:
             endpoint.failed(token, error)
         else:

@@ -49,8 +49,7 @@ class Counted:
 class Counting(Reply):
     """The waiting deliveries of one queue: to each consumer in their order, `by_reference` the latest of each message.
 
-    `new` ones have no record yet. A delivery that no consumer can take yet costs nothing: only each consumer's first is
-    examined.
+    `new` ones have no record yet. Deliveries that wait for credit cost nothing: only each consumer's first is examined.
     """
 
     def __init__(self, store: MessageStore, queue: Queue) -> None:

@@ -22,6 +22,6 @@ class Plan:
         self.duplicates: list[tuple[str, bytes]] = []
         self.repeats_lsn: int = -1
         self.after_lsn: int = 0
-        self.origin: Plan | None = None  # the plan of the original, whose id the copy's headers name (origin_headers.py)
+        self.origin: Plan | None = None  # plan of the original: gives its id to the copy's headers (origin_headers.py)
         self.acknowledged: list[Route] | None = None  # by a transaction in doubt: kernel/publish/scale_down_target.py
         self.diverted: list[Plan] | None = None  # copies made by diverts, written with the message

@@ -145,15 +145,13 @@ def deliver_early(store: MessageStore, references: list[Reference]) -> int:
 
 
 def release(store: MessageStore, due: list[Reference]) -> None:
-    """Enqueues messages whose time has come: new ones get a sequence (journalled, PLACED), redelivered ones keep
-    theirs.
-    """
+    """Enqueues messages whose time has come: new ones with a new sequence (journalled, PLACED), others at theirs."""
     arriving: list[Reference] = []
     places: dict[int, list[tuple[int, int]]] = {}
     for reference in due:
         queue = reference.queue
         special = queue.special
-        # Asked while it does not count as one that waits.
+        # Asked before the reference counts as a waiting one.
         refused = special is not None and reference.sequence != 0 and special.refuses(queue, reference)
         queue.count_scheduled(reference, -1)
         reference.state = READY
