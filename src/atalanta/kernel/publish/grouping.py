@@ -41,7 +41,7 @@ class GroupWaiter:
         self.since: int = 0
 
     def decided(self, now: int) -> None:
-        """Tries again: each group has its queue, must be asked for anew, or is refused by now."""
+        """Tries again: each group has its queue, must be asked for again, or is refused by now."""
         raise NotImplementedError
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
 
-# Blocks of page files read in one batch of inputs to cut one ring. An operator who shortens a ring waits some batches.
+# Blocks of page files read in one batch of inputs to cut one ring; a shortened ring may need several batches.
 BLOCKS_A_TURN: Final = 32
 UNBOUNDED: Final = 1 << 62
 

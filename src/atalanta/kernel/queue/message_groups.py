@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 GROUP_SEQUENCE: Final = "_AMQ_GROUP_SEQUENCE"
 LAST_OF_GROUP: Final = -1
-# Beyond this number, groups without a message in the queue are removed. Artemis keeps them until their consumer closes.
+# Groups without a message in the queue are removed beyond this; Artemis keeps them until their consumer closes.
 PINS_MAX: Final = 100_000
 NOWHERE: Final = 1 << 62
 

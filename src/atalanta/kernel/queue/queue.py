@@ -425,7 +425,7 @@ class Queue:
 
     # -- delivery -------------------------------------------------------------------------------
     def dispatch(self, now: int, messages_max: int) -> bool:
-        """Delivers up to `messages_max` messages, to the consumers in turn; returns true if work may be left.
+        """Delivers up to `messages_max` messages, to the consumers round-robin; returns true if work may be left.
 
         Expired references found on the way are put into `found_expired` for the broker to move.
         """
@@ -615,7 +615,7 @@ class Queue:
         return found
 
     def set_aside_expired(self, reference: Reference, now_ms: int) -> bool:
-        """Sets an expired reference aside for the broker, unless a log-view lease pins the queue; returns true if so."""
+        """Sets an expired reference aside for the broker, but not while a log-view lease pins the queue."""
         if reference.message.expiration > now_ms or self.active_lease() is not None:
             return False
         reference.state = DELIVERING

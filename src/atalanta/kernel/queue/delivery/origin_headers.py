@@ -1,4 +1,4 @@
-"""`_AMQ_ORIG_*` headers: the origin of a message that was moved or diverted (Message.referenceOriginalMessage)."""
+"""Headers `_AMQ_ORIG_*`: the origin of a message that was moved or diverted (Message.referenceOriginalMessage)."""
 
 from __future__ import annotations
 

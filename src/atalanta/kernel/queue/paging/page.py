@@ -1,4 +1,4 @@
-"""One page: a run of messages of one queue in a file, and which of them are finished.
+"""A page: a run of messages of one queue in a file, and which of them are finished.
 
 The file never changes. Finished entries are recorded by the ordinary ACKS records, and by the PAGE record when it is
 written again. A page's state is its PAGE record and the ACKS (and DELIVERY) records behind it.
