@@ -110,8 +110,7 @@ def position(broker: Broker, name: str) -> Position:
 def plan(
     broker: Broker, name: str, incarnation: str, start: int, messages_max: int, bytes_max: int
 ) -> tuple[int, int, int]:
-    """Returns (end, messages, bytes) of the longest range from `start` within the limits (-1: none; least: 1 message).
-    """
+    """Returns (end, messages, bytes) of the longest range from `start` in the limits (-1: none; least: 1 message)."""
     queue = queue_for(broker, name, incarnation)
     last = queue.stable_end()
     if messages_max < 0 and bytes_max < 0:

@@ -35,8 +35,7 @@ def repeat_of(broker: Broker, plan: Plan, message: Message, name: str) -> int:
 
 
 def repeat(broker: Broker, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
-    """Returns the lsn of the earlier message with this duplicate id; -1 if there is none, and the plan brings the id.
-    """
+    """Returns the lsn of the earlier message with this duplicate id; -1: none, and the plan brings the id."""
     cache = broker.caches.cache_of(cache_name)
     lsn = cache.lsn_of(duplicate_id)
     if lsn < 0:

@@ -48,8 +48,7 @@ def route_plan(
 def routes_of(
     broker: Broker, now: int, plan: Plan, address: Address, only_queue: str, may_wait: bool
 ) -> list[Route]:
-    """Returns the routes as `route` does, but keeps a group together across the cluster (kernel/publish/grouping.py).
-    """
+    """Returns the routes as `route` does, but keeps groups together in the cluster (kernel/publish/grouping.py)."""
     message = plan.message
     handler = broker.grouping
     if (

@@ -89,7 +89,7 @@ def move_to_address(
             plan = Plan(moved_copy(reference, target, now, why == EXPIRED))
             route_plan(broker, now, plan, address, only_queue, False)
         if plan is None or (not plan.routes and plan.diverted is None):
-            # Artemis drops the message too (QueueImpl.sendToDeadLetterAddress, noBindingsOnDLA), without a report.
+            # Artemis drops it too (QueueImpl.sendToDeadLetterAddress, noBindingsOnDLA): an event reports the loss.
             _say_lost(broker, original.id, reference.queue.name, target, why)
     references: list[Reference] = []
     if plan is not None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Consumer:
-    """State of one consumer.
+    """A consumer's state.
 
     `credits` are bytes (SESS_FLOWTOKEN of the CORE protocol); `unlimited` when the client asked for -1. `position` is
     the lowest sequence this consumer has not examined yet: a message its selector refused is not examined again.

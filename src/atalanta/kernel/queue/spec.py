@@ -21,8 +21,8 @@ class QueueSpec:
     empty. `transient` deletes it with its last consumer even if it has messages (shared non-durable subscriptions).
     `auto_delete_message_count`: messages that an auto-deleted queue may still have; -1: any number. See
     kernel/queue/last_value_ring.py for exclusive, last value, ring and dispatch gate; kernel/queue/message_groups.py
-    for groups. `last_value_key` None: all values are kept. `ring_size` -1: no ring. `group_buckets` -1:
-    any number of groups; 0: no groups.
+    for groups. `last_value_key` None: all values are kept. `ring_size` -1: no ring.
+    `group_buckets` -1: any number of groups; 0: no groups.
     """
 
     def __init__(self, name: str, address: str, routing_type: int) -> None:

@@ -111,9 +111,7 @@ class ScheduledMessages:
         return due
 
     def of_queue(self, queue: Queue) -> list[tuple[int, Reference]]:
-        """Returns a queue's scheduled messages, (ms, reference), in the order of delivery (examines all scheduled
-        ones).
-        """
+        """Returns a queue's scheduled messages, (ms, reference), in delivery order (examines those of all queues)."""
         if queue.scheduled_count == 0:
             return []
         found: list[Entry] = []
