@@ -117,7 +117,7 @@ class Queue:
         return spec.enabled and (not spec.purge_on_no_consumers or self.consumer_count() > 0)
 
     def routing_name(self) -> str:
-        """Returns the routing name; an address' anycast queues have one name, and share messages (LocalQueueBinding)."""
+        """Returns the routing name; an address' anycast queues have one, and share messages (LocalQueueBinding)."""
         return self.spec.address if self.spec.routing_type == ANYCAST else self.name
 
     # -- sequences -----------------------------------------------------------------------------
