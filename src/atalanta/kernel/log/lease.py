@@ -1,10 +1,10 @@
-"""Leases of the log view: who may acknowledge a queue for a group, and until when."""
+"""Leases of the log view: the group and owner that may acknowledge a queue, and for how long."""
 
 from __future__ import annotations
 
 
 class Lease:
-    """`epoch` only grows and is durable; `until` (ns) is not: after a restart a lease lives one `ttl_ns` more."""
+    """A lease. `epoch` only grows and is durable; `until` (ns) is not: a restart adds one `ttl_ns` to the lease."""
 
     def __init__(self, group: str, epoch: int, owner: str, ttl_ns: int) -> None:
         self.group = group

@@ -1,9 +1,9 @@
-"""The log view: an ordinary queue read by sequence, repeatably, and acknowledged through a point (for Spark).
+"""The log view: an ordinary queue read by sequence, repeatably, and acknowledged through a sequence (for Spark).
 
-Ranges are (start, end]. Only durable messages are shown: what was shown once can be read again, also after a crash,
+Ranges are (start, end]. Only durable messages are shown. A message shown once can be read again, also after a crash,
 until it is acknowledged through. One group at a time holds the lease of a queue; every take-over has a higher epoch,
-and an older epoch is refused ("fenced"). A lease is never announced to peers as a consumer, but counts as a matching
-one here: new messages stay, nobody else consumes, nothing is redistributed, expired or moved.
+and an older epoch is refused ("fenced"). Peers are never told of a lease as a consumer, but on this node a lease counts
+as a consumer that matches: new messages stay here, no consumer takes them, and none is redistributed, expired or moved.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from atalanta.message.selector.selector import Filter
 
 READ_BYTES_MAX: Final = 4 << 20
-READ_LOOKS_MAX: Final = 20_000  # messages one read looks at, however few of them its selector takes
-SCAN_MAX: Final = 200_000  # references one plan or position looks at
+READ_LOOKS_MAX: Final = 20_000  # messages that one read examines, however few of them its selector takes
+SCAN_MAX: Final = 200_000  # references that one plan or position examines
 PLAN_BLOCKS_MAX: Final = 64  # of page files; a longer range is planned in parts
 LOOK_MAX: Final = 1_000
 TTL_NS_MAX: Final = 24 * 3600 * 1_000_000_000
@@ -40,7 +40,7 @@ LEASE_TIMER: Final = "kernel.leases"
 
 
 class Position:
-    """`first`: lowest live durable sequence (or last + 1). `last`: highest stable one.
+    """A log view's range. `first`: lowest live durable sequence (or last + 1). `last`: highest stable one.
 
     See docs/internals/protocols/log-view.md.
     """
@@ -57,7 +57,7 @@ class Position:
 
 
 class Chunk:
-    """Messages of one read; `next` is where to go on, `last` that the range is exhausted."""
+    """Messages of one read; `next`: start of the next read; `last`: the range is exhausted."""
 
     def __init__(self) -> None:
         self.references: list[Reference] = []
@@ -66,7 +66,7 @@ class Chunk:
 
 
 def queue_for(broker: Broker, name: str, incarnation: str) -> Queue:
-    """BrokerError INCARNATION_CHANGED when the queue was deleted and made anew since."""
+    """Returns the queue of a log view. BrokerError INCARNATION_CHANGED if the queue was deleted and created again."""
     queue = broker.queue_registry.find(name)
     if not queue.durable or queue.internal:
         raise BrokerError(
@@ -110,7 +110,7 @@ def position(broker: Broker, name: str) -> Position:
 def plan(
     broker: Broker, name: str, incarnation: str, start: int, messages_max: int, bytes_max: int
 ) -> tuple[int, int, int]:
-    """(end, messages, bytes): the longest range from `start` within the limits (-1: none); at least one message."""
+    """Returns (end, messages, bytes) of the longest range from `start` in the limits (-1: none; least: 1 message)."""
     queue = queue_for(broker, name, incarnation)
     last = queue.stable_end()
     if messages_max < 0 and bytes_max < 0:
@@ -129,7 +129,7 @@ def plan(
                 break
         for reference in found:
             if reference.sequence > last:
-                break  # behind what may still be shown
+                break  # above the stable end
             if not reference.durable:
                 continue
             cost = cost_of(reference)
@@ -143,7 +143,7 @@ def plan(
         found = _after(broker, queue, found[len(found) - 1].sequence)
     if not limited:
         end = max(end, last, start)
-    if end > start:  # nothing is shown to who asks from beyond the end
+    if end > start:  # a reader that asks from beyond the end is shown nothing
         queue.log.show(end)
     return end, messages, size
 
@@ -157,7 +157,10 @@ def read(
     bytes_max: int,
     selector: Filter | None,
 ) -> Chunk:
-    """Messages of (start, end] in order, as many as fit (at least one). BrokerError RANGE_LOST below what is acked."""
+    """Returns the messages of (start, end] in order, within the limits (at least one).
+
+    BrokerError RANGE_LOST if the range begins below the acknowledged sequence.
+    """
     queue = queue_for(broker, name, incarnation)
     if start < queue.log.acked_through and end > start:
         raise BrokerError(
@@ -185,7 +188,7 @@ def _fill(
     limit: int,
     selector: Filter | None,
 ) -> None:
-    """As much of (start, end] as `limit` bytes and the looks allow; `chunk.last` False if that is not all."""
+    """Fills the chunk from (start, end] within `limit` bytes and READ_LOOKS_MAX; `chunk.last` False if more is left."""
     size = 0
     looks = 0
     found = _after(broker, queue, start)
@@ -220,13 +223,13 @@ def _fill(
 
 
 def cost_of(reference: Reference) -> int:
-    """Bytes of a message, the file of a large one included."""
+    """Returns the bytes of a message, the file of a large one included."""
     large = reference.message.large
     return reference.size if large is None else reference.size + large.size
 
 
 def _after(broker: Broker, queue: Queue, sequence: int) -> list[Reference]:
-    """The next messages behind `sequence` that are not finished, in memory or in page files; none at the end."""
+    """Returns the next unfinished messages behind `sequence`, in memory or in page files; an empty list at the end."""
     references = queue.references
     index = queue.index_of(sequence + 1)
     while index < len(references):
@@ -242,7 +245,7 @@ def _after(broker: Broker, queue: Queue, sequence: int) -> list[Reference]:
 
 
 def _last(broker: Broker, queue: Queue) -> list[Reference]:
-    """Some of the last messages, finished ones among them."""
+    """Returns some of the last messages, including finished ones."""
     paged = queue.paged
     if paged is not None:
         found = paged.tail
@@ -264,7 +267,7 @@ def ack_through(
     endpoint: Reply,
     token: int,
 ) -> int:
-    """Everything up to `end` is done with; `endpoint.done(token)` when durable. Idempotent. Returns messages acked."""
+    """Acknowledges everything up to `end` (idempotent); `endpoint.done(token)` when durable. Returns the number."""
     queue = queue_for(broker, name, incarnation)
     check_epoch(queue, group, epoch)
     if end > queue.stable_end():
@@ -286,7 +289,7 @@ def ack_through(
             done.append(reference)
     taken += drop_through(broker.paging, queue, end)
     for reference in done:
-        # Messages that are not durable were never shown; nobody else would take them away.
+        # Non-durable messages were never shown, and no consumer would take them.
         if reference.durable:
             taken += 1
         broker.store.drop_from_queue(reference)
@@ -327,9 +330,10 @@ def lease(
     endpoint: Reply,
     token: int,
 ) -> Lease:
-    """Epoch 0 takes the group over with a new epoch; else renews that epoch. `ttl_ns` 0 gives it up.
+    """Takes a group over with a new epoch (epoch 0), or renews that epoch; `ttl_ns` 0 ends the lease.
 
-    `endpoint.done(token)` when a new epoch is durable. FENCED when another group holds the queue or the epoch is old.
+    `endpoint.done(token)` follows when a new epoch is durable. FENCED if another group holds the queue or the epoch is
+    old.
     """
     queue = queue_for(broker, name, "")
     if ttl_ns < 0 or ttl_ns > TTL_NS_MAX:
@@ -380,7 +384,7 @@ def _encode_lease(queue: Queue, held: Lease) -> bytes:
 
 
 def end_leases(broker: Broker, now: int) -> None:
-    """Leases whose time is over stop pinning their queue (the epoch stays)."""
+    """Ends expired leases, which no longer pin their queue (the epoch stays)."""
     any_active = False
     for queue in broker.queues.values():
         for held in queue.log.leases.values():
@@ -398,7 +402,7 @@ def end_leases(broker: Broker, now: int) -> None:
 def lost_ranges(
     broker: Broker, name: str, incarnation: str, start: int, end: int
 ) -> list[tuple[int, int, str]]:
-    """Parts of (start, end] that left the queue by another way than ack_through."""
+    """Returns the parts of (start, end] that left the queue without ack_through."""
     queue = queue_for(broker, name, incarnation)
     found: list[tuple[int, int, str]] = []
     for low, high, why in queue.log.lost:
@@ -408,7 +412,7 @@ def lost_ranges(
 
 
 def seek(broker: Broker, name: str, timestamp_ms: int) -> int:
-    """The sequence before the first live message whose timestamp is >= `timestamp_ms`."""
+    """Returns the sequence before the first live message whose timestamp is >= `timestamp_ms`."""
     queue = queue_for(broker, name, "")
     found = _after(broker, queue, 0)
     while found:

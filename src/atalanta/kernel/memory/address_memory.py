@@ -1,4 +1,4 @@
-"""What one address holds in memory, and what happens to its senders when that is too much."""
+"""The memory account of one address: its messages in memory, and its address-full-policy."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ class CreditRequest:
 
 
 class Account:
-    """Bytes and messages of one address in memory, beside its limits (PagingStoreImpl's part of them).
+    """Bytes and messages of one address in memory, and their limits (this part of PagingStoreImpl).
 
-    A message is charged to the address of the first queue that takes it; one in a store-and-forward queue to that
-    queue's address. `refusing`: senders have to look whether the address still is full (FAIL, DROP, a page limit or
-    a disk limit); it stays set until one of them has looked. Limits are inclusive: at the limit an address is full.
+    A message is charged to the address of the first queue that takes it; a message in a store-and-forward queue is
+    charged to that queue's address. `refusing`: senders must check whether the address is still full (FAIL, DROP, a
+    page limit or a disk limit); the flag stays set until one of them has checked. Limits are inclusive: at the limit an
+    address is full.
     """
 
     def __init__(self) -> None:
@@ -41,7 +42,7 @@ class Account:
         self.limit_messages: int = UNLIMITED
         self.policy: int = PAGE
         self.refusing: bool = False
-        # max-size and the page and disk limits know what to do with senders; -1: they wait.
+        # The policies of max-size, of the page limit and of a full disk; -1: senders wait.
         self.page_policy: int = -1
         self.disk_policy: int = -1
         self.page_limit_bytes: int = UNLIMITED
@@ -49,19 +50,19 @@ class Account:
         self.page_size_bytes: int = 10 << 20
         self.max_read_bytes: int = UNLIMITED
         self.max_read_messages: int = UNLIMITED
-        # Of those read, the ones that no consumer has yet; UNLIMITED unless set.
+        # Limits of read messages that no consumer has yet; UNLIMITED unless set.
         self.prefetch_bytes: int = UNLIMITED
         self.prefetch_messages: int = UNLIMITED
-        # In page files, or on the way there.
+        # Messages in page files, or in the tail of a page.
         self.paged_bytes: int = 0
         self.paged_messages: int = 0
         self.dropped: int = 0
         self.waiting: dict[SessionEndpoint, CreditRequest] = {}
-        self.told: str | None = None  # the address' name, while its senders are said to wait
-        self.held: bool = False  # an operator lets nobody send more (AddressControl.block), until the next start
+        self.told: str | None = None  # the address' name, after the event that its senders wait
+        self.held: bool = False  # blocked by an operator (AddressControl.block), until the next start
 
     def apply(self, settings: AddressSettings) -> None:
-        """Take the limits of these settings; -1 is none (PagingStoreImpl.applySetting)."""
+        """Takes the limits of these settings; -1 is none (PagingStoreImpl.applySetting)."""
         self.limit_bytes = _limit(settings.max_size_bytes)
         self.limit_messages = _limit(settings.max_size_messages)
         self.policy = POLICIES[settings.address_full_policy]
@@ -72,7 +73,7 @@ class Account:
         self.page_size_bytes = settings.page_size_bytes
         read_bytes = settings.max_read_page_bytes
         if read_bytes is None:
-            # Artemis takes two pages however small they are, and consumers that acknowledge late or select stand still.
+            # Artemis takes two pages of any size; consumers that acknowledge late or use selectors then stop.
             read_bytes = max(2 * settings.page_size_bytes, READ_BYTES_LEAST)
         self.max_read_bytes = _read_limit(read_bytes)
         self.max_read_messages = _read_limit(settings.max_read_page_messages)
@@ -80,13 +81,13 @@ class Account:
         self.prefetch_messages = _read_limit(settings.prefetch_page_messages)
 
     def shield(self) -> None:
-        """The broker's own addresses: nobody is refused or made to wait (PagingManagerImpl.getPageStore)."""
+        """Lifts the policies of the broker's own addresses: senders never wait (PagingManagerImpl.getPageStore)."""
         self.policy = PAGE
         self.page_policy = -1
         self.disk_policy = -1
 
     def full(self) -> bool:
-        """By its own limits; the node's are Memory's."""
+        """Returns true if the address is full by its own limits; the node's limits are in Memory."""
         return self.bytes >= self.limit_bytes or self.messages >= self.limit_messages
 
     def page_full(self) -> bool:
@@ -101,11 +102,11 @@ def _limit(value: int) -> int:
 
 
 def _read_limit(value: int | None) -> int:
-    """0 and less are none, as absent (QueueImpl.needsDepage)."""
+    """Returns the limit; an absent value, 0 and less are none (QueueImpl.needsDepage)."""
     return UNLIMITED if value is None or value <= 0 else value
 
 
 def _policy(name: str | None) -> int:
-    """A policy that refuses messages; -1 for those that let senders wait."""
+    """Returns a policy that refuses messages; -1 for policies that let senders wait."""
     policy = POLICIES[name] if name is not None else -1
     return policy if policy in (FAIL, DROP) else -1

@@ -1,9 +1,9 @@
-"""Bodies of large messages: files that live as long as anything refers to them.
+"""Bodies of large messages: files that exist as long as anything refers to them.
 
 A body is held by its sender until the message is published, by every reference to a message or a copy of it, and by
-every delivery in progress. When nothing holds it any more, its file goes as soon as the records that ended the last
-reference are durable. Messages of open transactions hold nothing: their bodies are looked for in the transactions from
-time to time. docs/internals/decisions/0006-large-messages.md says what is written when.
+every delivery in progress. When nothing holds the body any more, its file is deleted as soon as the records that ended
+the last reference are durable. Messages of open transactions hold nothing: a timer searches the transactions for their
+bodies. docs/internals/decisions/0006-large-messages.md describes which record is written when.
 """
 
 from __future__ import annotations
@@ -18,54 +18,54 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 if TYPE_CHECKING:
     from atalanta.kernel.ports import LargeFiles, Trace
 
-# Chunks that a sender may have on their way to its file, and all senders together, before no more is read of it.
+# Bytes on their way to the file of one sender, and of all senders, above which no more is read of a sender.
 UNWRITTEN_BYTES_MAX: Final = 1 << 20
 ALL_UNWRITTEN_BYTES_MAX: Final = 64 << 20
 OPEN_TIMER: Final = "kernel.large"
-OPEN_LOOK_NS: Final = 1_000_000_000  # how often bodies are looked for in open transactions
+OPEN_LOOK_NS: Final = 1_000_000_000  # how often open transactions are searched for bodies
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class LargeWriter:
-    """Who brings a body."""
+    """The sender of a body."""
 
     def written(self, now: int) -> None:
-        """Some of what was appended is in the file."""
+        """Handles that some of the appended bytes are in the file."""
         raise NotImplementedError
 
     def synced(self, now: int) -> None:
-        """The body survives a crash."""
+        """Handles that the body survives a crash."""
         raise NotImplementedError
 
     def failed(self, now: int, why: str) -> None:
-        """The file cannot be written."""
+        """Handles a failed write of the file."""
         raise NotImplementedError
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class LargeReader:
-    """Who gets a part of a body."""
+    """The reader of a part of a body."""
 
     def read(self, now: int, data: bytes) -> None:
-        """What was asked for; fewer bytes when the file is damaged."""
+        """Handles the requested bytes; fewer if the file is damaged."""
         raise NotImplementedError
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class LargeStream(LargeReader):
-    """A body on its way to a consumer, which gets nothing else meanwhile."""
+    """A body on its way to a consumer, which gets no other message meanwhile."""
 
     def pump(self) -> None:
-        """There may be credit, or room on the connection, again."""
+        """Continues after new credit, or after the connection takes data again."""
         raise NotImplementedError
 
     def abort(self) -> None:
-        """The rest is not wanted any more."""
+        """Aborts the delivery of the rest."""
         raise NotImplementedError
 
 
 class LargeBody:
-    """`holders` counts what refers to it; `unwritten` are bytes on their way to the file."""
+    """A body. `holders`: number of references to it; `unwritten`: bytes on their way to the file."""
 
     def __init__(self, file: int, writer: LargeWriter | None) -> None:
         self.file = file
@@ -74,12 +74,12 @@ class LargeBody:
         self.holders: int = 0
         self.unwritten: int = 0
         self.failed: str = ""
-        self.in_transaction: bool = False  # of an open one, perhaps: nothing else holds it
-        self.released: bool = False  # waits for the end of the turn
+        self.in_transaction: bool = False  # perhaps of an open transaction, the only holder
+        self.released: bool = False  # waits for the end of the batch of inputs
 
 
 class LargeBodies:
-    """All bodies of a node by file number. `files` None: the node has no folder for them."""
+    """The bodies of a node by file number. `files` None: the node has no folder for large messages."""
 
     def __init__(self, trace: Trace, files: LargeFiles | None) -> None:
         self.trace = trace
@@ -89,14 +89,14 @@ class LargeBodies:
         self.readers: dict[int, LargeReader] = {}
         self.next_token: int = 1
         self.released: list[LargeBody] = []
-        # Nothing holds them: they go when the lsn is durable.
+        # Bodies without a holder: deleted when the lsn is durable.
         self.leaving: deque[tuple[int, LargeBody]] = deque()
         self.open: dict[int, LargeBody] = {}
         self.found: dict[int, int] = {}  # during recovery
 
     # -- writing --------------------------------------------------------------------------------
     def create(self, file: int, will_sync: bool, writer: LargeWriter) -> LargeBody:
-        """A new body, held by its writer. BrokerError when the node has no place for files."""
+        """Creates a body, held by its writer. BrokerError if the node has no folder for large messages."""
         if self.files is None:
             raise BrokerError(ILLEGAL_STATE, "this node has no folder for large messages")
         body = LargeBody(file, writer)
@@ -113,7 +113,7 @@ class LargeBodies:
             self.files.append(body.file, data)
 
     def too_much(self, body: LargeBody) -> bool:
-        """The disk does not keep up with the sender."""
+        """Returns true if the disk does not keep up with the sender."""
         return (
             body.unwritten > UNWRITTEN_BYTES_MAX
             or self.unwritten > ALL_UNWRITTEN_BYTES_MAX
@@ -151,7 +151,7 @@ class LargeBodies:
 
     # -- reading --------------------------------------------------------------------------------
     def read(self, body: LargeBody, offset: int, size: int, reader: LargeReader) -> int:
-        """`reader.read` follows, from an input of its own; returns the token that `cancel` takes."""
+        """Starts a read; `reader.read` follows in a later input. Returns the token for `cancel`."""
         token = self.next_token
         self.next_token = token + 1
         self.readers[token] = reader
@@ -174,28 +174,28 @@ class LargeBodies:
             body.in_transaction = False
             self.open.pop(body.file, None)
         if body.holders == 0 and not body.released:
-            body.released = True  # no queue took it
+            body.released = True  # no queue took the message
             self.released.append(body)
 
     def borrow(self, body: LargeBody) -> None:
-        """A reader that releases it again; an open transaction, or one in doubt, goes on having it."""
+        """Adds a reader as a holder, which releases the body; an open transaction, or one in doubt, keeps it."""
         body.holders += 1
 
     def release(self, body: LargeBody) -> None:
-        """One holder less; what nobody holds at the end of the turn goes."""
+        """Removes a holder; a body without holders at the end of the batch of inputs is deleted."""
         body.holders -= 1
         if body.holders == 0 and not body.released:
             body.released = True
             self.released.append(body)
 
     def keep_open(self, body: LargeBody) -> None:
-        """At a restart: a transaction in doubt has it."""
+        """Keeps the body for a transaction in doubt, at recovery."""
         if body.holders == 0:
             body.in_transaction = True
             self.open[body.file] = body
 
     def settle(self, lsn: int, durable: int) -> bool:
-        """End of a turn: `lsn` is that of the last record. True if transactions must be looked at later."""
+        """Ends a batch of inputs; `lsn`: the last record. Returns true if transactions must be searched later."""
         released = self.released
         self.released = []
         waits = False
@@ -219,7 +219,7 @@ class LargeBodies:
                 self._delete(body)
 
     def forget_unused(self, used: dict[int, bool], lsn: int) -> None:
-        """`used`: files of messages in open transactions; the other open ones have lost theirs."""
+        """Deletes, when `lsn` is durable, open bodies not in `used`: the files of messages in open transactions."""
         for body in list(self.open.values()):
             if body.file not in used:
                 body.in_transaction = False
@@ -240,7 +240,7 @@ class LargeBodies:
             self.found = self.files.files()
 
     def restored(self, file: int, size: int) -> LargeBody | None:
-        """The body that a record names; None when its file is not (wholly) there."""
+        """Returns the body that a record names; None if its file is missing or too short."""
         body = self.bodies.get(file)
         if body is None:
             if self.found.get(file, -1) < size:
@@ -251,7 +251,7 @@ class LargeBodies:
         return body
 
     def damaged(self, file: int, size: int, message_id: int, queues: str) -> None:
-        """Told, once a message: it cannot be delivered, and is left out."""
+        """Reports, once per message, a damaged file: the message cannot be delivered, and is left out."""
         self.trace.event(
             "large_message_damaged",
             {
@@ -264,7 +264,7 @@ class LargeBodies:
         )
 
     def end_recovery(self) -> None:
-        """Files that no record names go: their senders never got an answer, or their messages are finished."""
+        """Deletes files that no record names: their senders got no reply, or their messages are finished."""
         orphans = 0
         for file in sorted(self.found):
             body = self.bodies.get(file)

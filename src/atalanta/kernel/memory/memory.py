@@ -1,11 +1,11 @@
-"""What all messages of the node take, and the producer credits that are withheld when it is too much.
+"""The memory of all messages of the node, and the producer credits that are withheld while it is full.
 
-A sender asks for credits (bytes) before it sends. An address that is full by its own limits or by the node's
-(global-max-size, global-max-messages) does with its senders what its address-full-policy says
-(PagingStoreImpl.checkMemory): BLOCK leaves the request waiting until consumers have made room, FAIL refuses it, and
-answers it later all the same; PAGE and DROP answer it. While the disk is full all requests wait. For a peer's
-bridge only what lies in clients' queues counts: were the messages that wait here for other nodes counted too, two
-nodes full of messages for each other would wait for ever.
+A sender asks for credits (bytes) before it sends. An address may be full by its own limits or by the node's
+(global-max-size, global-max-messages). Its address-full-policy then applies to its senders
+(PagingStoreImpl.checkMemory): BLOCK delays the reply until consumers have freed memory; FAIL refuses the request, and
+grants it later all the same; PAGE and DROP grant it. While the disk is full all requests wait. For a peer's bridge only
+messages in clients' queues count. If messages for other nodes counted too, two nodes full of messages for each other
+would wait for ever.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Trace
     from atalanta.kernel.queue.reference import Reference
 
-# What objects of a message take beside its body and head; and a further queue's reference to it.
+# Memory of a message's objects beside its body and headers; and of a further queue's reference to it.
 MESSAGE_MEMORY_BYTES: Final = 400
 REFERENCE_MEMORY_BYTES: Final = 100
 # Addresses for which one session may wait for credits at a time: a client has that many producers at most.
@@ -37,9 +37,9 @@ WAITING_ADDRESSES_MAX: Final = 1_000
 
 
 class Memory:
-    """`used_bytes` and `used_messages` of the node; `forward_bytes` is the part in store-and-forward queues.
+    """The node's memory. `used_bytes` and `used_messages` are totals; `forward_bytes` is for store-and-forward queues.
 
-    `paging` says that addresses with the policy PAGE go to page files; where there are none they block instead.
+    `paging`: addresses with the policy PAGE use page files; without page files they block instead.
     """
 
     def __init__(self, limit_bytes: int, limit_messages: int, trace: Trace) -> None:
@@ -49,13 +49,13 @@ class Memory:
         self.used_bytes: int = 0
         self.used_messages: int = 0
         self.forward_bytes: int = 0
-        # What transactions hold, or less: those that end are taken off when it seems too much (full_address.py).
+        # Upper bound of transactions' bytes; ended ones are subtracted when it seems too high (full_address.py).
         self.uncommitted_bytes: int = 0
         self.paging: bool = False
-        # Page files that wait for the disk are memory too: senders wait while there are many.
+        # Pages that wait for the disk are in memory too: senders wait while there are many.
         self.behind: bool = False
         self.disk_full: bool = False
-        # How many accounts are refusing; senders look no further when none is.
+        # Number of accounts that are refusing; senders check no account while it is 0.
         self.refusing: int = 0
         self.freed: bool = False
         self.waiting: list[Account] = []
@@ -64,7 +64,7 @@ class Memory:
 
     # -- charging -------------------------------------------------------------------------------
     def charge(self, reference: Reference) -> bool:
-        """A queue takes a message; True if its address, or the node, is full now."""
+        """Charges a message that a queue takes; returns true if its address, or the node, is full now."""
         queue = reference.queue
         message = reference.message
         account = queue.account
@@ -94,7 +94,7 @@ class Memory:
         )
 
     def release(self, reference: Reference) -> None:
-        """The message has left its queue, or memory."""
+        """Releases a message that has left its queue, or memory."""
         queue = reference.queue
         message = reference.message
         account = queue.account
@@ -124,18 +124,18 @@ class Memory:
         return self.used_bytes - self.forward_bytes >= self.limit_bytes
 
     def full_for(self, account: Account) -> bool:
-        """By the address' own limits or by the node's."""
+        """Returns true if the address is full by its own limits or by the node's."""
         return account.full() or self.full()
 
     # -- refusing messages ----------------------------------------------------------------------
     def refuse(self, account: Account) -> None:
-        """Senders to the address look at `refusal` before each message from here on."""
+        """Makes senders to the address check `refusal` before each message from here on."""
         if not account.refusing:
             account.refusing = True
             self.refusing += 1
 
     def refusal(self, account: Account) -> int:
-        """FAIL or DROP if the address takes no message now; else -1, and nobody looks again before `refuse`."""
+        """Returns FAIL or DROP if the address takes no message now; else -1, and checks stop until `refuse`."""
         if self.disk_full and account.disk_policy >= 0:
             return account.disk_policy
         if account.policy in (FAIL, DROP):
@@ -152,9 +152,9 @@ class Memory:
     def request(
         self, endpoint: SessionEndpoint, account: Account, address: str, amount: int, peer: bool
     ) -> None:
-        """Answered by `endpoint.credits` now or later; what one endpoint asks for twice is one request.
+        """Grants credits by `endpoint.credits` now or later; two requests of one endpoint are one.
 
-        BrokerError when the endpoint waits for too many addresses.
+        BrokerError if the endpoint waits for too many addresses.
         """
         held = account.waiting.get(endpoint)
         if held is not None:
@@ -183,7 +183,7 @@ class Memory:
             endpoint.refuse_credits(address, amount)
 
     def withheld(self, account: Account, peer: bool) -> bool:
-        """Whether credits of the address wait now."""
+        """Returns true if requests for credits of the address must wait now."""
         if account.held:
             return True
         if self.disk_full or self.behind:
@@ -195,13 +195,13 @@ class Memory:
         return False
 
     def watch(self, account: Account) -> None:
-        """Its limits have been set: does it refuse messages already, or give credits again?"""
+        """Applies changed limits of an account: refuses messages if it is full, and lets waiting requests be tried."""
         self.refuse(account)
         self.refusal(account)
         self.freed = True
 
     def set_disk_full(self, full: bool, accounts: list[Account]) -> None:
-        """The shell has looked at the disk; `accounts` of all addresses."""
+        """Records the result of a disk check; `accounts`: those of all addresses."""
         self.disk_full = full
         self.freed = True
         for account in accounts:
@@ -209,7 +209,7 @@ class Memory:
                 self.refuse(account)
 
     def _tell(self, account: Account, address: str) -> None:
-        """Once until the address gives credits again: meanwhile it is among `waiting`, also when no sender is left."""
+        """Reports a blocked address once until it grants credits again; it stays in `waiting` even without senders."""
         if account.told is None:
             account.told = address
             why = "the address is full" if account.full() else "all messages of the node take too much"
@@ -228,7 +228,7 @@ class Memory:
             )
 
     def grant_waiting(self) -> int:
-        """Give credits again as far as there is room; returns how many requests were answered."""
+        """Grants waiting requests as far as memory allows; returns their number."""
         self.freed = False
         granted = 0
         still: list[Account] = []
@@ -260,7 +260,7 @@ class Memory:
             self.waits.pop(endpoint, None)
 
     def forget(self, endpoint: SessionEndpoint) -> None:
-        """The endpoint is gone: its requests are void."""
+        """Removes the requests of a closed endpoint."""
         self.windows.forget(endpoint)
         if endpoint not in self.waits:
             return

@@ -1,10 +1,11 @@
-"""More producer credit for clients that ask with Artemis' usual window, as long as memory is far from full.
+"""Larger producer windows for clients that ask with Artemis' default window, while memory is far from full.
 
-A client of Artemis keeps two times half a producerWindowSize (64 KiB unless told otherwise) in hand or on its way
-(AbstractProducerCreditsImpl.checkCredits): with 1 KiB messages that is a packet of credit for every 26 messages, and
-reads that bring as few. Who is given more than it asked for, once, asks for that much more from then on, as `arriving`
-has become negative; who is given that much less, once, is back at its own window. So the node chooses the window, and
-takes it back when memory gets short. A client whose window is not the usual one gets exactly what it asks for.
+A client of Artemis keeps two times half a producerWindowSize (64 KiB by default) in hand or on its way
+(AbstractProducerCreditsImpl.checkCredits). With 1 KiB messages, that is a packet of credit for every 26 messages, and
+reads that bring as few. A client that once gets more credit than it asked for asks for that much more from then on,
+because `arriving` has become negative. A client that once gets that much less returns to its own window. So the node
+chooses the window, and takes it back when memory gets short. A client with another window gets exactly the credit it
+asks for.
 """
 
 from __future__ import annotations
@@ -21,27 +22,28 @@ if TYPE_CHECKING:
 USUAL_WINDOW_BYTES: Final = 64 * 1024
 # Clients ask for half of their window at a time.
 USUAL_REQUEST_BYTES: Final = USUAL_WINDOW_BYTES // 2
-# What was given so takes at most this part of a limit: senders may go that far beyond it when it is reached.
+# The windows' growth takes at most this part of a limit: senders may exceed a reached limit by that.
 LIMIT_PART: Final = 8
-# Addresses of one session; for further ones it gets what it asks for.
+# Addresses of one session; for further ones the session gets the credit it asks for.
 ADDRESSES_MAX: Final = 100
 
 
 class CreditWindows:
-    """`more_bytes`: what a client gets once beyond its request; 0 for nothing. Its window grows by two times that.
+    """The growth of the clients' windows.
 
-    `given_bytes`: what the windows of all have grown by.
+    `more_bytes`: credit that a client gets once beyond its request; 0: none. Its window grows by two times that.
+    `given_bytes`: the growth of all windows.
     """
 
     def __init__(self) -> None:
         self.more_bytes: int = 0
         self.given_bytes: int = 0
         self._of_address: dict[str, int] = {}
-        # Of each session: address -> what it was given; 0: nothing, or taken back, for the rest of its life.
+        # By session: address -> extra credit; 0: none, or taken back, until the session closes.
         self._of_endpoint: dict[SessionEndpoint, dict[str, int]] = {}
 
     def choose(self, window_bytes: int) -> None:
-        """The window that clients with the usual one shall have; that one or less: theirs."""
+        """Sets the window for clients with the default one; at that size or less, windows do not grow."""
         self.more_bytes = max(0, (window_bytes - USUAL_WINDOW_BYTES) // 2)
 
     def answer(
@@ -53,7 +55,7 @@ class CreditWindows:
         used_bytes: int,
         limit_bytes: int,
     ) -> int:
-        """Credits for a request that need not wait; used and limit are the node's."""
+        """Returns the credits for a request that need not wait; `used_bytes` and `limit_bytes` are the node's."""
         given = self._of_endpoint.get(endpoint)
         if given is None:
             given = {}
@@ -82,14 +84,14 @@ class CreditWindows:
         return amount + more
 
     def late(self, endpoint: SessionEndpoint, address: str, amount: int) -> int:
-        """Credits for a request that had to wait for room."""
+        """Returns the credits for a request that had to wait for memory."""
         given = self._of_endpoint.get(endpoint)
         return amount if given is None else self._take_back(given, address, amount)
 
     def _take_back(self, given: dict[str, int], address: str, amount: int) -> int:
-        """Who has more asks for that much more, but for the rest of what one large message needs."""
+        """Takes the extra credit back from a client's next full request, not from the rest for one large message."""
         more = given.get(address, 0)
-        anew = amount == USUAL_REQUEST_BYTES  # a client that was refused, or forgot: it has no more
+        anew = amount == USUAL_REQUEST_BYTES  # a client that was refused, or forgot its credits: it has no more
         if more == 0 or (amount < USUAL_REQUEST_BYTES + more and not anew):
             return amount
         self._release(address, more)
@@ -97,7 +99,7 @@ class CreditWindows:
         return amount if anew else amount - more
 
     def forget(self, endpoint: SessionEndpoint) -> None:
-        """The session is over."""
+        """Removes the windows of a closed session."""
         given = self._of_endpoint.pop(endpoint, None)
         if given is not None:
             for address, more in given.items():

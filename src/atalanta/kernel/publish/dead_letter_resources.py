@@ -1,4 +1,4 @@
-"""Dead-letter and expiry queues that come with the first message that needs them (QueueImpl.createResources)."""
+"""Dead-letter and expiry queues, created for the first message that needs them (QueueImpl.createResources)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def for_dead_letter(broker: Broker, now: int, settings: AddressSettings, message: Message) -> None:
-    """`auto-create-dead-letter-resources`: the dead-letter address, and a queue of it for the message's address."""
+    """Creates the dead-letter address, and its queue for the message's address (auto-create-dead-letter-resources)."""
     if settings.auto_create_dead_letter_resources and settings.dead_letter_address is not None:
         _create(
             broker,
@@ -28,7 +28,7 @@ def for_dead_letter(broker: Broker, now: int, settings: AddressSettings, message
 
 
 def for_expiry(broker: Broker, now: int, settings: AddressSettings, message: Message) -> None:
-    """`auto-create-expiry-resources`: the same for expired messages."""
+    """Creates the expiry address, and its queue for the message's address (auto-create-expiry-resources)."""
     if settings.auto_create_expiry_resources and settings.expiry_address is not None:
         _create(
             broker,
@@ -43,10 +43,10 @@ def for_expiry(broker: Broker, now: int, settings: AddressSettings, message: Mes
 def _create(
     broker: Broker, now: int, target: str, prefix: str, suffix: str, message: Message
 ) -> None:
-    """The queue PREFIX+ADDRESS+SUFFIX, which takes what comes from that address.
+    """Creates the queue PREFIX+ADDRESS+SUFFIX, whose filter takes the messages of that address.
 
-    The address is the message's own: for a queue bound to a wildcard address Artemis names the queue and its filter
-    by the wildcard, and then loses the message for want of a match.
+    The address is the message's own. For a queue of a wildcard address, Artemis uses the wildcard in the name and in
+    the filter; no message matches that filter, and Artemis loses the message.
     """
     address = split_fqqn(message.address)[0]
     if address == target:

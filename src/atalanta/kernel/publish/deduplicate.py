@@ -1,4 +1,4 @@
-"""Whether a message was here before: its duplicate id, or that of the bridge that brings it."""
+"""Duplicate detection of published messages, by the sender's duplicate id or by that of a bridge."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LINK_HEADERS: Final = (ROUTE_TO, BRIDGE_DUPLICATE, ACK_ROUTE_TO)
 
 
 def repeat_of(broker: Broker, plan: Plan, message: Message, name: str) -> int:
-    """As `repeat`; a core bridge's own id counts instead of the sender's (PostOfficeImpl.checkDuplicateID)."""
+    """Returns the lsn as `repeat` does, by a core bridge's id before the sender's (PostOfficeImpl.checkDuplicateID)."""
     if message.has_property(BRIDGE_DUPLICATE):
         bridge_id = message.properties.get(BRIDGE_DUPLICATE)
         message.remove_property(BRIDGE_DUPLICATE)
@@ -35,7 +35,7 @@ def repeat_of(broker: Broker, plan: Plan, message: Message, name: str) -> int:
 
 
 def repeat(broker: Broker, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
-    """The lsn of the message that brought this duplicate id before; -1: none has, the plan brings it."""
+    """Returns the lsn of the earlier message with this duplicate id; -1: none, and the plan brings the id."""
     cache = broker.caches.cache_of(cache_name)
     lsn = cache.lsn_of(duplicate_id)
     if lsn < 0:
@@ -48,10 +48,10 @@ def repeat(broker: Broker, plan: Plan, cache_name: str, duplicate_id: bytes) -> 
 
 
 def store_brought(broker: Broker, plans: list[Plan], batch: Batch) -> list[tuple[str, bytes]]:
-    """Ids of what a leaving node brings in a branch: they leave the plans, for `remember` when the batch is written.
+    """Stores the duplicate ids of a leaving node's branch; they leave the plans, for `remember` after the write.
 
-    Known from the prepare on, however the branch ends or goes on: the node that does not know of the prepare brings
-    all of it once more. A client's ids enter the memory with a commit only (TransactionImpl).
+    The ids count from the prepare on, however the branch ends: a leaving node that does not know of the prepare sends
+    everything once more. A client's ids enter the cache with a commit only (TransactionImpl).
     """
     found: list[tuple[str, bytes]] = []
     for plan in plans:
@@ -65,13 +65,13 @@ def store_brought(broker: Broker, plans: list[Plan], batch: Batch) -> list[tuple
 
 
 def remember(broker: Broker, ids: list[tuple[str, bytes]], lsn: int) -> None:
-    """Cache names and ids that the record at `lsn` holds."""
+    """Adds ids that the record at `lsn` holds to the caches of those names."""
     for name, duplicate_id in ids:
         broker.caches.cache_of(name).add(duplicate_id, lsn)
 
 
 def restore_bridge_id(plan: Plan) -> None:
-    """What `repeat_of` took off the message."""
+    """Puts the header that `repeat_of` removed back on the message."""
     cache_name = BRIDGE_PREFIX + plan.message.address
     for name, duplicate_id in plan.duplicates:
         if name == cache_name:
@@ -79,7 +79,7 @@ def restore_bridge_id(plan: Plan) -> None:
 
 
 def headers_of_links(messages: list[Message]) -> list[tuple[Message, str, PropertyValue]]:
-    """What preparing takes off messages that links and bridges sent, for who may have to prepare them once more."""
+    """Returns the headers that preparing removes from messages of links and bridges, for a second preparation."""
     return [
         (message, name, message.property_value(name))
         for message in messages

@@ -1,8 +1,8 @@
-"""The way of a message at an address that has rules (kernel/routing/address_rules.py): its expiration, its diverts.
+"""Routing at an address that has rules (kernel/routing/address_rules.py): the message's expiration and the diverts.
 
 Follows BindingsImpl.route (exclusive diverts first: if one takes the message, the address' queues do not), DivertImpl
-and PostOfficeImpl.route. Differences: a message passes each divert once, where Artemis would go round for ever; and
-what an exclusive divert took counts as routed, where Artemis may send it to the dead-letter address besides.
+and PostOfficeImpl.route, with two differences. A message passes each divert once, where Artemis would loop for ever. A
+message that an exclusive divert took counts as routed, where Artemis may send it to the dead-letter address besides.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from atalanta.kernel.routing.divert import Divert
     from atalanta.message.message import Message
 
-COPIES_MAX: Final = 1_000  # of one message: diverts that lead to each other multiply
+COPIES_MAX: Final = 1_000  # of one message: diverts that lead to each other multiply the copies
 
 
 def route_plan(
     broker: Broker, now: int, plan: Plan, address: Address, only_queue: str, may_create: bool
 ) -> None:
-    """Routes of the plan's message at `address`, and of the copies its diverts make.
+    """Sets the routes of the plan's message at `address`, and of the copies that diverts make.
 
-    `may_create`: addresses of diverts may be created for it, and BrokerError says if they must not be.
+    `may_create`: addresses of diverts may be created; BrokerError is raised if the settings forbid that.
     """
     rules = address.rules
     if rules is None:
@@ -48,20 +48,20 @@ def route_plan(
 def routes_of(
     broker: Broker, now: int, plan: Plan, address: Address, only_queue: str, may_wait: bool
 ) -> list[Route]:
-    """As `route`, but messages of a group stay together across the cluster (kernel/publish/grouping.py)."""
+    """Returns the routes as `route` does, but keeps groups together in the cluster (kernel/publish/grouping.py)."""
     message = plan.message
     handler = broker.grouping
     if (
         handler is not None
         and message.group_id is not None
-        and not is_resource(broker.config, address.name)  # of which peers are not told
+        and not is_resource(broker.config, address.name)  # peers do not know these addresses
     ):
         return route_grouped(broker, handler, now, plan, address, only_queue, may_wait)
     return route(address, message, message.routing_type, only_queue)
 
 
 def divert_exclusively(broker: Broker, now: int, plan: Plan, address: Address) -> bool:
-    """For a message of a peer, which names its queues: True if an exclusive divert took it from them."""
+    """Applies exclusive diverts to a peer's message, which names its queues; returns true if one took the message."""
     rules = address.rules
     if rules is None or not rules.exclusive:
         return False
@@ -69,7 +69,7 @@ def divert_exclusively(broker: Broker, now: int, plan: Plan, address: Address) -
 
 
 class Diverting:
-    """One message and all its copies; they are collected in `root.diverted`."""
+    """Routes one message and all its copies; the copies are collected in `root.diverted`."""
 
     def __init__(self, broker: Broker, now: int, root: Plan, may_create: bool) -> None:
         self.broker = broker
@@ -80,7 +80,7 @@ class Diverting:
     def run(
         self, plan: Plan, address: Address, rules: AddressRules, only_queue: str, passed: list[str]
     ) -> None:
-        """`passed` are the diverts this copy has come through."""
+        """Routes the plan's message at the address. `passed`: the diverts that this copy has passed already."""
         message = plan.message
         if rules.expiry is not None:
             rules.expiry.apply(message, self.now)
@@ -123,7 +123,7 @@ class Diverting:
                 continue
             twin = Plan(copy)
             twin.origin = plan
-            if not divert.automatic:  # else it is kept, as often as its own address has taken it
+            if not divert.automatic:  # else the copy is kept each time its own address took the message
                 duplicate_id = copy.duplicate_id
                 if duplicate_id is not None and repeat(broker, twin, name, duplicate_id) >= 0:
                     continue
@@ -138,7 +138,9 @@ class Diverting:
                 address.routed += 1
 
     def _target(self, name: str, routing_type: int) -> Address | None:
-        """The address a copy goes to; created as for a sender (PostOfficeImpl.checkAddress), if its type is known."""
+        """Returns the copy's address, created as for a sender (PostOfficeImpl.checkAddress) if the routing type is
+        known.
+        """
         broker = self.broker
         address = broker.addresses.get(name)
         if not self.may_create or routing_type < 0:
@@ -163,7 +165,7 @@ class Diverting:
 
 
 def diverted_copy(message: Message, divert: Divert, target: str) -> Message:
-    """As DivertImpl.route makes it: `_AMQ_ORIG_*` name the message and the divert, the expiration stays."""
+    """Returns the copy of DivertImpl.route: `_AMQ_ORIG_*` name the message and the divert; the expiration stays."""
     copy = message.copy(0)
     remember_origin(copy, message, divert.name)
     copy.address = target

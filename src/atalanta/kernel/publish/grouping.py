@@ -1,10 +1,11 @@
-"""Groups of messages across the nodes of a cluster: all messages of a group go to one queue of each routing name.
+"""Message groups across the nodes of a cluster: all messages of a group go to one queue of each routing name.
 
-Which queue that is one node decides, the one with the LOCAL handler (cluster/grouping/local.py); the others ask it
-(cluster/grouping/remote.py). A message whose group is not decided yet cannot be routed: `route_grouped` raises
-Undecided before anything has changed, the sender's session waits as a GroupWaiter and tries again. Follows
-BindingsImpl.routeUsingStrictOrdering; unlike there a message that nobody decides about is refused, never routed
-without its group, and a queue's filter counts for the messages of a group, too.
+The node with the LOCAL handler chooses the queue (cluster/grouping/local.py). The other nodes ask that node
+(cluster/grouping/remote.py). A message whose group has no queue yet cannot be routed: `route_grouped` raises Undecided
+before anything has changed. The sender's session then waits as a GroupWaiter and tries again.
+
+Follows BindingsImpl.routeUsingStrictOrdering, with two differences. A message whose group gets no queue is refused,
+never routed without its group. A queue's filter counts for the messages of a group, too.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Undecided(BrokerError):
-    """`ids` are the groups (with their routing names) that must be decided first; they are being asked for."""
+    """The message's groups have no queue yet. `ids`: the group ids (with routing names) that are being asked for."""
 
     def __init__(self, ids: list[str]) -> None:
         super().__init__(ILLEGAL_STATE, f"it is not decided yet which queue group {ids[0]} belongs to")
@@ -34,74 +35,76 @@ class Undecided(BrokerError):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class GroupWaiter:
-    """A sender that waits for decisions; `since` is when it began to, 0 before that."""
+    """A sender that waits for the queues of its groups. `since`: the time (ns) when the wait began; 0 before that."""
 
     def __init__(self) -> None:
         self.since: int = 0
 
     def decided(self, now: int) -> None:
-        """Try again: everything it waited for is decided, must be asked for anew, or is refused by now."""
+        """Tries again: each group has its queue, must be asked for again, or is refused by now."""
         raise NotImplementedError
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class GroupingHandler:
-    """What routing asks, and what it must be told. A full id is `<group id>.<routing name>`; a queue is named by its
-    cluster name: queue name + id of its node. `newest_lsn` is the journal record of the newest decision of this node.
+    """The interface of a grouping handler.
+
+    A full id is `<group id>.<routing name>`. A queue is named by its cluster name: queue name + id of its node.
+    `newest_lsn` is the journal record of this node's newest choice of a queue.
     """
 
     def __init__(self) -> None:
         self.newest_lsn: int = 0
-        # Set while a waiter whose time is over tries for the last time: what it gets instead of Undecided.
+        # Set while a waiter tries for the last time after its timeout: the error it gets instead of Undecided.
         self.refusal: BrokerError | None = None
 
     def covers(self, address: str) -> bool:
-        """Whether other nodes may have queues of this address at all."""
+        """Returns true if other nodes may have queues of this address."""
         raise NotImplementedError
 
     def chosen(self, now: int, full_id: str) -> str | None:
-        """The queue the group belongs to, if that is known here."""
+        """Returns the queue of the group, if this node knows the queue."""
         raise NotImplementedError
 
     def used(self, now: int, full_id: str) -> None:
-        """A message of the group is routed to its queue."""
+        """Records that a message of the group is routed to its queue."""
         raise NotImplementedError
 
     def propose(self, now: int, full_id: str, cluster_name: str) -> str | None:
-        """An undecided group should go to this queue; the decision, or None if it has to be waited for."""
+        """Proposes this queue for a group that has none; returns the group's queue, or None if the sender must wait."""
         raise NotImplementedError
 
     def not_found(self, now: int, full_id: str, cluster_name: str) -> None:
-        """The group belongs to a queue that is not known here: it has to be waited for."""
+        """Records that this node does not know the group's queue: the sender must wait."""
         raise NotImplementedError
 
     def wait(self, now: int, ids: list[str], waiter: GroupWaiter) -> None:
-        """Tell the waiter when all of them may be tried again, or `timeout` after its `since`."""
+        """Notifies the waiter when all the ids may be tried again, or `timeout` after its `since`."""
         raise NotImplementedError
 
     def forget(self, waiter: GroupWaiter) -> None:
-        """It does not wait any more."""
+        """Removes a waiter."""
         raise NotImplementedError
 
-    # -- news from the cluster ------------------------------------------------------------------
+    # -- notifications from the cluster ----------------------------------------------------------
     def on_notification(self, now: int, node_id: str, kind: str, message: Message) -> None:
-        """PROPOSAL, PROPOSAL_RESPONSE or UNPROPOSAL, from that peer."""
+        """Handles a PROPOSAL, PROPOSAL_RESPONSE or UNPROPOSAL from that peer."""
         raise NotImplementedError
 
     def remote_added(self, now: int, cluster_name: str) -> None:
-        """A queue of another node is known here now."""
+        """Records that this node knows a queue of another node now."""
         raise NotImplementedError
 
     def remote_removed(self, now: int, cluster_name: str) -> None:
-        """It is gone, or its node left in good order."""
+        """Records that a queue of another node was deleted, or that its node left the cluster in good order."""
         raise NotImplementedError
 
     def peer_complete(self, now: int, node_id: str) -> None:
-        """The peer has told all its queues."""
+        """Records that the peer has announced all its queues."""
         raise NotImplementedError
 
     def peer_lost(self, now: int, node_id: str) -> None:
-        """What the peer does is not known any more."""
+        """Records that the connection to the peer is lost: its queues and decisions are unknown."""
         raise NotImplementedError
 
 
@@ -114,10 +117,10 @@ def route_grouped(
     only_queue: str,
     may_wait: bool,
 ) -> list[Route]:
-    """Routes of a message with a group id. Undecided if somebody else must decide first and the sender can wait.
+    """Returns the routes of a message with a group id; raises Undecided if another node must choose the queue first.
 
-    `may_wait` False is for messages the broker itself moves (dead letters, expired ones): where nothing is decided
-    they go as if there was no handler.
+    `may_wait` False is for messages that the broker itself moves (dead letters, expired ones). If their group has no
+    queue yet, they are routed as without a handler.
     """
     message = plan.message
     if not handler.covers(address.name):
@@ -133,7 +136,7 @@ def route_grouped(
 
 
 class GroupRouting:
-    """One message at one address and the wildcard addresses that match it."""
+    """Routes one message at one address and at the wildcard addresses that match it."""
 
     def __init__(
         self,

@@ -98,7 +98,7 @@ class PlanWriter:
         return lsn
 
     def _record_stored(self, plan: Plan, lsn: int) -> None:
-        """The record with this lsn (0: none) holds the message and its duplicate ids."""
+        """Records that the record with this lsn (0: none) holds the message and its duplicate ids."""
         plan.message.lsn = lsn
         for cache_name, duplicate_id in plan.duplicates:
             self.duplicates.cache_of(cache_name).add(duplicate_id, lsn)

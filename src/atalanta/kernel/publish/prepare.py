@@ -1,4 +1,4 @@
-"""What a message needs before anything is written: the check for repeats, and its routes."""
+"""The preparation of a message before any record is written: the duplicate check and the routes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def prepare(broker: Broker, now: int, message: Message) -> Plan:
-    """Duplicate check and routes; changes round-robin positions and the message's own headers.
+    """Checks for duplicates and finds the routes; changes round-robin positions and the message's own headers.
 
     Diverts may create the address they lead to, as a sender may.
     """
@@ -48,7 +48,7 @@ def prepare(broker: Broker, now: int, message: Message) -> Plan:
         else:
             plan.routes = route(address, message, message.routing_type, only_queue)
     except Undecided:
-        restore_bridge_id(plan)  # it is tried again
+        restore_bridge_id(plan)  # the message is prepared again
         raise
     if plan.routes or plan.diverted is not None:
         address.routed += 1
@@ -60,7 +60,7 @@ def prepare(broker: Broker, now: int, message: Message) -> Plan:
 
 
 def _prepare_from_peer(broker: Broker, now: int, plan: Plan, message: Message) -> None:
-    """A message that another node forwards: routed by binding ids, repeats dropped by its bridge id."""
+    """Prepares a message that another node forwards: routed by binding ids, repeats dropped by the bridge's id."""
     raw_ids = message.property_value(ROUTE_TO)
     bridge_id = message.property_value(BRIDGE_DUPLICATE)
     if isinstance(bridge_id, bytes):
@@ -90,7 +90,7 @@ def _prepare_from_peer(broker: Broker, now: int, plan: Plan, message: Message) -
 
 
 def _route_again(broker: Broker, now: int, plan: Plan, message: Message, unknown: list[int]) -> None:
-    """The peer named queues that are not known here: told, and routed by its address rather than lost."""
+    """Routes a message whose peer named unknown queues by its address, and reports the bindings."""
     broker.trace.event(
         "route_to_unknown_binding", {"address": message.address, "bindings": str(unknown)}
     )

@@ -1,4 +1,4 @@
-"""What was delivered and not acknowledged comes back to its queue, after a while, or goes to the dead letters.
+"""Redelivery: an unacknowledged message returns to its queue, after a delay, or goes to the dead-letter address.
 
 Follows QueueImpl.checkRedelivery and calculateRedeliveryDelay.
 """
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.settings.address_settings import AddressSettings
 
-MAX_FACTOR: Final = 10  # max-redelivery-delay where it is absent, in redelivery-delays
+MAX_FACTOR: Final = 10  # default of max-redelivery-delay, as a multiple of redelivery-delay
 MASK: Final = (1 << 64) - 1
 
 
 def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) -> None:
-    """Each at its old place, as often as the address allows deliveries; counts are stored for durable ones.
+    """Returns each message to its old position in its queue, or to the dead-letter address after the last attempt.
 
-    `delayed`: after the address' redelivery-delay. What a closed consumer held comes back at once
-    (ServerConsumerImpl.close ignores the delay).
+    The delivery counts of durable messages are stored. `delayed`: the address' redelivery-delay applies. Messages of a
+    closed consumer return at once (ServerConsumerImpl.close ignores the delay).
     """
     for reference in back:
         if reference.state != DELIVERING or reference.queue.deleted:
-            continue  # it has ended, or never left a non-destructive queue (QueueImpl.postRollback)
+            continue  # finished, or in a non-destructive queue (QueueImpl.postRollback)
         queue = reference.queue
         if queue.special is not None and queue.special.refuses(queue, reference):
             discard(broker.store, [reference])
@@ -51,7 +51,7 @@ def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) ->
         if at_ms > 0:
             broker.scheduled.hold(reference, at_ms)
         elif queue.open_consumers == 0 and not queue.has_match(reference.message):
-            broker.note_unattended(queue)  # of a branch that is rolled back long after its consumer left
+            broker.note_unattended(queue)  # a rolled-back branch whose consumer closed before
         if broker.trace.on:
             tell(broker.trace, "story_rolled_back", reference.message, queue.name)
         broker.mark_dirty(queue)
@@ -60,10 +60,10 @@ def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) ->
 
 
 def delay_ms(settings: AddressSettings, message_id: int, delivery_count: int) -> int:
-    """Milliseconds until the next attempt, 0 at once.
+    """Returns the milliseconds until the next attempt; 0: at once.
 
-    Artemis draws the collision-avoidance share by chance; here it is a hash of message and attempt, so that messages
-    are spread as well and a simulation runs the same way twice.
+    Artemis draws the collision-avoidance share at random. Here the share is a hash of the message id and the attempt:
+    messages are spread as well, and a simulation runs the same each time.
     """
     first_ms = settings.redelivery_delay_ms
     if first_ms <= 0:
@@ -83,7 +83,7 @@ def delay_ms(settings: AddressSettings, message_id: int, delivery_count: int) ->
 
 
 def spread(message_id: int, delivery_count: int) -> float:
-    """A number in [-1, 1) that looks random (the finisher of splitmix64)."""
+    """Returns a number in [-1, 1) that looks random (the finisher of splitmix64)."""
     mixed = (message_id * 0x9E3779B97F4A7C15 + delivery_count * 0xD1B54A32D192ED03) & MASK
     mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & MASK

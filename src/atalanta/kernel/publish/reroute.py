@@ -1,4 +1,4 @@
-"""Messages that go somewhere else: expiry, dead letters, redistribution, purge.
+"""Messages moved to another queue or removed: expiry, dead letters, redistribution, purge.
 
 Every move is one record: the copy in its new queues and the acknowledgement of the original are durable together.
 """
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
 
 EXPIRED: Final = "expired"
-# Moving an expired message costs about this many looks at one that is not.
+# The cost of moving one expired message, in examined messages.
 EXPIRY_COST: Final = 50
 
 
 def expire(broker: Broker, now: int, references: list[Reference]) -> None:
-    """Past their expiration: to the expiry address of the message's own address, or away when none is set.
+    """Moves expired messages to the expiry address of the message's own address; drops them if none is set.
 
-    Follows QueueImpl.expire; the message's address is another than the queue's where that is a wildcard.
+    Follows QueueImpl.expire. For a queue of a wildcard address, the message's address is not the queue's.
     """
     for reference in references:
         if reference.state == DONE:
@@ -47,12 +47,12 @@ def expire(broker: Broker, now: int, references: list[Reference]) -> None:
 
 
 def expire_found(broker: Broker, now: int, queue: Queue) -> None:
-    """What the queue met past its expiration while it handed out."""
+    """Expires the expired messages that the queue's delivery met."""
     expire(broker, now, queue.take_expired())
 
 
 def tell_delivered(broker: Broker, now: int, queue: Queue) -> None:
-    """Observers hear of what the queue handed out; once its round is over, since they send messages."""
+    """Notifies the observers of the queue's deliveries. Called after the dispatch, since observers send messages."""
     for consumer, reference in queue.take_deliveries():
         for observer in broker.observers:
             observer.on_delivered(now, consumer, reference)
@@ -77,7 +77,7 @@ def dead_letter(
 def move_to_address(
     broker: Broker, now: int, reference: Reference, target: str | None, why: str
 ) -> None:
-    """Copy with a new id and `_AMQ_ORIG_*` headers to `target` (None: nowhere), original finished with it."""
+    """Moves a copy with a new id and `_AMQ_ORIG_*` headers to `target` (None: drops it), and finishes the original."""
     batch = records.Batch()
     broker.store.note_lost(reference, why, batch)
     original = reference.message
@@ -89,7 +89,7 @@ def move_to_address(
             plan = Plan(moved_copy(reference, target, now, why == EXPIRED))
             route_plan(broker, now, plan, address, only_queue, False)
         if plan is None or (not plan.routes and plan.diverted is None):
-            # Artemis drops it too (QueueImpl.sendToDeadLetterAddress, noBindingsOnDLA): at least it is said.
+            # Artemis drops it too (QueueImpl.sendToDeadLetterAddress, noBindingsOnDLA): an event reports the loss.
             _say_lost(broker, original.id, reference.queue.name, target, why)
     references: list[Reference] = []
     if plan is not None:
@@ -113,9 +113,11 @@ def _say_lost(broker: Broker, message_id: int, queue: str, target: str, why: str
 
 
 def dead_letter_unrouted(broker: Broker, now: int, plan: Plan, name: str) -> None:
-    """send-to-dla-on-no-route: no queue of address `name` takes the message (PostOfficeImpl.maybeSendToDLA).
+    """Routes the message to the dead-letter address: no queue of address `name` takes it
+    (PostOfficeImpl.maybeSendToDLA).
 
-    As there, the dead-letter address and its queue are not created for it.
+    Follows send-to-dla-on-no-route. As in Artemis, the dead-letter address and its queue are not created for the
+    message.
     """
     target = broker.settings_of(name).dead_letter_address
     message = plan.message
@@ -136,7 +138,7 @@ def dead_letter_unrouted(broker: Broker, now: int, plan: Plan, name: str) -> Non
 
 
 def moved_copy(reference: Reference, address: str, now: int, expired: bool) -> Message:
-    """As Artemis' copies to dead-letter and expiry addresses carry them (QueueImpl.makeCopy)."""
+    """Returns the copy for a dead-letter or expiry address, with the headers of QueueImpl.makeCopy."""
     original = reference.message
     copy = original.copy(0)
     remember_origin(copy, original, reference.queue.name)
@@ -152,7 +154,7 @@ def moved_copy(reference: Reference, address: str, now: int, expired: bool) -> M
 
 
 def transfer(broker: Broker, reference: Reference, target: Queue, route_to: bytes) -> None:
-    """Redistribution: the message goes on to `target` (a store-and-forward queue)."""
+    """Redistributes the message to `target` (a store-and-forward queue)."""
     reroute(broker, reference, [Route(target, route_to)], "redistributed")
 
 
@@ -164,12 +166,11 @@ def reroute(
     without: str = "",
     known: bytes = b"",
 ) -> None:
-    """The message goes from its queue to others under a new id, and without the header of that name.
+    """Moves the message from its queue to others, under a new id and without the header named `without`.
 
-    `known`: the id under which another node may have it already (kernel/publish/scale_down_target.py). Core bridges
-    know it by its first id
-    (kernel/queue/delivery/bridge_origin.py). As in Redistributor no header marks it; the original's acknowledgement
-    is in the same record.
+    `known`: the id under which another node may have the message already (kernel/publish/scale_down_target.py). Core
+    bridges know the message by its first id (kernel/queue/delivery/bridge_origin.py). As in Redistributor, no header
+    marks the copy. The original's acknowledgement is in the same record.
     """
     batch = records.Batch()
     broker.store.note_lost(reference, why, batch)
@@ -193,7 +194,7 @@ def reroute(
 
 
 def purge(broker: Broker, queue: Queue, why: str) -> None:
-    """Everything that is not delivered goes, for good (purge-on-no-consumers)."""
+    """Removes every message that is not being delivered, for good (purge-on-no-consumers)."""
     batch = records.Batch()
     message_ids: list[int] = []
     for reference in [*queue.live(), *[waiting for _, waiting in broker.scheduled.of_queue(queue)]]:
@@ -217,7 +218,7 @@ def purge(broker: Broker, queue: Queue, why: str) -> None:
 def scan_expired(broker: Broker, now: int, queue: Queue, looks_max: int) -> int:
     """Expires messages of a queue without consumers (message-expiry-scan-period); returns the work done.
 
-    The unit is one examined message; an expired one counts for EXPIRY_COST more.
+    The unit is one examined message; an expired message counts for EXPIRY_COST more.
     """
     if queue.active_lease() is not None:
         expiry_scan.restart(queue)
@@ -231,8 +232,9 @@ def scan_expired(broker: Broker, now: int, queue: Queue, looks_max: int) -> int:
 
 
 def _next_from_pages(broker: Broker, now: int, queue: Queue, wanted: bool) -> bool:
-    """All that was in memory has expired: what lies in files would otherwise stay there until somebody reads the
-    queue.
+    """Reads the next page after all messages in memory have expired; returns true if a page was read.
+
+    Without this, the messages in page files would stay there until the queue gets a consumer.
     """
     paged = queue.paged
     if paged is None or queue.message_count > paged.count:

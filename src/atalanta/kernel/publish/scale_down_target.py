@@ -1,9 +1,9 @@
-"""What a node does that takes over the messages of one that leaves (fact sheet A1.f).
+"""The target of a scale-down: takes over the messages of a node that leaves.
 
-The leaving node sends them like a peer, by binding ids of ours (`_AMQ_ROUTE_TO`). Two headers are its own:
-`_AMQ_SCALEDOWN_TO` holds ids of a third node, for which the message was waiting there (BindingsImpl.
-handleScaledDownMessage); `_AMQ_ACK_ROUTE_TO` names queues in which a prepared transaction has acknowledged the
-message already (BindingsImpl.routeFromCluster): it lies there again only if that is rolled back.
+The leaving node sends the messages like a peer, by binding ids of this node (`_AMQ_ROUTE_TO`), with two more headers.
+`_AMQ_SCALEDOWN_TO` holds ids of a third node, for which the message was waiting (BindingsImpl.handleScaledDownMessage).
+`_AMQ_ACK_ROUTE_TO` names queues in which a prepared transaction has acknowledged the message already
+(BindingsImpl.routeFromCluster). The message is in such a queue again only after a rollback.
 """
 
 from __future__ import annotations
@@ -38,15 +38,19 @@ IDS_MAX: Final = 100_000
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Ways:
-    """Where what is for another node waits; this base class knows no other node."""
+    """Finds the store-and-forward queue for another node; this base class knows no other node."""
 
     def forward_queue(self, now: int, node_id: str, make: bool) -> Queue | None:
-        """The store-and-forward queue of that node; None if there is none, and none may or can be made."""
+        """Returns the store-and-forward queue of that node; None if there is none and none may or can be made."""
         return None
 
 
 class Absorbed:
-    """`nodes`: whose messages have all come here. `bindings`: ids of ours for queues of a node that is not there."""
+    """State of the scale-downs to this node.
+
+    `nodes`: ids of nodes whose messages have all arrived. `bindings`: ids of this node for queues of a node that is
+    absent.
+    """
 
     def __init__(self) -> None:
         self.ways: Ways = Ways()
@@ -54,7 +58,7 @@ class Absorbed:
         self.bindings: dict[tuple[int, int], RemoteBinding] = {}
 
     def add(self, broker: Broker, node_id: str) -> None:
-        """Remembered over restarts; the oldest are forgotten beyond NODES_MAX."""
+        """Records the node, also for restarts; the oldest nodes are forgotten beyond NODES_MAX."""
         if len(self.nodes) >= NODES_MAX and node_id not in self.nodes:
             oldest = next(iter(self.nodes))
             del self.nodes[oldest]
@@ -71,11 +75,12 @@ class Absorbed:
 
 # -- messages that were waiting for a third node ------------------------------------------------------
 def redirect(broker: Broker, message: Message) -> None:
-    """Ids on a third node become `_AMQ_ROUTE_TO` with ids of our own bindings to it.
+    """Replaces the ids on a third node by `_AMQ_ROUTE_TO` with this node's bindings to that node.
 
-    Of a node that this one has never met: a multicast message waits for it, since the other subscriptions have got
-    their copies, and so does what the node may have already; an anycast message is routed by its address. As is any
-    message of which a real Artemis does not say whose ids it has, where they are nobody's.
+    If this node has never met the third node, a multicast message waits for that node, since the other subscriptions
+    have got their copies. A message that the third node may have already waits for that node, too. An anycast message
+    is routed by its address. A real Artemis does not name the node of the ids: a message whose ids are unknown is
+    routed by its address as well.
     """
     properties = message.properties
     raw_ids = properties.get(SCALEDOWN_TO)
@@ -103,7 +108,7 @@ def redirect(broker: Broker, message: Message) -> None:
     else:
         properties.remove(FORWARD_DUPLICATE)
         if not isinstance(node_id, str):
-            properties.remove(BRIDGE_DUPLICATE)  # ours says of each message once where it goes: a repeat is one
+            properties.remove(BRIDGE_DUPLICATE)  # a leaving Atalanta names each target once, so a repeat is one
 
 
 def _anycast(broker: Broker, message: Message) -> bool:
@@ -123,7 +128,7 @@ def _binding_to(
                 return remote
     if forward is None:
         return None
-    # We know the way and not the queue: enough to keep the message for that node.
+    # The third node is known and its queue is not: that is enough to keep the message for that node.
     absorbed = broker.absorbed
     key = (forward.id, remote_id)
     found = absorbed.bindings.get(key)
@@ -136,9 +141,9 @@ def _binding_to(
     return found
 
 
-# -- what a prepared transaction has acknowledged -----------------------------------------------------
+# -- messages that a prepared transaction has acknowledged -----------------------------------------
 def set_acknowledged_aside(plan: Plan, message: Message) -> None:
-    """Of the plan's routes, those that `_AMQ_ACK_ROUTE_TO` names."""
+    """Moves the routes that `_AMQ_ACK_ROUTE_TO` names from `plan.routes` to `plan.acknowledged`."""
     raw_ids = message.properties.get(ACK_ROUTE_TO)
     message.remove_property(ACK_ROUTE_TO)
     if not isinstance(raw_ids, bytes):
@@ -153,9 +158,10 @@ def set_acknowledged_aside(plan: Plan, message: Message) -> None:
 def store_acknowledged(
     broker: Broker, plan: Plan, batch: Batch, arrived: list[Reference]
 ) -> Plan:
-    """They enter their queues as nobody's: a commit finishes them, a rollback gives them to consumers.
+    """Writes the acknowledged routes: the messages enter their queues without a consumer.
 
-    Returns what was written: the plan itself, or a copy of it where the transaction sends the message as well.
+    A commit finishes them; a rollback makes them deliverable. Returns the plan that was written: the plan itself, or a
+    copy of it if the transaction sends the message as well.
     """
     assert plan.acknowledged is not None
     there = plan

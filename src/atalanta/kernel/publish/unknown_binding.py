@@ -1,9 +1,9 @@
-"""A message that another node forwarded, for queues that this node does not know (any more, or not yet).
+"""A forwarded message from another node, whose binding ids this node does not know (any more, or not yet).
 
-A node between others that has just restarted learns what lies behind it only after its neighbours' first messages. A
-real Artemis logs such a message and drops it (PostOfficeImpl.routeToQueues); here an anycast one waits in a queue
-of its address, as if it had been sent to this node, and follows consumers from there. Where it is the queue that has
-gone, such as the temporary one of a client that left, the message goes with it.
+A node between others that has just restarted learns the queues behind it only after its neighbours' first messages. A
+real Artemis logs such a message and drops it (PostOfficeImpl.routeToQueues). Here an anycast message waits in a queue
+of its address, as if it had been sent to this node, and is redistributed from there. If the queue itself was deleted,
+such as the temporary queue of a client that left, the message is dropped with it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ LOST_WAYS_MAX: Final = 10_000
 
 
 def route_stray(broker: Broker, now: int, message: Message, unknown: list[int]) -> list[Route]:
-    """By its address, or into a queue that is made for it where settings allow that; else nowhere.
+    """Routes the message by its address, or into a queue created for it if the settings allow that; else drops it.
 
-    A full name (`address::queue`) means that queue alone.
-
-    Other subscriptions of a multicast address have got their copies already: one that is gone is owed nothing.
+    A full name (`address::queue`) means that queue alone. Other subscriptions of a multicast address have got their
+    copies already: a subscription that was deleted is owed nothing.
     """
     name, queue_name = split_fqqn(message.address)
     address = broker.addresses.get(name)
@@ -52,12 +51,12 @@ def route_stray(broker: Broker, now: int, message: Message, unknown: list[int]) 
 
 
 def _way_was_lost(broker: Broker, binding_id: int) -> bool:
-    """Of an earlier life of this node, or behind a peer that has not told of it again."""
+    """Returns true for a binding of an earlier life of this node, or of a peer that has not announced it again."""
     return binding_id < broker.first_binding_id or binding_id in broker.lost_ways
 
 
 def remember_lost_way(broker: Broker, binding_id: int) -> None:
-    """The remote binding goes because its peer did; the queue behind may well be there."""
+    """Records that the remote binding was removed because its peer left; the queue behind may still exist."""
     if len(broker.lost_ways) >= LOST_WAYS_MAX:
         del broker.lost_ways[next(iter(broker.lost_ways))]
     broker.lost_ways[binding_id] = True

@@ -1,6 +1,6 @@
-"""Changes of a queue's definition: what somebody states (None: says nothing), and how it becomes part of a QueueSpec.
+"""Changes of a queue's definition (None: no change of the field), and their application to a QueueSpec.
 
-Used for creation (a client's or the file's wishes over the address settings' defaults) and for updates
+Used for creation (fields of a client or of the file over the address settings' defaults) and for updates
 (PostOfficeImpl.updateQueue): a queue's name, address, durability and last-value key never change.
 """
 
@@ -34,12 +34,12 @@ UPDATED: Final = (
     "auto_delete_message_count",
     "user",
 )
-# Those of them that "" takes away.
+# Fields of UPDATED that "" removes.
 TAKEN_AWAY: Final = ("filter_text", "group_first_key")
 
 
 class QueueChanges:
-    """Fields as in QueueSpec. `filter_text` "" takes the filter away. `last_value` counts at creation only."""
+    """Fields as in QueueSpec. `filter_text` "" removes the filter. `last_value` applies at creation only."""
 
     def __init__(self) -> None:
         self.routing_type: int | None = None
@@ -64,7 +64,7 @@ class QueueChanges:
         self.user: str | None = None
 
     def problem(self) -> str:
-        """What cannot be, named as in a file; "" when nothing is wrong."""
+        """Returns the first invalid field, named as in a file; "" if all are valid."""
         bounds = (
             ("max-consumers", self.max_consumers, INT_MAX),
             ("consumers-before-dispatch", self.consumers_before_dispatch, INT_MAX),
@@ -80,7 +80,7 @@ class QueueChanges:
         return ""
 
     def create(self, spec: QueueSpec) -> None:
-        """Into the definition of a queue to be made."""
+        """Applies the changes to the definition of a new queue."""
         if self.last_value is not None or self.last_value_key:
             key = self.last_value_key or spec.last_value_key
             if self.last_value is False and not self.last_value_key:
@@ -89,7 +89,7 @@ class QueueChanges:
         self.update(spec)
 
     def update(self, spec: QueueSpec) -> bool:
-        """Into the definition of a queue that exists; True if something is different now."""
+        """Applies the changes to the definition of an existing queue; returns true if a field is different now."""
         changed = False
         for name in UPDATED:
             value = getattr(self, name)
@@ -104,7 +104,7 @@ class QueueChanges:
 
 
 def changes_to(spec: QueueSpec) -> QueueChanges:
-    """All that makes a queue be as `spec` says; when it is deleted by itself stays as it is."""
+    """Returns the changes that make a queue's definition equal `spec`, except for its auto-deletion."""
     changes = QueueChanges()
     for name in UPDATED:
         if not name.startswith("auto_delete"):

@@ -1,4 +1,4 @@
-"""A consumer of one queue: credit, selector, position and what it holds unacknowledged."""
+"""A consumer of one queue: credit, selector, position and unacknowledged messages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 
 class Consumer:
-    """`credits` are bytes (SESS_FLOWTOKEN of the CORE protocol); `unlimited` when the client asked for -1.
+    """A consumer's state.
 
-    `position` is the lowest sequence this consumer has not examined yet: a message its selector refused is
-    not examined again. `shares`: it moves the queue's own cursor, as it takes whatever comes. `unacknowledged` is in
-    order of delivery. `marked` goes on the wire instead of the message of this delivery.
+    `credits` are bytes (SESS_FLOWTOKEN of the CORE protocol); `unlimited` when the client asked for -1. `position` is
+    the lowest sequence this consumer has not examined yet: a message its selector refused is not examined again.
+    `shares`: the consumer takes every message, and moves the queue's own cursor. `unacknowledged` is in order of
+    delivery. `marked` goes on the wire instead of the message of this delivery.
     """
 
     def __init__(
@@ -32,7 +33,7 @@ class Consumer:
         browse_only: bool,
         priority: int,
     ) -> None:
-        # What every delivery reads or changes stands first (see Queue).
+        # Fields that every delivery reads or changes come first (see Queue).
         self.endpoint = endpoint
         self.queue = queue
         self.unacknowledged: Held = Held()
@@ -40,47 +41,47 @@ class Consumer:
         self.delivered: int = 0
         self.id = consumer_id
         self.marked: Message | None = None
-        self.started: bool = False  # and not blocked: the one flag that `ready` looks at
+        self.started: bool = False  # started and not blocked: the one flag that `ready` checks
         self.closed: bool = False
         self.unlimited: bool = False
         self.browse_only = browse_only
         self.pre_acknowledge: bool = False
         self.shares: bool = True
-        self.blocked: bool = False  # the connection takes no more for the moment
+        self.blocked: bool = False  # the connection takes no more at the moment
         self.selector = selector
         self.priority = priority
         self.position: int = 0
         self.cursors: list[int] = []  # by level, while the queue's priorities are mixed
-        self.session: Session | None = None  # a bridge's has none
-        # When kernel/queue/delivery/slow_consumers.py looked last (0: never), and what had been taken by then.
+        self.session: Session | None = None  # None: the consumer of a bridge
+        # The last check of kernel/queue/delivery/slow_consumers.py (ns, 0: none), and the messages taken by then.
         self.checked_at: int = 0
         self.checked_taken: int = 0
-        self.stream: LargeStream | None = None  # a large message on its way: nothing else goes out meanwhile
+        self.stream: LargeStream | None = None  # a large message being sent: no other message is delivered meanwhile
         self.created_at: int = 0
 
     def open(self, session: Session, now: int, pre_acknowledge: bool) -> None:
-        """The consumer belongs to a client's session from now on."""
+        """Assigns the consumer to a client's session."""
         self.session = session
         self.created_at = now
         self.pre_acknowledge = pre_acknowledge
 
     def close(self) -> None:
-        """The consumer takes nothing more."""
+        """Closes the consumer: it takes no more messages."""
         self.closed = True
 
     def show_started(self, started: bool, blocked: bool) -> None:
-        """Takes over the state of the session: started, and blocked by a connection that takes no more."""
+        """Sets the state of the session: started, and blocked by a connection that takes no more."""
         self.started = started and not blocked
         self.blocked = blocked
 
     def begin_stream(self, stream: LargeStream) -> None:
-        """The consumer gets a large message, and until `end_stream` nothing else."""
+        """Starts a large message: until `end_stream` the consumer gets no other message."""
         self.stream = stream
         self.started = False
         self.blocked = True
 
     def end_stream(self, started: bool, blocked: bool) -> None:
-        """The large message is sent, or given up; the arguments are those of `show_started`."""
+        """Ends a large message, sent or aborted; the arguments are those of `show_started`."""
         self.stream = None
         self.show_started(started, blocked)
 
@@ -89,7 +90,7 @@ class Consumer:
         return self.started and not self.closed and (self.unlimited or self.credits > 0)
 
     def add_credits(self, amount: int) -> None:
-        """-1 lifts flow control, 0 resets to none (a client with window 0), else bytes are added."""
+        """Adds credits in bytes; -1 lifts flow control, 0 resets the credits to none (a client with window 0)."""
         if amount == -1:
             self.unlimited = True
         elif amount == 0:
@@ -103,16 +104,16 @@ class Consumer:
             self.credits -= amount
 
     def taken(self) -> int:
-        """Returns how many messages were delivered and are not held any more."""
+        """Returns the number of messages that were delivered and are not held any more."""
         return self.delivered - len(self.unacknowledged)
 
     def note_checked(self, now: int) -> None:
-        """Records the check for slow consumers: its time (ns), and what was taken by then."""
+        """Records the check for slow consumers: its time (ns), and the messages taken by then."""
         self.checked_at = now
         self.checked_taken = self.taken()
 
     def look_again(self, sequence: int) -> None:
-        """A message passed over, or taken and not kept, may be for this consumer now."""
+        """Moves the position back: messages from `sequence` on may be for this consumer now."""
         if sequence < self.position:
             self.position = sequence
         cursors = self.cursors

@@ -1,4 +1,4 @@
-"""A queue's consumers: how they come and go, and in which order they are asked."""
+"""A queue's consumers: how they are added and removed, and the order in which they are offered messages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def configure(queue: Queue) -> None:
-    """What follows from the queue's definition; again when that was changed."""
+    """Applies the queue's definition to its consumers and flags, at its creation and after a change."""
     spec = queue.spec
     queue.keeps_messages = spec.non_destructive
     queue.guarded = spec.purge_on_no_consumers or not spec.enabled
-    # Where everybody gets everything a group cannot be one consumer's.
+    # In a queue whose consumers all get every message, a group cannot belong to one consumer.
     queue.groupable = (
         not queue.internal
         and not spec.exclusive
@@ -37,12 +37,12 @@ def configure(queue: Queue) -> None:
 
 
 def is_plain(queue: Queue) -> bool:
-    """Whether it hands out without looking at anything, while it has no groups."""
+    """Returns true if the queue delivers without further checks, while it has no groups."""
     return queue.special is None and not queue.keeps_messages and queue.counting is None
 
 
 def add_consumer(queue: Queue, consumer: Consumer) -> None:
-    """Behind those of its priority and of higher ones; it begins where the queue is, a browser at the start."""
+    """Adds the consumer behind those of its priority and of higher ones; it starts at the cursor, or at 1 (browser)."""
     consumer.position = 1 if consumer.browse_only else queue.cursor
     consumer.cursors = [consumer.position] * LEVELS
     at = len(queue.consumers)
@@ -57,12 +57,12 @@ def add_consumer(queue: Queue, consumer: Consumer) -> None:
     arrange(queue)
     special = queue.special
     if special is not None and special.exclusive:
-        queue.ring = 0  # whoever was asked meanwhile: the first of them is the one
+        queue.ring = 0  # the first consumer of the list becomes the exclusive one
     queue.usage.add_consumer()
 
 
 def shares(queue: Queue, consumer: Consumer) -> bool:
-    """Whether it takes whatever comes, so that the queue's own cursor is its position."""
+    """Returns true if the consumer takes every message, so that the queue's own cursor is its position."""
     return (
         consumer.selector is None
         and not consumer.browse_only
@@ -72,7 +72,7 @@ def shares(queue: Queue, consumer: Consumer) -> bool:
 
 
 def arrange(queue: Queue) -> None:
-    """Who is asked in turn, and where each priority ends among them, the highest first."""
+    """Sets the consumers to be offered messages, and the end of each priority among them, the highest first."""
     special = queue.special
     queue.turns = queue.consumers if special is None else special.turns(queue.consumers)
     ends: list[int] = []
@@ -88,7 +88,7 @@ def arrange(queue: Queue) -> None:
 
 
 def remove_consumer(queue: Queue, consumer: Consumer) -> None:
-    """What it holds unacknowledged is not given back here."""
+    """Removes the consumer; the caller returns its unacknowledged messages."""
     queue.consumers.remove(consumer)
     if not consumer.browse_only:
         consumer_left(queue, consumer)
@@ -99,7 +99,7 @@ def remove_consumer(queue: Queue, consumer: Consumer) -> None:
 
 
 def share_groups_anew(queue: Queue) -> None:
-    """group-rebalance: a consumer came; with a pause, only when nothing is in flight any more."""
+    """Releases all groups after a consumer was added (group-rebalance); the pause option closes the gate as well."""
     groups = queue.groups
     if groups is not None:
         queue.look_again(groups.release_all())
@@ -110,7 +110,7 @@ def share_groups_anew(queue: Queue) -> None:
 
 
 def consumer_left(queue: Queue, consumer: Consumer) -> None:
-    """Its groups, and its place as the only one, are free."""
+    """Releases the groups of a closed consumer, and its role as the exclusive one."""
     last = queue.consumer_count() == 0
     groups = queue.groups
     if groups is not None:

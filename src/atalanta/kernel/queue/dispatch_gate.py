@@ -1,9 +1,9 @@
-"""The gate of a queue, and the other steps of dispatch that only special queues and queues with groups take.
+"""The dispatch gate of a queue, and the dispatch steps that only special queues and queues with groups take.
 
-A shut gate: nothing is handed out until enough consumers are there, or the longest wait is over.
+While the gate is closed, no message is delivered; it opens with enough consumers or at the end of the delay.
 
-Follows QueueImpl.canDispatch: consumers-before-dispatch, delay-before-dispatch, and the pause that
-group-rebalance-pause-dispatch makes until nothing is in flight.
+Follows QueueImpl.canDispatch: consumers-before-dispatch, delay-before-dispatch, and the pause of
+group-rebalance-pause-dispatch until no message is being delivered.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TIMER: Final = "kernel.gate."
 
 
 class Gate:
-    """`delay_ms` -1 waits for ever. `wake_at` (ns): when the delay is over, 0 while it does not run."""
+    """State of the gate. `delay_ms` -1: the delay never ends. `wake_at`: its end (ns), 0 while it does not run."""
 
     def __init__(self, consumers: int, delay_ms: int) -> None:
         self.consumers = consumers
@@ -38,7 +38,7 @@ class Gate:
         self.wake_at = 0
 
     def look(self, now: int, consumers: int, delivering: int) -> bool:
-        """May the queue hand out? Opens the gate if so; the delay runs from the first look with a consumer."""
+        """Opens the gate if the queue may deliver; returns true if it is open. The first consumer starts the delay."""
         if self.is_open:
             return True
         if consumers > 0 and self.delay_ms >= 0 and self.wake_at == 0:
@@ -51,7 +51,7 @@ class Gate:
 
 
 def look_at_gate(queue: Queue, special: Special, now: int) -> None:
-    """Opens the gate before a dispatch, if it is time."""
+    """Opens the gate before a dispatch, if its conditions are met."""
     gate = special.gate
     if gate is not None and not gate.is_open:
         if gate.look(now, queue.consumer_count(), queue.delivering_count):
@@ -66,7 +66,7 @@ def arm_gate(timers: Timers, now: int, queue: Queue, special: Special) -> None:
 
 
 def hand_out_specially(queue: Queue, consumer: Consumer, reference: Reference) -> int:
-    """With groups, an exclusive consumer, or a queue that keeps what it hands out; returns the cost."""
+    """Delivers from a special or non-destructive queue, or one with groups; returns the cost in credits."""
     special = queue.special
     if special is not None:
         if special.handed_out(consumer):

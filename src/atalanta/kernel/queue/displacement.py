@@ -1,8 +1,8 @@
-"""Messages that replace others in their queue: last values and rings (kernel/queue/last_value_ring.py decides which).
+"""Messages that replace others in their queue: last values and rings (chosen by kernel/queue/last_value_ring.py).
 
-An older last value ends when a newer one comes into memory: as a new message, or from a page file (as in Artemis,
-LastValueQueue.addTail). Its ACKS record is behind the newer message's own record, so a crash never loses the newest; a
-restart applies the rule again. A ring is cut when a turn ends, and once more after a restart.
+An older last value is removed when a newer one enters memory, as a new message or from a page file (as in Artemis,
+LastValueQueue.addTail). Its ACKS record is behind the newer message's own record, so a crash never loses the newest;
+recovery applies the rule again. A ring is cut at the end of a batch of inputs, and once more after a restart.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
 
-# Of page files, to cut one ring: a shorter one is to be reached some turns after an operator asks for it.
+# Blocks of page files read in one batch of inputs to cut one ring; a shortened ring may need several batches.
 BLOCKS_A_TURN: Final = 32
 UNBOUNDED: Final = 1 << 62
 
@@ -39,7 +39,10 @@ def _forget(store: MessageStore, references: list[Reference], batch: records.Bat
 
 
 def enter(store: MessageStore, special: Special, reference: Reference) -> None:
-    """`reference` is in its queue. In the tail of a queue that pages, last values are not compared until read back."""
+    """Applies the last-value and ring rules to a message that entered its queue.
+
+    In the tail of a queue that pages, last values are not compared before the messages are read back.
+    """
     queue = reference.queue
     if special.last_value_key is not None and (queue.paged is None or reference.state != READY):
         replaced = special.entered(reference)
@@ -51,16 +54,16 @@ def enter(store: MessageStore, special: Special, reference: Reference) -> None:
 
 
 def cut_rings(store: MessageStore) -> None:
-    """The turn ends: what consumers did not take and a ring has no room for goes, in one record a queue."""
+    """Cuts the rings at the end of a batch of inputs; one record per queue. Consumers had the messages before that."""
     for queue in store.dispatches.take_rings():
         if queue.special is not None and not queue.deleted:
             cut(store, store.now, queue, queue.special, BLOCKS_A_TURN)
 
 
 def cut(store: MessageStore, now: int, queue: Queue, special: Special, blocks_max: int) -> None:
-    """What a ring has no room for goes, the oldest first: what lies in page files comes into memory for that.
+    """Removes the oldest messages beyond the ring's size; those in page files are read into memory for that.
 
-    After `blocks_max` blocks the rest is left to the next turn.
+    After `blocks_max` blocks the rest is left to the next batch of inputs.
     """
     discard(store, special.beyond_ring(queue))
     blocks = 0
@@ -77,13 +80,13 @@ def cut(store: MessageStore, now: int, queue: Queue, special: Special, blocks_ma
 
 
 def restore(store: MessageStore, now: int, queue: Queue, special: Special) -> None:
-    """After a restart: older values in memory end, and what a ring has no room for."""
+    """Removes, after a restart, the older last values in memory and the messages beyond a ring's size."""
     discard(store, special.restore(queue))
     cut(store, now, queue, special, UNBOUNDED)
 
 
 def discard(store: MessageStore, references: list[Reference]) -> None:
-    """References of one queue that have no place in it (any more): gone now, and from the journal too."""
+    """Removes references of one queue from the queue and from the journal."""
     if not references:
         return
     batch = records.Batch()

@@ -1,7 +1,7 @@
-"""What some queues do besides handing out their messages in turn: exclusive, last-value, ring, dispatch gate.
+"""Special queues: exclusive, last-value, ring, and queues with a dispatch gate.
 
-A queue without any of it has no `Special`, so that the path of an ordinary message asks one question only. Behaviour
-follows QueueImpl and LastValueQueue of Artemis.
+Other queues have no `Special`, so that the path of an ordinary message has one check only. Follows QueueImpl and
+LastValueQueue of Artemis.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 
 class Special:
-    """`chosen` is the one consumer of an exclusive queue that gets messages.
+    """State of a special queue. `chosen`: the consumer of an exclusive queue that gets messages.
 
-    `newest` maps a last value to its newest reference in memory; what lies in page files is not in it. A ring is cut to
-    its size at the end of a turn, when consumers had their chance: nothing below the sequence `oldest` can be dropped.
+    `newest` maps a last value to its newest reference in memory; messages in page files are not in it. A ring is cut to
+    its size at the end of a batch of inputs, after the deliveries. No message below the sequence `oldest` can be
+    dropped.
     """
 
     def __init__(self, spec: QueueSpec) -> None:
@@ -34,13 +35,13 @@ class Special:
         self.newest: dict[str, Reference] = {}
         self.ring_size: int = spec.ring_size
         self.oldest: int = 0
-        self.overfull: bool = False  # is looked at when this turn ends: Broker.rings
+        self.overfull: bool = False  # listed to be cut at the end of this batch of inputs
         self.replaced: int = 0
         self.gate: Gate | None = gate_of(spec)
 
-    # -- who is asked ---------------------------------------------------------------------------
+    # -- consumers ------------------------------------------------------------------------------
     def turns(self, consumers: list[Consumer]) -> list[Consumer]:
-        """Those consumers that may get messages now, in their order; browsers always look."""
+        """Returns the consumers that may get messages now, in their order; browsers always may."""
         gate = self.gate
         shut = gate is not None and not gate.is_open
         if not shut and self.chosen is None:
@@ -54,7 +55,7 @@ class Special:
         return found
 
     def handed_out(self, consumer: Consumer) -> bool:
-        """The consumer gets the message; True if by this the turns change."""
+        """Records that the consumer gets a message; returns true if this changes the result of `turns`."""
         if self.exclusive and self.chosen is None:
             self.chosen = consumer
             return True
@@ -62,7 +63,7 @@ class Special:
 
     # -- last values and rings ------------------------------------------------------------------
     def value_of(self, message: Message) -> str | None:
-        """The last value a message carries: under the queue's key, else under `_AMQ_LVQ_NAME`."""
+        """Returns the last value of a message: under the queue's key, else under `_AMQ_LVQ_NAME`."""
         key = self.last_value_key
         if key is None:
             return None
@@ -74,10 +75,10 @@ class Special:
         return None if value is None or isinstance(value, bytes) else str(value)
 
     def entered(self, reference: Reference) -> Reference | None:
-        """Returns the reference that must end because `reference` is in memory now; None if there is none.
+        """Returns the reference to be removed because `reference` is in memory now; None if there is none.
 
-        That is the older one of its value, unless a consumer has it; or `reference` itself, if it is older than the
-        newest one.
+        The result is the older reference of the value, unless a consumer has it; or `reference`, if it is older than
+        the newest.
         """
         value = self.value_of(reference.message)
         if value is None:
@@ -91,7 +92,7 @@ class Special:
         return older if older is not None and older.state == READY else None
 
     def beyond_ring(self, queue: Queue) -> list[Reference]:
-        """What is too much for the ring: its oldest messages, but none that a consumer holds."""
+        """Returns the oldest messages beyond the ring's size, except those that a consumer holds."""
         found: list[Reference] = []
         self.overfull = False
         if self.ring_size < 0:
@@ -108,20 +109,20 @@ class Special:
         return found
 
     def excess(self, queue: Queue) -> int:
-        """How many messages, wherever they lie, the ring has no room for (0 or less: none)."""
+        """Returns the number of messages, in memory and in page files, beyond the ring's size (0 or less: none)."""
         return self.ready_count(queue) - self.ring_size if self.ring_size >= 0 else 0
 
     def removed(self, reference: Reference) -> None:
-        """The reference left the queue, for whatever reason."""
+        """Records that the reference left the queue, for any reason."""
         value = self.value_of(reference.message)
         if value is not None and self.newest.get(value) is reference:
             del self.newest[value]
 
     def refuses(self, queue: Queue, reference: Reference) -> bool:
-        """A delivered message comes back: is there no place for it any more?
+        """Returns true if a delivered message that is given back must be removed.
 
-        A last value that has a newer one is gone (LastValueQueue.pruneLastValues), and so is what is older than all
-        that wait in a full ring (QueueImpl.addHead); the value of a key without a newer one counts again.
+        A last value with a newer one is removed (LastValueQueue.pruneLastValues). A message older than all that wait in
+        a full ring is removed (QueueImpl.addHead). A last value without a newer one counts again.
         """
         value = self.value_of(reference.message)
         if value is not None:
@@ -135,7 +136,7 @@ class Special:
         return False
 
     def _older_waits(self, queue: Queue, sequence: int) -> bool:
-        """Whether the ring holds something older than `sequence` that can make room for it."""
+        """Returns true if the ring holds a message older than `sequence` that can be removed instead."""
         references = queue.references
         index = queue.index_of(self.oldest)
         while index < len(references) and references[index].sequence < sequence:
@@ -147,15 +148,15 @@ class Special:
         return False
 
     def came_back(self, reference: Reference) -> None:
-        """It is READY at its old place: perhaps the oldest of the ring again."""
+        """Records that the reference is READY again at its old position: it may be the oldest of the ring."""
         self.oldest = min(self.oldest, reference.sequence)
 
     def ready_count(self, queue: Queue) -> int:
-        """Messages that wait for a consumer, in memory and in page files."""
+        """Returns the number of messages that wait for a consumer, in memory and in page files."""
         return queue.message_count - queue.delivering_count - queue.scheduled_count
 
     def restore(self, queue: Queue) -> list[Reference]:
-        """After recovery, with `queue.references` in order: finds the newest values in memory; returns older ones."""
+        """Finds the newest values in memory after recovery (`references` in order); returns the older references."""
         older: list[Reference] = []
         self.newest.clear()
         for reference in queue.references:
@@ -166,7 +167,7 @@ class Special:
         return older
 
     def reconfigure(self, spec: QueueSpec, dispatching: bool) -> None:
-        """The queue's definition was changed, while it had consumers (`dispatching`) or none."""
+        """Applies the changed definition; `dispatching`: the queue had consumers at the change."""
         self.exclusive = spec.exclusive
         if not spec.exclusive:
             self.chosen = None
@@ -179,7 +180,7 @@ class Special:
 
 
 def special_of(spec: QueueSpec) -> Special | None:
-    """None for a queue that asks for nothing of this."""
+    """Returns the state of a special queue; None for an ordinary queue."""
     if (
         spec.exclusive
         or spec.last_value_key is not None

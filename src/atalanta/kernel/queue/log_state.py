@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from atalanta.kernel.log.lease import Lease
 
-LOST_RANGES_MAX: Final = 1_000  # of a queue; the oldest are forgotten beyond this
+LOST_RANGES_MAX: Final = 1_000  # of a queue; older ones are dropped
 
 
 class LogState:
@@ -42,7 +42,7 @@ class LogState:
             self.shown_through = through
 
     def hide_new(self) -> None:
-        """Shows readers nothing beyond what they were shown already."""
+        """Hides from readers all messages beyond those already shown."""
         self.show_until = self.shown_through
 
     def show_all(self) -> None:
@@ -56,7 +56,7 @@ class LogState:
         )
 
     def add_lost(self, sequence: int, why: str) -> None:
-        """Records that a shown message left by another way than `ack_through`; neighbours are joined."""
+        """Records that a shown message was removed without `ack_through`; neighbouring ranges are joined."""
         lost = self.lost
         if lost and lost[-1][1] == sequence - 1 and lost[-1][2] == why:
             lost[-1] = (lost[-1][0], sequence, why)

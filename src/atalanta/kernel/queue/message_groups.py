@@ -1,8 +1,9 @@
 """Message groups of one queue: all messages with one `_AMQ_GROUP_ID` go to one consumer, in their order.
 
-Follows QueueImpl.handleMessageGroup and BucketMessageGroups of Artemis: who gets the first message of a group is
-pinned to it, until it leaves, the group ends (`_AMQ_GROUP_SEQUENCE` -1) or groups are shared anew. Unlike there a busy
-consumer holds back its own groups only: other consumers pass over its messages and come back if it leaves.
+Follows QueueImpl.handleMessageGroup and BucketMessageGroups of Artemis: a group is pinned to the consumer of its first
+message, until the consumer closes, the group ends (`_AMQ_GROUP_SEQUENCE` -1) or groups are rebalanced. Unlike Artemis,
+a busy consumer holds back its own groups only: other consumers skip their messages, and examine them again if it
+closes.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
 
 GROUP_SEQUENCE: Final = "_AMQ_GROUP_SEQUENCE"
 LAST_OF_GROUP: Final = -1
-# Groups without a message in the queue are forgotten beyond this: Artemis keeps them until their consumer leaves.
+# Groups without a message in the queue are removed beyond this; Artemis keeps them until their consumer closes.
 PINS_MAX: Final = 100_000
 NOWHERE: Final = 1 << 62
 
 
 class Groups:
-    """`pins`: key of a group -> its consumer. `passed`: key -> lowest sequence another consumer passed over."""
+    """State of the groups. `pins`: key of a group -> its consumer. `passed`: key -> lowest skipped sequence."""
 
     def __init__(self, spec: QueueSpec) -> None:
         self.buckets: int = spec.group_buckets
@@ -37,13 +38,13 @@ class Groups:
         self.pins_limit: int = PINS_MAX
 
     def key_of(self, group: str) -> str:
-        """The group itself, or the name of the bucket it shares with others (group-buckets)."""
+        """Returns the key: the group id, or the number of the bucket that several groups share (group-buckets)."""
         if self.buckets <= 0:
             return group
         return str(zlib.crc32(group.encode("utf-8", "surrogatepass")) % self.buckets)
 
     def takes(self, consumer: Consumer, reference: Reference) -> bool:
-        """May this consumer have the message? If not, it is noted as passed over."""
+        """Returns true if this consumer may have the message; if not, the message is recorded as skipped."""
         group = reference.message.group_id
         if group is None:
             return True
@@ -57,9 +58,9 @@ class Groups:
         return False
 
     def handed_out(self, consumer: Consumer, reference: Reference) -> int:
-        """The consumer gets the message; returns where others must look again (NOWHERE: nothing changed).
+        """Records a delivery; returns the sequence from which others must examine messages again (NOWHERE: no change).
 
-        The first of a group pins the consumer, and is marked with `group-first-key` on its way to it.
+        The first message pins the group to the consumer, and is marked with `group-first-key` on the wire.
         """
         message = reference.message
         group = message.group_id
@@ -77,7 +78,7 @@ class Groups:
         return NOWHERE
 
     def release(self, consumer: Consumer) -> int:
-        """The consumer left: its groups are free; returns where the others must look again."""
+        """Releases the groups of a closed consumer; returns the sequence from which others must examine again."""
         lowest = NOWHERE
         kept: dict[str, Consumer] = {}
         for key, pinned in self.pins.items():
@@ -89,7 +90,7 @@ class Groups:
         return lowest
 
     def release_all(self) -> int:
-        """All groups are to be shared anew (group-rebalance); returns where everybody must look again."""
+        """Releases all groups (group-rebalance); returns the sequence from which all must examine again."""
         lowest = NOWHERE
         for sequence in self.passed.values():
             lowest = min(lowest, sequence)
@@ -98,7 +99,7 @@ class Groups:
         return lowest
 
     def release_group(self, group: str) -> int:
-        """One group, by its id (resetGroup)."""
+        """Releases one group, by its id (resetGroup); returns a sequence as `release` does."""
         key = self.key_of(group)
         self.pins.pop(key, None)
         return self.passed.pop(key, NOWHERE)
@@ -107,7 +108,7 @@ class Groups:
         return len(self.pins) > self.pins_limit
 
     def forget_unused(self, references: list[Reference]) -> None:
-        """Unpin groups none of whose messages is in the queue; if most are in use, look again only much later."""
+        """Removes groups without a message in the queue; the limit becomes twice the number of the others."""
         used: dict[str, Consumer] = {}
         for reference in references:
             if reference.state != DONE:
@@ -125,7 +126,7 @@ class Groups:
 
 
 def marked_first(message: Message, key: str) -> Message:
-    """A copy for the wire with `key` = true (GroupFirstMessageReference); id and body stay."""
+    """Returns a copy for the wire with `key` = true (GroupFirstMessageReference); id and body are the same."""
     copy = message.copy(message.id)
     copy.properties.put(key, True)
     return copy

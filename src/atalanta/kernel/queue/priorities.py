@@ -1,7 +1,7 @@
-"""Message priorities of a queue: higher ones are handed out first (QueueImpl's PriorityLinkedList).
+"""Message priorities of a queue: higher ones are delivered first (QueueImpl's PriorityLinkedList).
 
-The queue's list stays in order of sequence; while the live messages have different priorities, each priority has a
-cursor of its own in it. As long as all have the same, which is the usual case, nothing of this is looked at.
+The queue's list stays in order of sequence. While the live messages have different priorities, each priority has a
+cursor of its own in the list. As long as all have the same, which is the usual case, none of this is used.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 LEVELS: Final = 10  # JMS: 0 … 9
 DEFAULT: Final = 4
-SCAN_MAX: Final = 2_000  # references looked at in one dispatch: the rest goes on at the next turn
+SCAN_MAX: Final = 2_000  # references examined in one dispatch; the next dispatch examines the rest
 
 
 def level_of(priority: int) -> int:
-    """A message's priority as a level: what lies outside of 0…9 counts as the nearest."""
+    """Returns the level of a message's priority: a value outside of 0…9 counts as the nearest."""
     if priority < 0:
         return 0
     return priority if priority < LEVELS else LEVELS - 1
 
 
 class Priorities:
-    """`only` is the level all live messages have, -1 while they are mixed.
+    """Counts of live messages by level. `only`: the level of all live messages; -1 while levels are mixed.
 
-    They are counted in `alike`, while mixed in `live` by level. While mixed, nothing of a level is READY below
-    `cursors[level]`. `unfinished` says that the last look was cut short.
+    `alike` counts them; while mixed, `live` counts them by level. While mixed, no message of a level is READY below
+    `cursors[level]`. `unfinished`: the last search stopped at SCAN_MAX.
     """
 
     def __init__(self) -> None:
@@ -45,20 +45,20 @@ class Priorities:
         return self.only < 0
 
     def mix(self) -> None:
-        """The next message has another level."""
+        """Changes to mixed levels: the next message has another level."""
         self.live = [0] * LEVELS
         self.live[self.only] = self.alike
         self.only = -1
 
     def count(self, level: int) -> None:
-        """A live message more; `only` is its level, or -1, or the queue is internal and has no levels."""
+        """Counts a live message in; `only` is its level, or -1, or the queue is internal and has no levels."""
         if self.only >= 0:
             self.alike += 1
         else:
             self.live[level] += 1
 
     def uncount(self, level: int) -> bool:
-        """A live message less; True if they were mixed and are not any more."""
+        """Counts a live message out; returns true if the levels were mixed and are not any more."""
         if self.only >= 0:
             self.alike -= 1
             return False
@@ -70,7 +70,7 @@ class Priorities:
         return True
 
     def levels(self) -> int:
-        """While mixed: how many different priorities live messages have."""
+        """Returns the number of different levels of live messages, while mixed."""
         found = 0
         for count in self.live:
             if count > 0:
@@ -78,7 +78,7 @@ class Priorities:
         return found
 
     def highest(self) -> int:
-        """While mixed: the highest level with a live message; the default's if there is none."""
+        """Returns the highest level with a live message, while mixed; the default level if there is none."""
         level = LEVELS - 1
         while level >= 0:
             if self.live[level] > 0:
@@ -88,7 +88,7 @@ class Priorities:
 
 
 def mix_priorities(queue: Queue, level: int) -> None:
-    """The first message of another priority came: from here on each level has its cursors."""
+    """Handles the first message of another priority: from here on each level has its cursors."""
     priorities = queue.priorities
     if queue.message_count == 0:
         priorities.only = level
@@ -100,7 +100,7 @@ def mix_priorities(queue: Queue, level: int) -> None:
 
 
 def settle_positions(queue: Queue) -> None:
-    """One priority is left: each consumer goes on where it was among its messages (all others are gone)."""
+    """Sets each consumer's position to its cursor of the one level that is left."""
     only = queue.priorities.only
     for consumer in queue.consumers:
         if not consumer.shares and consumer.cursors:
@@ -108,9 +108,9 @@ def settle_positions(queue: Queue) -> None:
 
 
 def next_by_priority(queue: Queue, consumer: Consumer, now_ms: int) -> Reference | None:
-    """As `_next_for`, the highest priority first; `priorities.unfinished` if the look was cut short.
+    """Returns the next message as `_next_for`, the highest priority first; sets `priorities.unfinished` at SCAN_MAX.
 
-    Browsers, too (QueueBrowserIterator goes by PriorityLinkedList), which see what others hold.
+    Browsers use the same order (QueueBrowserIterator iterates over PriorityLinkedList), and see delivered messages too.
     """
     priorities = queue.priorities
     browsing = consumer.browse_only

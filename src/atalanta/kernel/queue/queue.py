@@ -1,8 +1,8 @@
-"""A queue: its messages in order, its consumers, and who gets what next.
+"""A queue: its messages in order, its consumers, and the dispatch.
 
-All references lie in one list in ascending sequence; a finished one stays as a tombstone until the list is
-trimmed. That one list serves competing consumers, selectors (each consumer has a position of its own), browsers
-and the log view alike. The queue must not know of journals, sockets or other queues: `Broker` does.
+One list holds all references in ascending sequence; a finished reference stays as a tombstone until the list is
+trimmed. That list serves competing consumers, selectors (each consumer has a position of its own), browsers and the log
+view. The queue must not use journals, sockets or other queues: `Broker` does.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.spec import QueueSpec
     from atalanta.message.selector.selector import Filter
 
-# Tombstones before a trim is worth while. Few: each keeps its message, in every one of thousands of queues.
+# Tombstones before a trim. Few: each keeps its message in memory, in every one of thousands of queues.
 TRIM_MIN: Final = 16
-# Finished references at which `trim_front` is worth while, and one in so many of all, since the others are moved.
+# Finished references before `trim_front`, and their share of the list (one in so many), since the rest is moved.
 FINISHED_MIN: Final = 4
 FINISHED_SHARE: Final = 6
 
 
 class Queue:
-    """Messages `references[i].sequence` ascend; nothing below `cursor` is READY.
+    """A queue's state. The sequences of `references` ascend; no reference below `cursor` is READY.
 
-    What every message reads or changes stands first, the flags behind it: with thousands of queues each of them comes
-    from far away, and then what counts is how many cache lines that is (bench/README.md, scaling).
+    Fields that every message reads or changes come first, the flags behind them. With thousands of queues, the time
+    depends on the number of cache lines per message (bench/README.md, scaling).
     """
 
     def __init__(self, queue_id: int, spec: QueueSpec, selector: Filter | None, incarnation: str) -> None:
@@ -64,29 +64,29 @@ class Queue:
         self.message_count: int = 0
         self.added: int = 0
         self.bytes: int = 0
-        # Those that take every message: neither browsers nor selective.
+        # Consumers that take every message: neither browsers nor selective.
         self.open_consumers: int = 0
         self.consumers: list[Consumer] = []
-        self.turns: list[Consumer] = self.consumers  # those of them that are asked, see arrange
+        self.turns: list[Consumer] = self.consumers  # those that are offered messages, see arrange
         self.cursor: int = 1
         self.ring: int = 0
         self.delivering_count: int = 0
         self.acknowledged: int = 0
         self.tombstones: int = 0
         self.counting: Counting | None = None  # deliveries that wait for the journal
-        self.handed_out: list[tuple[Consumer, Reference]] | None = None  # if the broker is to tell it
+        self.handed_out: list[tuple[Consumer, Reference]] | None = None  # None without observers
         self.durable = spec.durable
         self.internal = spec.internal
         self.deleted: bool = False
         self.dirty: bool = False
-        self.guarded: bool = False  # takes messages only sometimes, see `open_to_messages`
+        self.guarded: bool = False  # refuses messages at times, see `open_to_messages`
         self.groupable: bool = False
         self.unattended: bool = False
         self.paused: bool = False
         self.alike: bool = False  # all consumers take all, in turn: _dispatch_alike
-        self.plain: bool = True  # hands out without looking at anything
+        self.plain: bool = True  # delivers without further checks
         self.leased: bool = False  # `log` has leases
-        self.aside: bool = False  # `found_expired` or `forced` holds something
+        self.aside: bool = False  # `found_expired` or `drains` is not empty
         self.keeps_messages: bool = False  # non-destructive: acknowledging removes nothing
         self.durable_through: int = 0  # highest sequence of a durable message: a log view shows no more
         self.acknowledging: list[int] = []  # message ids: Broker.acknowledge_one
@@ -95,7 +95,7 @@ class Queue:
         self.name = spec.name
         self.incarnation = incarnation
         self.lsn: int = 0
-        self.scheduled_count: int = 0  # of message_count: their time has not come
+        self.scheduled_count: int = 0  # part of message_count: their delivery time has not come
         self.scheduled_bytes: int = 0
         self.scheduled_durable_count: int = 0
         self.scheduled_durable_bytes: int = 0
@@ -104,25 +104,25 @@ class Queue:
         self.usage: Usage = Usage()
         self.log: LogState = LogState()
         self.found_expired: list[Reference] = []
-        # Forced deliveries that wait until everything deliverable went out: (consumer, client's sequence).
+        # Forced deliveries that wait until everything deliverable was sent: (consumer, client's sequence).
         self.drains: list[tuple[Consumer, int]] = []  # (consumer, token) to be answered
-        self.expiry_scan: int = 0  # where the search for expired messages goes on
+        self.expiry_scan: int = 0  # sequence at which the expiry scan continues
         self.level_ends: list[int] = []  # see arrange
         self.groups: Groups | None = None  # from the first message with a group id on
         configure(self)
 
     def open_to_messages(self) -> bool:
-        """Not while it is disabled, or nobody reads a queue that is purged then (QueueImpl.route)."""
+        """Returns false if the queue is disabled, or purges messages and has no consumer (QueueImpl.route)."""
         spec = self.spec
         return spec.enabled and (not spec.purge_on_no_consumers or self.consumer_count() > 0)
 
     def routing_name(self) -> str:
-        """Bindings of one routing name share messages: an address' anycast queues do (LocalQueueBinding)."""
+        """Returns the routing name; an address' anycast queues have one, and share messages (LocalQueueBinding)."""
         return self.spec.address if self.spec.routing_type == ANYCAST else self.name
 
-    # -- places ---------------------------------------------------------------------------------
+    # -- sequences -----------------------------------------------------------------------------
     def index_of(self, sequence: int) -> int:
-        """Index of the first reference whose sequence is >= `sequence` (len(references) if none)."""
+        """Returns the index of the first reference whose sequence is >= `sequence` (len(references) if none)."""
         references = self.references
         high = len(references)
         if high == 0:
@@ -144,7 +144,7 @@ class Queue:
         return low
 
     def has(self, reference: Reference) -> bool:
-        """Whether it is in memory, itself and no copy of what lies in a page file."""
+        """Returns true if this reference is in memory; false for a copy of a message in a page file."""
         index = self.index_of(reference.sequence)
         return index < len(self.references) and self.references[index] is reference
 
@@ -155,7 +155,7 @@ class Queue:
 
     # -- content --------------------------------------------------------------------------------
     def add(self, reference: Reference) -> None:
-        """Append a reference whose message is stable (durable, or not meant to be)."""
+        """Appends a reference whose message is stable (durable, or not meant to be)."""
         self.references.append(reference)
         if reference.durable:
             self.durable_through = reference.sequence
@@ -171,7 +171,7 @@ class Queue:
         self.bytes += reference.size
 
     def count_in(self, reference: Reference) -> None:
-        """The message is the queue's, though not in its list yet."""
+        """Counts a message of the queue that is not in its list yet."""
         if reference.durable:
             self.durable_through = reference.sequence
         self.message_count += 1
@@ -179,13 +179,13 @@ class Queue:
         self.bytes += reference.size
 
     def count_unsequenced(self, reference: Reference, sign: int) -> None:
-        """Counts a message sent for later that has no sequence yet (1), or counts it out (-1)."""
+        """Counts a scheduled message without a sequence in (1) or out (-1)."""
         self.message_count += sign
         self.added += sign
         self.bytes += sign * reference.size
 
     def enter(self, reference: Reference) -> None:
-        """One that was counted in comes into the list, as a rule behind all others."""
+        """Adds a reference that was counted in to the list, normally behind all others."""
         references = self.references
         priorities = self.priorities
         level = level_of(reference.message.priority)
@@ -204,7 +204,7 @@ class Queue:
             references.append(reference)
 
     def count_scheduled(self, reference: Reference, sign: int) -> None:
-        """One that waits for its time more (1) or less (-1)."""
+        """Counts a scheduled message in (1) or out (-1)."""
         size = sign * reference.size
         self.scheduled_count += sign
         self.scheduled_bytes += size
@@ -213,7 +213,7 @@ class Queue:
             self.scheduled_durable_bytes += size
 
     def remove(self, reference: Reference) -> None:
-        """The reference is finished: acknowledged, expired, moved or purged."""
+        """Removes a finished reference: acknowledged, expired, moved or purged."""
         if self.special is not None:
             self.special.removed(reference)
         if reference.state == DELIVERING:
@@ -237,7 +237,7 @@ class Queue:
             self.tombstones = 0
 
     def trim_front(self) -> None:
-        """Takes finished references off the list's front while the CPU caches them: 2.1 to 1.5 us (bench/README.md)."""
+        """Removes finished references at the front while the CPU caches them: 2.1 to 1.5 us (bench/README.md)."""
         references = self.references
         finished: i64 = 0
         size: i64 = len(references)
@@ -250,7 +250,7 @@ class Queue:
             self.tombstones = max(0, self.tombstones - int(finished))
 
     def start_groups(self) -> None:
-        """The first message with a group id came: from here on each consumer has a position of its own."""
+        """Handles the first message with a group id: from here on each consumer has a position of its own."""
         self.groupable = False
         self.plain = False
         self.alike = False
@@ -259,7 +259,7 @@ class Queue:
             consumer.shares = False
 
     def look_again(self, sequence: int) -> None:
-        """Messages from `sequence` on may be for other consumers now."""
+        """Moves consumers back to `sequence`: messages from there on may be for other consumers now."""
         if sequence == NOWHERE:
             return
         for consumer in self.consumers:
@@ -267,7 +267,7 @@ class Queue:
                 consumer.look_again(sequence)
 
     def give_back(self, reference: Reference) -> None:
-        """A delivered reference becomes deliverable again, at its old place."""
+        """Makes a delivered reference deliverable again, at its old position."""
         if reference.state == DELIVERING:
             self.delivering_count -= 1
         reference.state = READY
@@ -288,12 +288,12 @@ class Queue:
                     consumer.cursors[level] = min(sequence, consumer.cursors[level])
 
     def live(self) -> list[Reference]:
-        """References that are not finished, in order (a copy)."""
+        """Returns the references that are not finished, in order (a copy)."""
         return [reference for reference in self.references if reference.state != DONE]
 
     # -- consumers ------------------------------------------------------------------------------
     def consumer_count(self) -> int:
-        """Consumers that take messages: browsers are not counted."""
+        """Returns the number of consumers that take messages; browsers are not counted."""
         count = 0
         for consumer in self.consumers:
             if not consumer.browse_only:
@@ -338,7 +338,7 @@ class Queue:
         self.paused = False
 
     def charge_to(self, account: Account) -> None:
-        """The queue's messages count in the memory of its address."""
+        """Charges the queue's messages to the account of its address."""
         self.account = account
 
     def set_filter(self, selector: Filter | None) -> None:
@@ -351,7 +351,7 @@ class Queue:
         if self.special is None:
             self.special = special_of(spec)
             if self.special is not None:
-                self.special.gate = None  # until now it was open
+                self.special.gate = None  # the gate was open before the change
         if self.special is not None:
             self.special.reconfigure(spec, self.consumer_count() > 0)
             if spec.non_destructive:
@@ -365,7 +365,7 @@ class Queue:
         return message_ids
 
     def record_stored(self, lsn: int) -> None:
-        """The newest record of the queue's definition is the one with this lsn."""
+        """Records the lsn of the newest record of the queue's definition."""
         self.lsn = lsn
 
     def delete(self) -> list[Reference]:
@@ -388,13 +388,13 @@ class Queue:
         self.usage.restore(now)
 
     def end_restore(self) -> None:
-        """Ends the recovery: everything restored is durable, and was not added in this life."""
+        """Ends the recovery: everything restored is durable, and does not count as added in this life."""
         self.durable_through = self.next_sequence - 1
         self.added = 0
 
     # -- counters -------------------------------------------------------------------------------
     def count_pending(self, count: int) -> None:
-        """Counts messages that have their sequence and are not in the queue yet (negative: that entered it)."""
+        """Counts messages that have their sequence and are not in the queue yet; negative: they entered it."""
         self.pending += count
 
     def count_acknowledged(self, count: int) -> None:
@@ -425,9 +425,9 @@ class Queue:
 
     # -- delivery -------------------------------------------------------------------------------
     def dispatch(self, now: int, messages_max: int) -> bool:
-        """Hand out up to `messages_max` messages, consumers in turn; True if work may be left.
+        """Delivers up to `messages_max` messages, to the consumers round-robin; returns true if work may be left.
 
-        Expired references that were met are put into `found_expired` for the broker to move.
+        Expired references found on the way are put into `found_expired` for the broker to move.
         """
         if self.special is not None:
             look_at_gate(self, self.special, now)
@@ -455,7 +455,7 @@ class Queue:
         return True
 
     def _dispatch_alike(self, now_ms: int, messages_max: int) -> bool:
-        """The usual case, in one walk: each message goes to the next consumer that has credit."""
+        """Delivers each message to the next consumer with credit, in one pass over the list: the usual case."""
         references = self.references
         size: i64 = len(references)
         index: i64 = self.index_of(self.cursor)
@@ -482,14 +482,14 @@ class Queue:
                 left -= 1
             index += 1
         if index > 0 and index <= size:
-            # What lies before is handed out or finished; a reference given back meanwhile is not passed over.
+            # All before are delivered or finished; a reference given back meanwhile is not skipped.
             passed = references[index - 1].sequence + 1
             if passed > self.cursor and references[index - 1].state != READY:
                 self.cursor = passed
         return index < size
 
     def _offer(self, start: int, end: int, now_ms: int) -> int:
-        """One message to the next of consumers[start:end] that can take one: 1; 0 nobody can; -1 not known yet."""
+        """Delivers one message to a ready consumer of turns[start:end]; returns 1, 0 (none) or -1 (not known yet)."""
         count = end - start
         for _ in range(count):
             place = self.ring % count
@@ -559,7 +559,7 @@ class Queue:
         return None
 
     def reserve(self, reference: Reference, delivery_count: int) -> None:
-        """Takes a waiting reference out of the delivery: no consumer gets it until it is given back."""
+        """Reserves a waiting reference: no consumer gets the message until it is given back."""
         reference.state = DELIVERING
         reference.delivery_count = delivery_count
         self.delivering_count += 1
@@ -574,14 +574,14 @@ class Queue:
         return index
 
     def drain(self, consumer: Consumer, token: int) -> None:
-        """Keeps the token of a drain, which is answered after everything deliverable went out."""
+        """Keeps the token of a drain, which is answered after everything deliverable was sent."""
         self.drains.append((consumer, token))
         self.aside = True
 
     def answer_forced(self) -> None:
-        """Answers the forced deliveries after a round that left nothing to deliver.
+        """Answers the forced deliveries after a dispatch that left nothing to deliver.
 
-        Those of consumers that cannot have got everything yet stay in `drains`.
+        Forced deliveries of consumers that may not have got everything yet stay in `drains`.
         """
         forced = self.drains
         self.drains = []
@@ -596,18 +596,18 @@ class Queue:
         self.aside = len(self.drains) > 0 or len(self.found_expired) > 0
 
     def take_expired(self) -> list[Reference]:
-        """Returns the expired references that the delivery met, and forgets them."""
+        """Returns and removes the expired references that the delivery met."""
         found = self.found_expired
         self.found_expired = []
         self.aside = len(self.drains) > 0
         return found
 
     def watch_deliveries(self) -> None:
-        """From here on the broker's observers are told of every delivery."""
+        """Starts the recording of deliveries for the broker's observers."""
         self.handed_out = []
 
     def take_deliveries(self) -> list[tuple[Consumer, Reference]]:
-        """Returns the deliveries since the last call, for the observers; none of a queue that is not watched."""
+        """Returns the deliveries since the last call, for the observers; an empty list if they are not recorded."""
         found = self.handed_out
         if found is None:
             return []
@@ -615,7 +615,7 @@ class Queue:
         return found
 
     def set_aside_expired(self, reference: Reference, now_ms: int) -> bool:
-        """Put an expired reference where the broker fetches it; not while a log-view lease holds the queue."""
+        """Sets an expired reference aside for the broker, but not while a log-view lease pins the queue."""
         if reference.message.expiration > now_ms or self.active_lease() is not None:
             return False
         reference.state = DELIVERING

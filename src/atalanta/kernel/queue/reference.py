@@ -1,4 +1,4 @@
-"""One message in one queue."""
+"""References: the state of one message in one queue."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 READY: Final = 0
 DELIVERING: Final = 1
 DONE: Final = 2
-SCHEDULED: Final = 3  # its time has not come: kernel/queue/delivery/scheduled.py
+SCHEDULED: Final = 3  # until its delivery time: kernel/queue/delivery/scheduled.py
 
 
 class Reference:
-    """State of `message` in `queue`; `sequence` is its place there and never changes once it has one.
+    """State of `message` in `queue`; `sequence` is its position there and never changes once assigned.
 
-    Sequence 0 has what was sent for later: it gets its place when its time comes.
+    Sequence 0: a message sent with a delivery time, which gets its sequence when that time comes.
 
     `route_to` is used in store-and-forward queues only: the concatenated 8-byte binding ids on the peer
-    (what travels as `_AMQ_ROUTE_TO`). It is kept here and not in the message, so that one message can wait for
-    several peers without a copy.
+    (`_AMQ_ROUTE_TO` on the wire). The ids are kept in the reference and not in the message, so that one message can
+    wait for several peers without a copy.
     """
 
     def __init__(self, message: Message, queue: Queue, sequence: int, route_to: bytes) -> None:
@@ -34,11 +34,11 @@ class Reference:
         self.sequence = sequence
         self.route_to = route_to
         self.consumer: Consumer | None = None
-        # As it was when the message came: what is counted in is counted out.
+        # The size at the message's arrival: the same value is counted in and counted out.
         self.size: int = message.size
         self.delivery_count: i32 = 0
         self.state: i16 = READY
-        # A log-view reader is shown durable messages only: in a queue that has one, all are kept.
+        # A log view shows durable messages only: a queue with a log view keeps all.
         self.durable: bool = queue.durable and (message.durable or queue.leased)
 
     def uncount_delivery(self) -> None:
@@ -51,8 +51,7 @@ class Reference:
 
 
 class PagedReference(Reference):
-    """One that was read from a page file (kernel/queue/paging/paging.py), where it keeps its place `index` until it is
-    finished.
+    """A reference read from a page file (kernel/queue/paging/paging.py), with its `index` there until it is finished.
 
     Its message is not among Broker.messages: the page holds what a restart needs.
     """

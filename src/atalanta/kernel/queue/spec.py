@@ -1,4 +1,4 @@
-"""What defines a queue, and how that is written to the journal."""
+"""The definition of a queue, and its encoding in the journal."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ LAST_VALUE_KEY: Final = "_AMQ_LVQ_NAME"
 
 
 class QueueSpec:
-    """Definition of a queue (fact sheet C8 and CREATE_QUEUE_V2); `filter_text` None takes every message.
+    """Definition of a queue (QueueConfiguration, CREATE_QUEUE_V2); `filter_text` None takes every message.
 
-    `internal` marks store-and-forward queues. `auto_delete` takes effect when the last consumer left an empty queue,
-    `transient` deletes it with its last consumer whatever it holds (shared non-durable subscriptions).
-    `auto_delete_message_count` is how many messages an auto-deleted queue may still hold, -1 any. What the rest means
-    stands where it is done: kernel/queue/last_value_ring.py (exclusive, last value, ring, dispatch gate) and
-    kernel/queue/message_groups.py. Without a
-    `last_value_key` all values are kept; `ring_size` -1 is no ring, `group_buckets` -1 any number, 0 no groups at all.
+    `internal` marks store-and-forward queues. `auto_delete` deletes the queue when its last consumer closed and it is
+    empty. `transient` deletes it with its last consumer even if it has messages (shared non-durable subscriptions).
+    `auto_delete_message_count`: messages that an auto-deleted queue may still have; -1: any number. See
+    kernel/queue/last_value_ring.py for exclusive, last value, ring and dispatch gate; kernel/queue/message_groups.py
+    for groups. `last_value_key` None: all values are kept. `ring_size` -1: no ring.
+    `group_buckets` -1: any number of groups; 0: no groups.
     """
 
     def __init__(self, name: str, address: str, routing_type: int) -> None:
@@ -55,7 +55,7 @@ class QueueSpec:
         self.enabled: bool = True
 
     def take_defaults(self, settings: AddressSettings) -> None:
-        """What the address settings say for a queue that a client makes (QueueConfigurationUtils)."""
+        """Takes the defaults of the address settings for a queue that a client creates (QueueConfigurationUtils)."""
         self.max_consumers = settings.default_max_consumers
         self.purge_on_no_consumers = settings.default_purge_on_no_consumers
         self.exclusive = settings.default_exclusive_queue
@@ -77,7 +77,7 @@ class QueueSpec:
         )
 
     def set_last_value(self, wanted: bool, key: str | None) -> None:
-        """A key alone makes a last-value queue as well (QueueFactoryImpl.lastValueKey)."""
+        """Sets the last-value key; a key alone makes a last-value queue as well (QueueFactoryImpl.lastValueKey)."""
         if key:
             self.last_value_key = key
         else:
@@ -111,7 +111,7 @@ class QueueSpec:
 
 
 def decode_queue_spec(reader: Reader) -> QueueSpec:
-    """The inverse of QueueSpec.encode: only durable queues are written."""
+    """Decodes QueueSpec.encode; the journal holds durable queues only."""
     name = reader.simple_string("queue.name")
     address = reader.simple_string("queue.address")
     spec = QueueSpec(name, address, reader.int8("queue.routing_type"))

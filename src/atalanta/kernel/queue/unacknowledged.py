@@ -1,7 +1,7 @@
-"""What a consumer holds unacknowledged, in order of delivery.
+"""The unacknowledged messages of a consumer, in order of delivery.
 
-Acknowledgements come nearly always in that order, so the first is looked at first. A dict would do too, but one whose
-first entries are deleted is walked over from its start each time.
+Acknowledgements nearly always arrive in that order, so the first message is compared first. A dict is slower: after the
+first entries are deleted, each search for the first walks over the deleted ones.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from mypy_extensions import i64
 if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
 
-TRIM_MIN: Final = 1_024  # finished places before those that are left move up
+TRIM_MIN: Final = 1_024  # removed entries before the rest moves to the front
 
 
 class Held:
-    """References by message id; what was taken out of the middle leaves a hole (None).
+    """References by message id; a reference taken out of the middle leaves a hole (None).
 
-    `_places` is made at the first acknowledgement out of order, and kept until the list moves; it may name holes.
+    `_places` is built at the first acknowledgement out of order, and kept until the list moves; it may name holes.
     """
 
     def __init__(self) -> None:
         self._items: list[Reference | None] = []
-        self._first: i64 = 0  # nothing before it is left
+        self._first: i64 = 0  # no entry before this index is left
         self._count: i64 = 0
         self._places: dict[int, int] | None = None
 
@@ -35,7 +35,7 @@ class Held:
         return self._place_of(message_id) >= 0
 
     def add(self, reference: Reference) -> None:
-        """Behind all others."""
+        """Adds a reference behind all others."""
         places = self._places
         if places is not None:
             places[reference.message.id] = len(self._items)
@@ -43,7 +43,7 @@ class Held:
         self._count += 1
 
     def pop(self, message_id: int) -> Reference | None:
-        """Take one out; None if it is not held."""
+        """Takes one reference out; returns None if it is not held."""
         place = self._place_of(message_id)
         if place < 0:
             return None
@@ -55,7 +55,7 @@ class Held:
         return reference
 
     def pop_first(self, message_id: i64) -> Reference | None:
-        """Take out the oldest if it is this one: what an acknowledgement in order means."""
+        """Takes the oldest reference out if it is this message's: the case of an acknowledgement in order."""
         first = self._first
         if self._count == 0:
             return None
@@ -68,7 +68,7 @@ class Held:
         return reference
 
     def pop_through(self, message_id: int) -> list[Reference]:
-        """Take out everything up to the message; empty, and nothing taken, if it is not held."""
+        """Takes out everything up to the message; takes nothing (empty list) if the message is not held."""
         taken: list[Reference] = []
         last = self._place_of(message_id)
         if last < 0:
@@ -84,7 +84,7 @@ class Held:
         return taken
 
     def values(self) -> list[Reference]:
-        """All that is held, in order (a copy)."""
+        """Returns the references in order (a copy)."""
         return [reference for reference in self._items if reference is not None]
 
     def clear(self) -> None:
@@ -114,7 +114,7 @@ class Held:
         return known
 
     def _move_up(self) -> None:
-        """`_first` is a held one again, or the end."""
+        """Moves `_first` to the next reference that is left, or to the end."""
         items = self._items
         first = self._first
         size: i64 = len(items)

@@ -1,27 +1,27 @@
-"""A queue's usage: what auto-deletion and transient subscriptions ask."""
+"""A queue's usage, for auto-deletion and transient subscriptions."""
 
 from __future__ import annotations
 
 
 class Usage:
-    """The queue's creation, its last consumer's departure, and the connections that use it. Times are in ns.
+    """Times of the queue's creation and its last consumer's close (ns), and the connections that use the queue.
 
-    `swept`: the queue was found unused by one scan; the next scan deletes it (address-queue-scan-period).
+    `swept`: one scan found the queue unused; the next scan deletes it (address-queue-scan-period).
     """
 
     def __init__(self) -> None:
         self.created_at: int = 0
-        self.consumer_left_at: int = 0  # 0: no consumer has left yet
+        self.consumer_left_at: int = 0  # 0: no consumer has closed yet
         self.was_used: bool = False
         self.swept: bool = False
-        self.clients: int = 0  # of a transient queue: connections that asked for it
+        self.clients: int = 0  # connections that asked for a transient queue
 
     def create(self, now: int) -> None:
         """Records the time at which the queue was created."""
         self.created_at = now
 
     def restore(self, now: int) -> None:
-        """Records that the queue was found in the journal: it counts as used, and its times begin anew."""
+        """Records that the queue was found in the journal: it counts as used, and its times start again."""
         self.was_used = True
         self.created_at = now
         self.consumer_left_at = now
@@ -32,7 +32,7 @@ class Usage:
         self.swept = False
 
     def remove_consumer(self, now: int) -> None:
-        """Records that a consumer left."""
+        """Records that a consumer closed."""
         self.consumer_left_at = now
 
     def add_client(self) -> None:
@@ -40,7 +40,7 @@ class Usage:
         self.clients += 1
 
     def remove_client(self) -> None:
-        """Counts such a connection out."""
+        """Counts out a connection that uses a transient queue."""
         self.clients -= 1
 
     def sweep(self, unused: bool) -> bool:

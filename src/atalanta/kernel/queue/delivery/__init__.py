@@ -1,1 +1,1 @@
-"""The way of a message into a queue and to a consumer."""
+"""Enqueueing and delivery: the message store, scheduled messages, delivery counts."""

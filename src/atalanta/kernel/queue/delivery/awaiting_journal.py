@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Awaiting:
-    """When `lsn` is durable: `references` enter their queues in this order, then `endpoint.done(token)`."""
+    """An entry that waits for `lsn`: the `references` enter their queues in this order, then `endpoint.done(token)`."""
 
     def __init__(
         self, lsn: int, references: list[Reference], endpoint: Reply | None, token: int
@@ -24,7 +24,7 @@ class Awaiting:
 
 
 class DeferredRefusal(Reply):
-    """The refusal that waits for the journal as a reply does."""
+    """A refusal that waits for the journal as a reply does."""
 
     def __init__(self, endpoint: Reply, error: BrokerError) -> None:
         self.endpoint = endpoint

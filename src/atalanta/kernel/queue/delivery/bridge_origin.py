@@ -1,13 +1,12 @@
 """The id under which core bridges know a message that has moved: `_AMQ_ROUTE_TO_ORIGIN`.
 
-A message that leaves a queue with a core bridge, for another node or under a new id, may have been sent by that bridge
-without an answer. It takes with it where it had its first id, node (16 bytes) and message (8). The bridge of a queue of
-that name, wherever it comes to, sends it under the same duplicate id (cluster/core_bridges/forwarding.py), and the
-target drops the repeat. Beyond Artemis, whose bridges know no such thing.
+A core bridge may have sent a message without an answer before the message leaves the bridge's queue, for another node
+or under a new id. The header then holds the message's first id: node (16 bytes) and message (8). The bridge of a queue
+of that name, on any node, sends the message under the same duplicate id (cluster/core_bridges/forwarding.py), and the
+target drops the repeat. Artemis' bridges have no such header.
 
-Only members say it to each other: what a client says is taken away (kernel/publish/scale_down_target.py), and no client
-is shown it. A real
-Artemis forgets it as it forgets every name that begins with `_AMQ_ROUTE_TO`
+Only cluster members send the header to each other. A client's header is removed (kernel/publish/scale_down_target.py),
+and no client is shown it. A real Artemis removes the header with all names that begin with `_AMQ_ROUTE_TO`
 (Message.clearInternalProperties).
 """
 
@@ -22,13 +21,14 @@ if TYPE_CHECKING:
     from atalanta.message.message import Message
 
 ORIGIN_BYTES: Final = 24
-KEY: Final = "origins"  # in the journal's values
+KEY: Final = "origins"  # name in the journal's values
 
 
 class Origins:
-    """`bridged`: names of queues that have, or in this life of the node had, a core bridge.
+    """State of the header on this node.
 
-    `seen`: messages of this node may have the header; kept over restarts. Where it is False nobody looks for it.
+    `bridged`: names of queues that have a core bridge, or had one in this life of the node. `seen`: messages of this
+    node may have the header; kept over restarts. While `seen` is False, no message is searched for the header.
     """
 
     def __init__(self, values: NamedValues) -> None:
@@ -45,7 +45,7 @@ class Origins:
         self.bridged[queue_name] = True
 
     def attach(self, copy: Message, message_id: int, queue_name: str) -> bool:
-        """To a copy of the message of that queue; what has come from elsewhere keeps what it has."""
+        """Adds the header to a copy of the queue's message; a header from another node stays as it is."""
         if queue_name not in self.bridged or (origin_of(copy) is not None):
             return False
         copy.properties.put(ORIGIN, self.node_bytes + message_id.to_bytes(8, "big", signed=True))
@@ -53,7 +53,7 @@ class Origins:
         return True
 
     def note(self) -> None:
-        """A message with the header is about to be stored here."""
+        """Records that a message with the header is about to be stored here."""
         if not self.seen:
             self.seen = True
             self.values.set(KEY, b"")
@@ -67,7 +67,7 @@ def origin_of(message: Message) -> bytes | None:
 
 
 def shown(message: Message) -> Message:
-    """As a client gets it."""
+    """Returns the message as a client gets it: without the header."""
     if not message.special or not message.has_property(ORIGIN):
         return message
     twin = message.copy(message.id)

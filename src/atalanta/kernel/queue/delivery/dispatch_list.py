@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 class DispatchList:
     """Queues to dispatch, queues with messages that no local consumer takes, and rings that got messages.
 
-    Each queue is listed once: its flags `dirty` and `unattended` say that it is.
+    Each queue is listed once: the flags `dirty` and `unattended` of a queue say that it is listed.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class DispatchList:
         self.rings: list[Queue] = []
 
     def mark_dirty(self, queue: Queue) -> None:
-        """The queue is dispatched at the end of the batch of inputs, if it has consumers."""
+        """Lists the queue for the dispatch at the end of the batch of inputs, if it has consumers."""
         if not queue.dirty and queue.consumers:
             queue.dirty = True
             self.dirty.append(queue)
@@ -32,27 +32,27 @@ class DispatchList:
         return taken
 
     def begin(self, queue: Queue) -> None:
-        """The queue is dispatched now: from here on it may be listed again."""
+        """Marks the queue as dispatched: from here on it may be listed again."""
         queue.dirty = False
 
     def note_unattended(self, queue: Queue) -> None:
-        """The queue has a message that no local consumer takes: observers are told once in this batch of inputs."""
+        """Lists the queue as having a message that no local consumer takes; one notification per batch of inputs."""
         if not queue.unattended and not queue.internal:
             queue.unattended = True
             self.unattended.append(queue)
 
     def take_unattended(self) -> list[Queue]:
-        """Returns the queues that observers are told of; each stays marked until `attend`."""
+        """Returns the queues of which observers are notified; each stays marked until `attend`."""
         taken = self.unattended
         self.unattended = []
         return taken
 
     def attend(self, queue: Queue) -> None:
-        """Observers are told of the queue now: from here on it may be listed again."""
+        """Marks the queue as notified: from here on it may be listed again."""
         queue.unattended = False
 
     def note_ring(self, queue: Queue) -> None:
-        """The ring is cut to its size at the end of the batch of inputs."""
+        """Lists the ring, which is cut to its size at the end of the batch of inputs."""
         self.rings.append(queue)
 
     def take_rings(self) -> list[Queue]:

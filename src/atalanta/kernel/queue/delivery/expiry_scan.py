@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ExpiryScan:
-    """One step of the search: `found` expired references among `examined` ones; `at_end` of those in memory."""
+    """Result of one scan step: `found` expired references among `examined` ones; `at_end`: of those in memory."""
 
     def __init__(self) -> None:
         self.found: list[Reference] = []
@@ -20,7 +20,7 @@ class ExpiryScan:
 
 
 def scan(queue: Queue, now_ms: int, examined_max: int) -> ExpiryScan:
-    """Searches on from the sequence `queue.expiry_scan`, which is 0 again when the end is reached."""
+    """Continues the scan at the sequence `queue.expiry_scan`, which is 0 again when the end is reached."""
     step = ExpiryScan()
     references = queue.references
     start = queue.index_of(queue.expiry_scan)
@@ -36,10 +36,10 @@ def scan(queue: Queue, now_ms: int, examined_max: int) -> ExpiryScan:
 
 
 def restart(queue: Queue) -> None:
-    """Starts the search at the first message again: a log view pins the queue."""
+    """Restarts the scan at the first message, because a log view pins the queue."""
     queue.expiry_scan = 0
 
 
 def resume(queue: Queue) -> None:
-    """Continues the search of a finished round: messages were read from page files."""
+    """Continues the scan of a finished round, because messages were read from page files."""
     queue.expiry_scan = 1

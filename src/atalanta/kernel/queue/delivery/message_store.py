@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class MessageStore:
     """Durable messages in memory by id, and the steps by which references enter and leave their queues.
 
-    `stored_bytes` are those of `messages`. `awaiting` ascends by lsn. `acknowledging`: queues with acknowledgements of
-    this batch of inputs that are not in the journal yet. `now` (ns) is the time of the latest input.
+    `stored_bytes` are those of `messages`. `awaiting` ascends by lsn. `acknowledging`: queues whose acknowledgements of
+    this batch of inputs are not in the journal yet. `now` (ns) is the time of the latest input.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class MessageStore:
         return message_id
 
     def skip_message_ids(self, next_id: int) -> None:
-        """Ids go on from `next_id`, unless they are higher already."""
+        """Continues the ids at `next_id`, unless they are higher already."""
         self.next_message_id = max(self.next_message_id, next_id)
 
     # -- messages arrive ------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class MessageStore:
         return reference
 
     def keep(self, message: Message, stored: list[Reference]) -> None:
-        """The journal holds the message for these durable references of it."""
+        """Keeps a message that the journal holds for these durable references."""
         message.references = stored
         self.messages[message.id] = message
         self.stored_bytes += stored[0].size
@@ -148,7 +148,7 @@ class MessageStore:
         endpoint: Reply | None,
         token: int,
     ) -> None:
-        """The references enter their queues when their record `lsn` (0: none), and `after_lsn`, are durable."""
+        """Enqueues the references when their record `lsn` (0: none) and `after_lsn` are durable."""
         if lsn > 0:
             self.awaiting.append(Awaiting(lsn, references, endpoint, token))
         elif after_lsn > self.journal.durable or self._must_wait(references):
@@ -160,7 +160,8 @@ class MessageStore:
                 endpoint.done(token)
 
     def _must_wait(self, references: list[Reference]) -> bool:
-        """Keeps the order of a sender who mixes durable and non-durable messages."""
+        """Returns true if the references must wait to keep the order of a sender of durable and non-durable messages.
+        """
         if not self.awaiting:
             return False
         for reference in references:
@@ -198,7 +199,8 @@ class MessageStore:
 
     # -- the journal ----------------------------------------------------------------------------
     def reply_when_durable(self, lsn: int, endpoint: Reply | None, token: int) -> None:
-        """`done(token)` once everything up to `lsn` is on disk: the answer to a repeat waits for the first copy."""
+        """Calls `done(token)` once everything up to `lsn` is on disk: the reply to a repeat waits for the first copy.
+        """
         if endpoint is None:
             return
         if lsn <= self.journal.durable:
@@ -210,7 +212,7 @@ class MessageStore:
     def refuse_when_durable(
         self, lsn: int, endpoint: Reply, token: int, error: BrokerError
     ) -> None:
-        """`failed(token, error)` once everything up to `lsn` is on disk: to a sender "duplicate" means "done"."""
+        """Calls `failed(token, error)` once everything up to `lsn` is on disk: to a sender "duplicate" means "done"."""
         if lsn <= self.journal.durable:
             endpoint.failed(token, error)
         else:
@@ -222,7 +224,8 @@ class MessageStore:
         return self.awaiting[len(self.awaiting) - 1].lsn if self.awaiting else 0
 
     def on_durable(self, now: int, lsn: int) -> None:
-        """Everything up to `lsn` is on disk: messages enter their queues, and senders get their replies."""
+        """Handles that everything up to `lsn` is on disk: messages enter their queues, and senders get their replies.
+        """
         self.now = now
         self.paging.on_durable(lsn)
         awaiting = self.awaiting
@@ -236,7 +239,7 @@ class MessageStore:
 
     # -- messages are acknowledged ----------------------------------------------------------------
     def acknowledge_one(self, reference: Reference, endpoint: Reply, token: int) -> None:
-        """Acknowledges one message; all of a batch of inputs go into one record a queue."""
+        """Acknowledges one message; all of one batch of inputs go into one record per queue."""
         queue = reference.queue
         if queue.leased or reference.state != DELIVERING:
             self.acknowledge([reference], endpoint, token)
@@ -281,7 +284,7 @@ class MessageStore:
         self.append(batch, [], endpoint, token)
 
     def finish(self, references: list[Reference], batch: records.Batch) -> None:
-        """Takes references out of their queues; the batch gets ACKS of the durable ones, one record a queue."""
+        """Takes references out of their queues; the batch gets ACKS of the durable ones, one record per queue."""
         per_queue: dict[int, list[int]] = {}
         for reference in references:
             if reference.state == DONE:
@@ -290,7 +293,7 @@ class MessageStore:
             if reference.state != DELIVERING and (
                 queue.keeps_messages or not queue.has(reference)
             ):
-                continue  # a non-destructive queue keeps it; or did, and this is a copy from a file
+                continue  # in a non-destructive queue, or a copy from a page file of one
             if reference.durable:
                 per_queue.setdefault(queue.id, []).append(reference.message.id)
             self.note_lost(reference, "acknowledged by another consumer", batch)
@@ -303,7 +306,8 @@ class MessageStore:
 
     # -- messages leave -------------------------------------------------------------------------
     def note_lost(self, reference: Reference, why: str, batch: records.Batch) -> None:
-        """Records in the batch that a message shown to a log-view reader leaves by another way (`lost_ranges`)."""
+        """Records in the batch that a message shown to a log-view reader leaves without `ack_through` (`lost_ranges`).
+        """
         queue = reference.queue
         sequence = reference.sequence
         if not reference.durable or not queue.log.is_shown(sequence):
@@ -312,7 +316,7 @@ class MessageStore:
         batch.add(records.LOST, records.encode_lost(queue.id, sequence, why))
 
     def drop_from_queue(self, reference: Reference) -> None:
-        """The reference leaves its queue in memory; the message goes with its last reference."""
+        """Removes the reference from its queue in memory, and the message with its last reference."""
         queue = reference.queue
         if reference.state == SCHEDULED:
             self.scheduled.forget(reference)
@@ -322,7 +326,7 @@ class MessageStore:
             self.dispatches.mark_dirty(queue)  # its gate may have waited for this
 
     def drop(self, reference: Reference) -> None:
-        """The reference no longer counts for its message (it may never have been in its queue)."""
+        """Ends the reference's part in its message (the reference may never have entered its queue)."""
         reference.state = DONE
         self.memory.release(reference)
         if reference.queue.paged is not None:
@@ -337,7 +341,7 @@ class MessageStore:
             self.unstore(reference)
 
     def unstore(self, reference: Reference) -> None:
-        """The journal need not keep the message for this reference any more."""
+        """Ends the journal's need to keep the message for this reference."""
         message = reference.message
         if message.unstore(reference) and message.id in self.messages:
             del self.messages[message.id]

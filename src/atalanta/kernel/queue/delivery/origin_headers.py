@@ -1,4 +1,4 @@
-"""`_AMQ_ORIG_*`: where a message that was moved or diverted comes from (Message.referenceOriginalMessage)."""
+"""Headers `_AMQ_ORIG_*`: the origin of a message that was moved or diverted (Message.referenceOriginalMessage)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def remember_origin(copy: Message, original: Message, queue: str | None) -> None:
-    """Of the last move, as in Artemis 2.44 (each move says anew where it came from).
+    """Sets the headers of the latest move, as Artemis 2.44 does (each move replaces them).
 
-    `queue` is the name of the queue or divert, None where no queue took the message. The address is said without the
-    queue of an FQQN, so that the filters of automatic dead-letter queues find it.
+    `queue` is the name of the queue or divert; None if no queue took the message. The address is written without the
+    queue of an FQQN, so that the filters of automatic dead-letter queues match it.
     """
     properties = copy.properties
     routing_type = original.routing_type
-    properties.remove(ORIGIN)  # another message for core bridges
+    properties.remove(ORIGIN)  # the copy is another message to core bridges
     properties.put("_AMQ_ORIG_ADDRESS", split_fqqn(original.address)[0])
     if queue is None:
         properties.remove("_AMQ_ORIG_QUEUE")
@@ -32,5 +32,5 @@ def remember_origin(copy: Message, original: Message, queue: str | None) -> None
 
 
 def name_origin(copy: Message, original: Message) -> None:
-    """The id of the original: both may get theirs only when they are written."""
+    """Sets the id of the original. Called when the message is written, since both may get their ids only then."""
     copy.properties.put("_AMQ_ORIG_MESSAGE_ID", int(original.id))

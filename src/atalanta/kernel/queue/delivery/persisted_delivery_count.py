@@ -1,8 +1,8 @@
-"""persist-delivery-count-before-delivery: a message goes to its consumer when the journal knows of the delivery.
+"""persist-delivery-count-before-delivery: a message goes to its consumer after the journal has its delivery count.
 
-So a crash while it is under way counts as a delivery, and what a consumer may have seen is never shown as new.
-(ServerConsumerImpl.handle writes the record before it delivers, and does not wait for the disk.) As there, this is for
-durable messages of durable queues; what was prefetched and comes back unread is counted out again.
+A crash during the delivery then counts as a delivery, and a message that a consumer may have seen is never shown as
+new. (ServerConsumerImpl.handle writes the record before the delivery, and does not wait for the disk.) As in Artemis,
+this is for durable messages of durable queues. A prefetched message that returns unread is counted out again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNWRITTEN: Final = 1 << 62
 
 
 class Counted:
-    """One delivery that waits. `reserved`: what of the consumer's credits it has taken so far."""
+    """A delivery that waits for its record. `reserved`: the part of the consumer's credits that it has taken."""
 
     def __init__(self, consumer: Consumer, reference: Reference, marked: Message | None) -> None:
         self.consumer = consumer
@@ -36,7 +36,7 @@ class Counted:
         self.over: bool = False
 
     def is_current(self) -> bool:
-        """False once the message was given back, or has ended."""
+        """Returns false once the message was given back or finished."""
         reference = self.reference
         return (
             not self.over
@@ -47,8 +47,10 @@ class Counted:
 
 
 class Counting(Reply):
-    """Of one queue: deliveries to each consumer in their order, `by_reference` the latest of each message. `new` ones
-    have no record yet. What nobody can take yet costs nothing: only the first of each consumer is looked at."""
+    """The waiting deliveries of one queue: to each consumer in their order, `by_reference` the latest of each message.
+
+    `new` ones have no record yet. Deliveries that wait for credit cost nothing: only each consumer's first is examined.
+    """
 
     def __init__(self, store: MessageStore, queue: Queue) -> None:
         self.store = store
@@ -59,7 +61,7 @@ class Counting(Reply):
         self.durable: int = 0
 
     def holds(self, consumer: Consumer, reference: Reference) -> bool:
-        """The reference is the consumer's; whether it goes out later. `consumer.marked` is kept for then."""
+        """Takes over the delivery, with `consumer.marked`; returns true if it must wait for the journal."""
         if not reference.durable and not self.waits(consumer):
             return False
         before = self.by_reference.get(reference)
@@ -77,12 +79,12 @@ class Counting(Reply):
         return True
 
     def waits(self, consumer: Consumer) -> bool:
-        """Whether something is on its way to the consumer."""
+        """Returns true if a delivery to the consumer waits."""
         line = self.waiting.get(consumer)
         return line is not None and self._first(consumer, line) is not None
 
     def _first(self, consumer: Consumer, line: deque[Counted]) -> Counted | None:
-        """The next that the consumer is to get; those before it that were given back are forgotten."""
+        """Returns the consumer's next delivery; removes those before it that were given back."""
         while line:
             counted = line[0]
             if counted.is_current():
@@ -93,7 +95,7 @@ class Counting(Reply):
         return None
 
     def _end(self, counted: Counted) -> None:
-        """It goes out, or does not any more: its credits are the consumer's again."""
+        """Ends a delivery that is sent or void; the consumer gets its credits back."""
         if counted.over:
             return
         counted.over = True
@@ -102,7 +104,7 @@ class Counting(Reply):
             counted.consumer.credits += counted.reserved
 
     def store_counts(self) -> None:
-        """Stores the counts of what the dispatch chose, after it."""
+        """Stores the delivery counts of the deliveries that the dispatch chose."""
         new = self.new
         if not new:
             return
@@ -114,12 +116,12 @@ class Counting(Reply):
         self.store.reply_when_durable(self.store.journal.last, self, 0)
 
     def done(self, token: int) -> None:
-        """Records are on disk."""
+        """Records that the journal's records are on disk."""
         self.durable = self.store.journal.durable
         self.store.dispatches.mark_dirty(self.queue)
 
     def hand_over(self) -> None:
-        """Before a round: what is on disk goes to those who can take it, to each in its order."""
+        """Sends the durable deliveries to the consumers that can take them, to each in its order, before a dispatch."""
         for consumer, line in list(self.waiting.items()):
             counted = self._first(consumer, line)
             while counted is not None and counted.lsn <= self.durable and consumer.started:
@@ -134,7 +136,7 @@ class Counting(Reply):
 
 
 def begin(store: MessageStore, queue: Queue) -> None:
-    """The queue, new or found in the journal, counts deliveries before they go out, if it is durable."""
+    """Makes a durable queue store delivery counts before the delivery, at its creation or recovery."""
     if queue.durable and not queue.internal:
         queue.counting = Counting(store, queue)
         queue.plain = False

@@ -1,4 +1,4 @@
-"""What is going to happen with one message, before anything of it is written."""
+"""The plan of one message: its routes and duplicate ids, before any record is written."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 class Plan:
-    """Outcome of preparing a message: its routes and the duplicate ids it brings.
+    """Result of preparing a message: its routes and its duplicate ids.
 
-    `repeats_lsn` >= 0: the message is a repeat, and its answer waits for that lsn. `after_lsn`: a message that is not
-    durable itself, but tells of something that must be durable before anybody hears of it.
+    `repeats_lsn` >= 0: the message is a repeat, and its reply waits for that lsn. `after_lsn`: for a non-durable
+    message that depends on a record, the lsn that must be durable before the message is delivered.
     """
 
     def __init__(self, message: Message) -> None:
@@ -22,6 +22,6 @@ class Plan:
         self.duplicates: list[tuple[str, bytes]] = []
         self.repeats_lsn: int = -1
         self.after_lsn: int = 0
-        self.origin: Plan | None = None  # what it is a copy of: names the id that gets (origin_headers.py)
+        self.origin: Plan | None = None  # plan of the original: gives its id to the copy's headers (origin_headers.py)
         self.acknowledged: list[Route] | None = None  # by a transaction in doubt: kernel/publish/scale_down_target.py
-        self.diverted: list[Plan] | None = None  # copies that diverts make: written with the message
+        self.diverted: list[Plan] | None = None  # copies made by diverts, written with the message

@@ -1,10 +1,10 @@
-"""What a retroactive address keeps, and the copies of it that a new queue begins with.
+"""Retroactive addresses: the copies of retained messages that a new queue starts with.
 
-Follows ActiveMQServerImpl.copyRetroactiveMessages and QueueImpl.rerouteMessages: a new queue gets, of the ring of its
-routing type, what its filter takes, in order and with the `_AMQ_ORIG_*` headers that the divert gave it. Differences:
-messages on their way into the ring (not durable yet) are among it, as are those for later, which Artemis takes out of
-the ring; what has expired is not. The copies have ids of their own, and the address the message was sent to, also
-where the queue's address is a wildcard.
+Follows ActiveMQServerImpl.copyRetroactiveMessages and QueueImpl.rerouteMessages. A new queue gets the messages in the
+ring of its routing type that its filter takes, in order, with the `_AMQ_ORIG_*` headers of the divert. Differences:
+messages on their way into the ring (not durable yet) are included, as are scheduled messages, which Artemis removes
+from the ring; expired messages are not. The copies have ids of their own and the address of the original, even if the
+queue's address is a wildcard.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
     from atalanta.message.message import Message
 
-# One record of them; a message of a client may have any size below that of a record.
+# The limits of one record of copies; a client's message may have any size below that of a record.
 COPIES_A_RECORD: Final = 1_000
 COPIES_BYTES: Final = 32 << 20
 
@@ -34,7 +34,7 @@ COPIES_BYTES: Final = 32 << 20
 
 
 class Copies:
-    """Copies for one queue: their plans, and the batch their records are in."""
+    """Copies for one queue: their plans, and the batch with their records."""
 
     def __init__(self) -> None:
         self.batch = records.Batch()
@@ -43,7 +43,7 @@ class Copies:
         self.bytes: int = 0
 
     def full(self) -> bool:
-        """Whether they are enough for one record."""
+        """Returns true if the copies fill one record."""
         count = len(self.batch)
         return count >= COPIES_A_RECORD or (count > 0 and self.bytes >= COPIES_BYTES)
 
@@ -55,7 +55,7 @@ class Copies:
 def copy_retained(
     plans: PlanWriter, next_binding_id: int, now: int, queue: Queue, retained: Retained
 ) -> Copies:
-    """Makes the copies that `queue` begins with. All are appended to the journal but those that are returned.
+    """Makes the copies that `queue` starts with. All are appended to the journal except those that are returned.
 
     `next_binding_id` goes into a COUNTERS record, if the copies need several records.
     """
@@ -81,7 +81,7 @@ def copy_retained(
 
 
 def _kept(store: MessageStore, now: int, ring: Queue) -> list[Reference]:
-    """The newest of a ring, in order, as many as it may have; then those that are for later."""
+    """Returns the newest messages of a ring, in order, up to its size; then its scheduled messages."""
     if ring.deleted:
         return []
     now_ms = now // 1_000_000
@@ -116,7 +116,7 @@ def _copy(original: Message, queue: Queue) -> Message:
 
 
 def _store_counters(store: MessageStore, next_binding_id: int, batch: records.Batch) -> None:
-    """Should the queue's record get lost, the copies that are stored before it are never another queue's."""
+    """Stores the id counters first: if the queue's record is lost, no later queue gets the id that the copies name."""
     writer = Writer()
     writer.int64(store.next_message_id)
     writer.int64(next_binding_id)

@@ -1,10 +1,9 @@
-"""Messages whose time has not come: sent for later, or back from a delivery that failed.
+"""Scheduled messages: sent with a delivery time, or waiting for redelivery.
 
-A message *sent* for later (`_AMQ_SCHED_DELIVERY`, JMS: setDeliveryDelay) has no place in its queue yet: its sequence
-is 0, and it takes the next one when its time comes, as if it arrived then. Consumers and the log view alike find it
-behind what was there before. A message that comes *back* (redelivery-delay) keeps its place and is passed over until
-its time comes. Both count in `message_count` and `scheduled_count` (QueueImpl.getMessageCount). There is one timer
-for all of them.
+A message *sent* with a delivery time (`_AMQ_SCHED_DELIVERY`, JMS: setDeliveryDelay) has sequence 0. The message takes
+the queue's next sequence when its time comes, as if it arrived then: consumers and the log view find it behind all
+earlier messages. A message that is *redelivered* (redelivery-delay) keeps its sequence and is skipped until its time
+comes. Both count in `message_count` and `scheduled_count` (QueueImpl.getMessageCount). One timer serves all of them.
 """
 
 from __future__ import annotations
@@ -23,19 +22,20 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
 
 SCHEDULED_TIMER: Final = "kernel.scheduled"
-# Messages one turn lets go; the rest follows by a zero timer.
+# Messages that one timer input releases; the rest follows by a zero timer.
 DUE_MAX: Final = 5_000
-STALE_MIN: Final = 1_000  # forgotten entries before the heap is made anew
+STALE_MIN: Final = 1_000  # removed entries before the heap is rebuilt
 
-# When (ms), message id, queue id: by time, then by arrival. No two have the same ids.
+# Time (ms), message id, queue id: ordered by time, then by arrival. No two entries have the same ids.
 Entry = tuple[int, int, int, "Reference"]
 
 
 class ScheduledMessages:
-    """`times` says when (ms) each waiting reference may go; the heap may hold entries that are forgotten.
+    """The scheduled messages of one store.
 
-    `away`: those on their way to another node, where their time counts: here it does not come before they are back;
-    `overdue` are those of them whose time it is.
+    `times`: the time (ms) of each waiting reference; the heap may hold entries that were removed. `away`: references
+    being sent to another node, which keeps their time: here they wait until they are returned. `overdue`: those of
+    `away` whose time has passed.
     """
 
     def __init__(self, timers: Timers) -> None:
@@ -45,16 +45,16 @@ class ScheduledMessages:
         self.away: dict[Reference, bool] = {}
         self.overdue: dict[Reference, Entry] = {}
         self.armed_ms: int = 0  # 0: the timer is not set
-        self.running: bool = True  # no timer is set while a journal is read
+        self.running: bool = True  # no timer is set while the journal is read
 
     def hold_new(self, reference: Reference, at_ms: int) -> None:
-        """A message that arrives for later: it counts, but has no place yet."""
+        """Schedules a new message: the queue counts the message, which has no sequence yet."""
         queue = reference.queue
         queue.count_unsequenced(reference, 1)
         self.hold(reference, at_ms)
 
     def hold(self, reference: Reference, at_ms: int) -> None:
-        """A reference that is not being delivered waits at its place (or for one)."""
+        """Schedules a reference that is not being delivered; it keeps its sequence, if it has one."""
         reference.state = SCHEDULED
         reference.consumer = None
         reference.queue.count_scheduled(reference, 1)
@@ -64,7 +64,7 @@ class ScheduledMessages:
             self.arm()
 
     def forget(self, reference: Reference) -> None:
-        """It leaves its queue before its time; the counters of the queue are the caller's."""
+        """Removes a reference that leaves its queue before its time; the caller changes the queue's counters."""
         if self.times.pop(reference, -1) < 0:
             return
         self.away.pop(reference, None)
@@ -74,7 +74,7 @@ class ScheduledMessages:
             heapify(self.heap)
 
     def come_back(self, reference: Reference) -> None:
-        """It is not on its way elsewhere any more, if it was."""
+        """Records that a reference is no longer being sent to another node, if it was."""
         self.away.pop(reference, None)
         entry = self.overdue.pop(reference, None)
         if entry is not None:
@@ -82,7 +82,7 @@ class ScheduledMessages:
             self.arm()
 
     def arm(self) -> None:
-        """Set the one timer to the earliest time (in the past: it fires at once)."""
+        """Sets the one timer to the earliest time (in the past: it fires at once)."""
         if not self.heap or not self.running:
             self.armed_ms = 0
             return
@@ -90,12 +90,12 @@ class ScheduledMessages:
         self.timers.set(SCHEDULED_TIMER, self.armed_ms * 1_000_000)
 
     def start(self) -> None:
-        """The journal has been read: times may come."""
+        """Starts the timer after the journal has been read."""
         self.running = True
         self.arm()
 
     def take_due(self, now_ms: int, most: int) -> list[Reference]:
-        """Up to `most` references whose time has come, in order; they wait no longer."""
+        """Returns and removes up to `most` references whose time has come, in order."""
         due: list[Reference] = []
         heap = self.heap
         while heap and heap[0][0] <= now_ms and len(due) < most:
@@ -111,7 +111,7 @@ class ScheduledMessages:
         return due
 
     def of_queue(self, queue: Queue) -> list[tuple[int, Reference]]:
-        """What waits in one queue, (ms, reference), in the order of delivery (looks at all that waits)."""
+        """Returns a queue's scheduled messages, (ms, reference), in delivery order (examines those of all queues)."""
         if queue.scheduled_count == 0:
             return []
         found: list[Entry] = []
@@ -123,7 +123,7 @@ class ScheduledMessages:
 
 
 def on_timer(store: MessageStore, now: int) -> None:
-    """The earliest time has come."""
+    """Releases the messages whose time has come."""
     scheduled = store.scheduled
     scheduled.armed_ms = 0
     release(store, scheduled.take_due(now // 1_000_000, DUE_MAX))
@@ -132,7 +132,7 @@ def on_timer(store: MessageStore, now: int) -> None:
 
 
 def deliver_early(store: MessageStore, references: list[Reference]) -> int:
-    """Let scheduled messages go now (QueueImpl.deliverScheduledMessages); how many there were."""
+    """Releases scheduled messages now (QueueImpl.deliverScheduledMessages); returns their number."""
     released: list[Reference] = []
     for reference in references:
         if reference.state == SCHEDULED and reference not in store.scheduled.away:
@@ -143,13 +143,13 @@ def deliver_early(store: MessageStore, references: list[Reference]) -> int:
 
 
 def release(store: MessageStore, due: list[Reference]) -> None:
-    """Into their queues: what was sent for later at a new place (journalled, PLACED), what came back at its old one."""
+    """Enqueues messages whose time has come: new ones with a new sequence (journalled, PLACED), others at theirs."""
     arriving: list[Reference] = []
     places: dict[int, list[tuple[int, int]]] = {}
     for reference in due:
         queue = reference.queue
         special = queue.special
-        # Asked while it does not count as one that waits.
+        # Asked before the reference counts as a waiting one.
         refused = special is not None and reference.sequence != 0 and special.refuses(queue, reference)
         queue.count_scheduled(reference, -1)
         reference.state = READY
@@ -164,7 +164,7 @@ def release(store: MessageStore, due: list[Reference]) -> None:
             if queue.open_consumers == 0 and not queue.has_match(reference.message):
                 store.dispatches.note_unattended(queue)
             continue
-        # It was counted at its arrival, and is going to be counted once more.
+        # The message was counted at its arrival, and is counted again when it is enqueued.
         queue.count_unsequenced(reference, -1)
         reference.sequence = queue.take_sequence()
         queue.count_pending(1)

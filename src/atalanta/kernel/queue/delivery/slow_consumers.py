@@ -1,7 +1,7 @@
-"""Slow consumers: one that takes fewer messages than slow-consumer-threshold is notified, or disconnected.
+"""Slow consumers: a consumer that takes fewer messages than slow-consumer-threshold is notified or disconnected.
 
-Follows QueueImpl.SlowConsumerReaperRunnable: a queue that did not get enough messages for all its consumers to
-keep the rate is left alone. Other than there, a consumer is judged only after a whole period of its own.
+Follows QueueImpl.SlowConsumerReaperRunnable: the check skips a queue that did not get enough messages for all its
+consumers to keep the rate. Unlike Artemis, a consumer is checked only after a whole period of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UNIT_S: Final = {
 class SlowConsumers:
     """The check of consumers against slow-consumer-threshold.
 
-    `checked`: queue id -> time (ns) of the last check, and the queue's messages added by then. `period_s` 0: no
+    `checked`: queue id -> time (ns) of the last check, and the queue's added messages at that time. `period_s` 0: no
     address has a threshold.
     """
 
@@ -52,13 +52,13 @@ class SlowConsumers:
         self.period_s: int = 0
 
     def arm(self, now: int) -> None:
-        """Sets the timer of the next check, when the settings are known or have changed."""
+        """Sets the timer of the next check, at the start and after a change of the settings."""
         self.period_s = self.settings.slow_consumer_period_s()
         if self.period_s:
             self.timers.set(SLOW_TIMER, now + self.period_s * SECOND_NS)
 
     def on_timer(self, now: int) -> None:
-        """Checks all queues with a threshold whose period is over."""
+        """Checks all queues that have a threshold and whose period is over."""
         before = self.checked
         checked: dict[int, tuple[int, int]] = {}
         self.checked = checked

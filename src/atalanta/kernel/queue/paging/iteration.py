@@ -1,4 +1,4 @@
-"""A queue's messages wherever they lie, for those who look at all of them: checks, and small queues of operators."""
+"""Iteration over all messages of a queue, in memory and in page files: for checks and management of small queues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def everything(queue: Queue) -> list[Reference]:
-    """All that is not finished, in order; what lies in page files comes as copies, all of it at once."""
+    """Returns all unfinished messages, in order; messages in page files as copies, all of them at once."""
     found = queue.live()
     paged = queue.paged
     if paged is None:
@@ -24,9 +24,9 @@ def everything(queue: Queue) -> list[Reference]:
 
 
 def validate_paged(queue: Queue, paged: PagedQueue) -> None:
-    """Assert that the counters of what is outside of memory agree (reads every page: for tests).
+    """Asserts that the counters of messages outside of memory agree (reads every page: for tests).
 
-    In memory may be what came later: a branch in doubt holds it, or held it (Paging.take).
+    Later messages may be in memory: a branch in doubt holds them, or held them (Paging.take).
     """
     outside: list[Reference] = []
     previous = 0

@@ -1,7 +1,7 @@
-"""One page: a run of messages of one queue in a file, and what of it is finished.
+"""A page: a run of messages of one queue in a file, and which of them are finished.
 
-The file never changes. Which entries are finished is told by the ordinary ACKS records, and by the PAGE record when
-it is written again; so a page's state is its PAGE record and the ACKS (and DELIVERY) records behind it.
+The file never changes. Finished entries are recorded by the ordinary ACKS records, and by the PAGE record when it is
+written again. A page's state is its PAGE record and the ACKS (and DELIVERY) records behind it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from atalanta.message.message import Message
 
 ENTRIES_MAX: Final = 1 << 24
-DURABLE: Final = 1  # what an entry says of itself
+DURABLE: Final = 1  # flag of an entry
 
 
 class Entry:
-    """A message as it lies in a page."""
+    """A message as a page holds it."""
 
     def __init__(
         self, message: Message, sequence: int, flags: int, delivery_count: int, route_to: bytes
@@ -37,11 +37,11 @@ class Entry:
 
 
 class Page:
-    """`starts` and `firsts`: index and sequence of the first entry of each block; `read`: entries handed to the queue.
+    """State of a page. `starts` and `firsts`: index and sequence of each block's first entry.
 
-    `live` entries are not finished, `unread` of those are not in the queue's memory, `unread_bytes` their size.
-    `deliveries`: index -> (delivery count, not before ms), of entries that came back from a consumer.
-    `old`: written before the last restart, so that entries that are not durable are gone.
+    `read`: number of entries handed to the queue. `live` entries are not finished, `unread` of those are not in the
+    queue's memory, `unread_bytes` their size. `deliveries`: index -> (delivery count, not before ms), of entries that a
+    consumer returned. `old`: written before the last restart, so that its non-durable entries are lost.
     """
 
     def __init__(self, number: int, queue_id: int) -> None:
@@ -63,9 +63,9 @@ class Page:
         self.unread_bytes: int = 0
         self.finished: bytearray = bytearray()
         self.deliveries: dict[int, tuple[int, int]] = {}
-        self.bodies: dict[int, LargeBody] = {}  # of large messages that are not finished, by index
-        self.passing: dict[int, bool] = {}  # those of them that a restart ends
-        self.large: list[tuple[int, int, int]] = []  # as read from a record: index, file, its bytes
+        self.bodies: dict[int, LargeBody] = {}  # of unfinished large messages, by index
+        self.passing: dict[int, bool] = {}  # non-durable ones of `bodies`
+        self.large: list[tuple[int, int, int]] = []  # as read from a record: index, file, bytes of the file
         self.old: bool = False
         self.gone: bool = False
 
@@ -74,22 +74,22 @@ class Page:
         return place < len(self.finished) and self.finished[place] & (1 << (index & 7)) != 0
 
     def finish(self, index: int) -> None:
-        """The bit only; who calls counts."""
+        """Sets the entry's bit; the caller changes the counters."""
         if not self.finished:
             self.finished = bytearray((self.entries + 7) >> 3)
         self.finished[index >> 3] |= 1 << (index & 7)
 
 
     def block_of(self, index: int) -> int:
-        """The block that holds the entry."""
+        """Returns the block that holds the entry."""
         return _last_not_above(self.starts, index)
 
     def block_with(self, sequence: int) -> int:
-        """The last block that begins at or below `sequence` (0 if none does)."""
+        """Returns the last block that begins at or below `sequence` (0 if none does)."""
         return _last_not_above(self.firsts, sequence)
 
     def end_of(self, block: int) -> int:
-        """Index behind the last entry of the block."""
+        """Returns the index behind the last entry of the block."""
         return self.starts[block + 1] if block + 1 < len(self.starts) else self.entries
 
 
@@ -125,7 +125,7 @@ def write_entry(out: BytesWriter, reference: Reference) -> None:
 
 
 def decode_block(data: bytes) -> list[Entry]:
-    """All entries of a block. DecodeError names the field."""
+    """Returns all entries of a block. DecodeError names the field."""
     reader = Reader(data)
     found: list[Entry] = []
     while reader.left() > 0:
@@ -141,7 +141,7 @@ def decode_block(data: bytes) -> list[Entry]:
 
 
 def encode_page(page: Page, message_ids: list[int]) -> bytes:
-    """The PAGE record. `message_ids`: those whose MESSAGE records the page replaces, once, when it is written."""
+    """Encodes the PAGE record. `message_ids`: the MESSAGE records that a new page replaces; else empty."""
     writer = Writer()
     writer.int64(page.queue_id)
     writer.int64(page.number)
@@ -176,7 +176,7 @@ def encode_page(page: Page, message_ids: list[int]) -> bytes:
 
 
 def decode_page(reader: Reader) -> tuple[Page, list[int]]:
-    """Page and message ids. DecodeError names the field."""
+    """Decodes a page and its message ids. DecodeError names the field."""
     queue_id = reader.int64("page.queue")
     page = Page(reader.int64("page.number"), queue_id)
     page.entries = reader.int32("page.entries")

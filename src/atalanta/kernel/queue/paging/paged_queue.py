@@ -1,4 +1,4 @@
-"""What of one queue is not in memory, or soon will not be: pages in files, and the tail that becomes the next page."""
+"""The part of a queue outside of memory: its pages in files, and the tail that becomes the next page."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
 
-# What is read from a page at once, and so what one look of a browser may take.
+# Bytes of a page read at once, and so the size of one read of a browser.
 BLOCK_BYTES: Final = 128 * 1024
-LOOKS_MAX: Final = 16  # kept for those who look: so many blocks are in memory then
+LOOKS_MAX: Final = 16  # blocks kept in memory for browsing consumers
 
 
 class Look:
-    """What somebody who takes nothing away was shown of a block: the rest of `found` is for the same turn."""
+    """A block read for a browsing consumer: the rest of `found` is for the same batch of inputs."""
 
     def __init__(self, found: list[Reference], position: int) -> None:
         self.found = found
         self.at: int = 0
-        self.position = position  # of the consumer, unless it was moved meanwhile
+        self.position = position  # of the consumer, if it is not moved meanwhile
 
 
 class PagedQueue:
-    """A queue in this state takes new messages at `tail`; `pages` have unread entries and come before it.
+    """State of a queue that pages: `tail` takes new messages; `pages` have unread entries and come before the tail.
 
-    `count` and `bytes` are of both, and are contained in the queue's own. `wanted`: somebody who is no consumer needs
-    the messages in memory (redistribution). `last` is the last sequence of all.
+    `count` and `bytes` are of pages and tail, and are part of the queue's own. `wanted`: redistribution needs the
+    messages in memory. `last` is the highest sequence.
     """
 
     def __init__(self, paging: Paging, queue: Queue) -> None:
@@ -50,12 +50,12 @@ class PagedQueue:
         self.count: int = 0
         self.bytes: int = 0
         self.last: int = 0
-        self.page_end: int = 0  # at a restart: what has a higher sequence is the tail's
+        self.page_end: int = 0  # at recovery: higher sequences belong to the tail
         self.id_max: int = 0
         self.wanted: bool = False
         self.touched: bool = False
-        self.looks: dict[Consumer, Look] = {}  # of this turn
-        # The coming page as far as it is encoded: whole blocks and an open one; `encoded` of the tail are in them.
+        self.looks: dict[Consumer, Look] = {}  # of this batch of inputs
+        # The next page's encoding: whole blocks and an open one, with the first `encoded` messages of the tail.
         self.blocks: list[bytes] = []
         self.starts: list[int] = []
         self.firsts: list[int] = []
@@ -63,11 +63,11 @@ class PagedQueue:
         self.encoded: int = 0
 
     def request(self) -> None:
-        """The messages are needed in memory by a reader that is no consumer (redistribution)."""
+        """Requests the messages in memory for a reader that is no consumer (redistribution)."""
         self.wanted = True
 
     def place_in_tail(self, sequence: int) -> int:
-        """Index of the first reference of the tail with at least that sequence."""
+        """Returns the index of the first reference of the tail with at least that sequence."""
         tail = self.tail
         low = 0
         high = len(tail)
@@ -80,7 +80,7 @@ class PagedQueue:
         return low
 
     def encode_tail(self) -> None:
-        """Bring the encoding up to date; work is as much as came in since."""
+        """Encodes the messages that were added to the tail since the last call."""
         tail = self.tail
         out = self.open
         while self.encoded < len(tail):
@@ -95,7 +95,7 @@ class PagedQueue:
                 out = self.open
 
     def take_blocks(self) -> list[bytes]:
-        """All that is encoded; the encoding begins anew."""
+        """Returns all encoded blocks; the next call of `encode_tail` starts a new page."""
         if len(self.open) > 0:
             self._close_block()
         blocks = self.blocks
@@ -107,7 +107,7 @@ class PagedQueue:
         self.open = BytesWriter()
 
     def forget_encoding(self) -> None:
-        """The tail has changed elsewhere than at its end."""
+        """Drops the encoding, because the tail has changed elsewhere than at its end."""
         self.blocks = []
         self.starts = []
         self.firsts = []
@@ -115,9 +115,9 @@ class PagedQueue:
         self.encoded = 0
 
     def browse(self, consumer: Consumer, now_ms: int) -> Reference | None:
-        """The next message for one who takes none away (a browser, or any consumer of a non-destructive queue) and
-        has seen what is in memory; None and a further position when it must look again, or one behind `last` if
-        there is none.
+        """Returns the next paged message for a browser, or for a consumer of a non-destructive queue.
+
+        None with an advanced position: the consumer must call again. None with a position behind `last`: the end.
         """
         queue = self.queue
         consumer.position = max(consumer.position, queue.end())
@@ -130,7 +130,7 @@ class PagedQueue:
             consumer.position = reference.sequence + 1
             message = reference.message
             if not consumer.browse_only and 0 < message.expiration <= now_ms:
-                continue  # it goes when it comes into memory, see housekeeping
+                continue  # expires when it is read into memory, see housekeeping
             if consumer.selector is None or consumer.selector.matches(message):
                 chosen = reference
                 break
@@ -138,12 +138,12 @@ class PagedQueue:
             consumer.position = max(consumer.position, self.last + 1)
         look.position = consumer.position
         if queue.priorities.mixed():
-            # What comes into memory from now on was seen in its file, or has a higher place.
+            # Messages that enter memory from now on were seen in their file, or have a higher sequence.
             consumer.cursors = [consumer.position] * LEVELS
         return chosen
 
     def _look(self, consumer: Consumer) -> Look:
-        """A block is read once a turn for each of them, not once a message: they take turns, at different places."""
+        """Returns the consumer's block, read once per batch of inputs: consumers take turns, at different positions."""
         look = self.looks.get(consumer)
         if look is None or look.at >= len(look.found) or look.position != consumer.position:
             found = self.paging.reader.after(self.queue, consumer.position - 1)
@@ -155,9 +155,9 @@ class PagedQueue:
 
 
 def within_prefetch(queue: Queue, account: Account, ready: int) -> bool:
-    """Whether more may be read while `ready` messages wait in memory for a consumer (QueueImpl.needsDepage).
+    """Returns true if more may be read while `ready` messages wait for a consumer (QueueImpl.needsDepage).
 
-    What is read at once is a block: that much more than the limit there may be.
+    Reading is by block, so the limit may be exceeded by one block.
     """
     if ready >= account.prefetch_messages:
         return False

@@ -1,9 +1,9 @@
-"""Queues larger than memory: what comes while an address (or the node) is full goes to page files.
+"""Paging: messages that arrive while an address (or the node) is full go to page files.
 
-See docs/internals/paging.md. A message is first as safe as any other: its MESSAGE record is in the journal before
-its sender is answered. Then, instead of entering a full queue, it waits in the queue's tail; when that is as large as a
-page it is written to a file at once, and a PAGE record takes the place of the MESSAGE records. Consumers get
-pages back block by block, always the oldest; a file goes when nothing in it is alive.
+See docs/internals/paging.md. Each message is first in the journal (MESSAGE record) before its sender gets the reply.
+Then the message waits in the queue's tail instead of entering the full queue. When the tail has the size of a page, it
+is written to a file at once, and a PAGE record replaces the MESSAGE records. Pages are read back block by block, the
+oldest first; a file is deleted when all its messages are finished.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.queue import Queue
 
-# A page is at least so large, or has so many messages, while memory is short.
+# The least size of a page, in bytes or messages, while memory is short.
 TAIL_BYTES_MIN: Final = 16 * 1024
 TAIL_MESSAGES_MIN: Final = 64
-# Tails of all queues may take this share of the node's memory before they are written early.
+# The tails of all queues may take this share of the node's memory before they are written early.
 TAIL_SHARE: Final = 4
-# Pages that wait for the disk: above it senders get no credits.
+# Bytes of pages not yet durable above which senders get no credits.
 UNWRITTEN_BYTES_MAX: Final = 64 << 20
-# What is kept ready for consumers while memory is not short; a hungry consumer gets up to max-read-page-*.
+# Bytes kept ready for consumers while memory is not short; a consumer with credit gets up to max-read-page-*.
 READY_BYTES: Final = 4 * BLOCK_BYTES
 TAIL_MESSAGES_A_TURN: Final = 1_000
 
 
 class Paging:
-    """The paging of one store. `pages`: every page with something alive, by number."""
+    """The paging of one store. `pages`: every page with an unfinished message, by number."""
 
     def __init__(self, store: MessageStore, files: Pages | None) -> None:
         self.store = store
@@ -52,27 +52,27 @@ class Paging:
         self.written: int = 0
         # (lsn of its record, number, bytes) of pages that are not known to be durable.
         self.unwritten: deque[tuple[int, int, int]] = deque()
-        # Files that go when the record that says so is durable: (lsn, number).
+        # Files to delete when their PAGE_DONE record is durable: (lsn, number).
         self.doomed: deque[tuple[int, int]] = deque()
         self.touched: list[Queue] = []
         self.ending: list[Page] = []
 
-    # -- going out ------------------------------------------------------------------------------
+    # -- writing --------------------------------------------------------------------------------
     def start(self, queue: Queue) -> None:
-        """The queue's address or the node is full: what comes from here on waits outside."""
+        """Starts paging, because the queue's address or the node is full: further messages wait outside its list."""
         if not self.on or queue.account.policy != PAGE or queue.deleted:
             return
         queue.paged = PagedQueue(self, queue)
         self.store.trace.count("paging_started")
 
     def take(self, reference: Reference) -> None:
-        """A stable message for a queue that pages."""
+        """Takes a stable message for a queue that pages."""
         queue = reference.queue
         paged = queue.paged
         assert paged is not None
         queue.count_in(reference)
         if reference.state != READY:
-            queue.enter(reference)  # a transaction in doubt holds it: it stays in memory
+            queue.enter(reference)  # a transaction in doubt holds the message: it stays in memory
             return
         paged.tail.append(reference)
         paged.tail_bytes += reference.size
@@ -82,7 +82,7 @@ class Paging:
         self.touch(queue)
 
     def take_restored(self, reference: Reference) -> None:
-        """At a restart, in any order: a message that belongs behind the queue's pages."""
+        """Takes a message behind the queue's pages, at recovery and in any order."""
         queue = reference.queue
         paged = queue.paged
         assert paged is not None
@@ -94,7 +94,7 @@ class Paging:
         paged.last = max(paged.last, reference.sequence)
 
     def outside(self, paged: PagedQueue, count: int, size: int) -> None:
-        """So much more (less) of the queue is not in its list."""
+        """Counts messages and bytes of the queue that are outside its list (negative: that entered the list)."""
         paged.count += count
         paged.bytes += size
         account = paged.queue.account
@@ -104,14 +104,14 @@ class Paging:
             self.store.memory.refuse(account)
 
     def touch(self, queue: Queue) -> None:
-        """Look at the queue in this turn."""
+        """Lists the queue for the work of this batch of inputs."""
         paged = queue.paged
         if paged is not None and not paged.touched:
             paged.touched = True
             self.touched.append(queue)
 
     def turn(self, now: int) -> None:
-        """Once a turn, before messages are handed out: write what is enough for a page, read what is needed."""
+        """Writes full tails as pages and reads what is needed, once per batch of inputs and before the dispatch."""
         work = self.touched
         self.touched = []
         for queue in work:
@@ -137,8 +137,8 @@ class Paging:
     def _read_back(self, now: int, queue: Queue, paged: PagedQueue) -> None:
         full = self.store.memory.full_for(queue.account)
         if queue.spec.last_value_key is not None and not full:
-            # Newer values take the room of older ones, so what is read back may need no more memory. Without this, a
-            # queue without consumers would page for ever once it had begun.
+            # Newer values replace older ones, so reading back may need no more memory. Without this, a queue without
+            # consumers would never stop paging.
             self.bring(now, queue)
         elif paged.wanted or queue.consumer_count() > 0 or not (paged.pages or full):
             self.refill(now, queue, False)
@@ -157,7 +157,7 @@ class Paging:
         return short and size >= TAIL_BYTES_MIN
 
     def _write(self, paged: PagedQueue) -> None:
-        """The whole tail becomes a page; its messages leave memory."""
+        """Writes the whole tail as a page; its messages leave memory."""
         store = self.store
         paged.encode_tail()
         tail = paged.tail
@@ -201,7 +201,7 @@ class Paging:
         store.trace.count("pages_written")
 
     def put(self, page: Page, blocks: list[bytes], batch: records.Batch) -> None:
-        """The file of a new page, and its PAGE record with what goes with it."""
+        """Writes the file of a new page, and appends its PAGE record with the rest of the batch."""
         size = self.files.write(page.number, blocks)
         page.lsn = batch.append_to(self.store.journal)
         self.unwritten.append((page.lsn, page.number, size))
@@ -210,7 +210,7 @@ class Paging:
         self.store.memory.behind = self.unwritten_bytes >= UNWRITTEN_BYTES_MAX
 
     def on_durable(self, lsn: int) -> None:
-        """Everything up to `lsn` is on disk."""
+        """Handles that everything up to `lsn` is on disk."""
         while self.unwritten and self.unwritten[0][0] <= lsn:
             _, number, size = self.unwritten.popleft()
             self.files.settled(number)
@@ -222,11 +222,11 @@ class Paging:
         while self.doomed and self.doomed[0][0] <= lsn:
             self.files.delete(self.doomed.popleft()[1])
 
-    # -- coming back ----------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------
     def refill(self, now: int, queue: Queue, hungry: bool) -> bool:
-        """Bring the next block (or a part of the tail) into the queue if there is room; whether anything came.
+        """Reads the next block (or a part of the tail) if memory allows; returns true if messages entered the queue.
 
-        `hungry`: a consumer has credit, and what is in memory is not for it.
+        `hungry`: a consumer has credit, and takes none of the messages in memory.
         """
         paged = queue.paged
         if paged is None or self.reader.failed is not None or not self._room(queue, paged, hungry):
@@ -234,7 +234,7 @@ class Paging:
         return self.bring(now, queue)
 
     def bring(self, now: int, queue: Queue) -> bool:
-        """As `refill`, whatever the room is."""
+        """Reads the next block as `refill` does, even if memory is full."""
         paged = queue.paged
         if paged is None or self.reader.failed is not None:
             return False
@@ -254,9 +254,9 @@ class Paging:
         return came
 
     def on_idle(self, now: int, queue: Queue) -> bool:
-        """Nothing more of what is in memory can be handed out; whether there is something now.
+        """Reads more after a dispatch that could deliver nothing; returns true if messages entered the queue.
 
-        From a non-destructive queue nobody takes anything: its consumers read the files (PagedQueue.browse).
+        A non-destructive queue keeps its messages: its consumers read the files (PagedQueue.browse).
         """
         if not queue.paused and not queue.keeps_messages:
             for consumer in queue.consumers:
@@ -265,7 +265,7 @@ class Paging:
         return False
 
     def bring_forward(self, now: int, queue: Queue, sequence: int) -> None:
-        """At a restart: all pages that begin at or below `sequence` into memory, where they were before."""
+        """Reads all pages that begin at or below `sequence`, at recovery: they were in memory before."""
         paged = queue.paged
         if paged is None:
             return
@@ -283,7 +283,7 @@ class Paging:
         account = queue.account
         count -= queue.scheduled_count
         if queue.scheduled_count > 0:
-            size = min(size, account.max_read_bytes - 1)  # theirs are not known apart
+            size = min(size, account.max_read_bytes - 1)  # the size of scheduled messages is not known separately
         if count > 0 and (size >= account.max_read_bytes or count >= account.max_read_messages):
             return False
         if not within_prefetch(queue, account, count - queue.delivering_count):
@@ -324,7 +324,7 @@ class Paging:
         return bool(came)
 
     def _take_tail(self, now: int, paged: PagedQueue) -> bool:
-        """No page lies before the tail: it may enter directly."""
+        """Enqueues a part of the tail: no page is before it."""
         count = 0
         size = 0
         limit = BLOCK_BYTES
@@ -362,9 +362,9 @@ class Paging:
         discard(store, replaced)
         store.dispatches.mark_dirty(queue)
 
-    # -- finished -------------------------------------------------------------------------------
+    # -- finished pages -------------------------------------------------------------------------
     def finished(self, reference: PagedReference) -> None:
-        """A message that came from a page has left its queue for good (its ACKS record is written by who knows)."""
+        """Records that a paged message has left its queue for good (the caller writes its ACKS record)."""
         page = reference.page
         if page.gone or page.is_finished(reference.index):
             return
@@ -374,7 +374,7 @@ class Paging:
             self.done(page)
 
     def finish_entry(self, page: Page, index: int) -> None:
-        """The entry's bit is set, and it holds its body no longer; who calls counts."""
+        """Sets the entry's bit and releases its body; the caller changes the counters."""
         page.finish(index)
         if page.bodies:
             body = page.bodies.pop(index, None)
@@ -382,7 +382,7 @@ class Paging:
                 self.store.large.release(body)
 
     def done(self, page: Page) -> None:
-        """Nothing of the page is alive: the file goes when that is durable (`end_pages`)."""
+        """Ends a page whose messages are all finished: its file is deleted when that is durable (`end_pages`)."""
         page.gone = True
         del self.pages[page.number]
         self.ending.append(page)
@@ -391,7 +391,7 @@ class Paging:
         page.bodies = {}
 
     def end_pages(self) -> None:
-        """Say that pages are done with, behind the records that made them so."""
+        """Appends PAGE_DONE for ended pages, behind the records that ended their last messages."""
         ending = self.ending
         self.ending = []
         for page in ending:
@@ -402,15 +402,15 @@ class Paging:
             self.doomed.append((lsn, page.number))
 
     def store_page(self, page: Page) -> None:
-        """Its state anew, behind everything older that says something of it."""
+        """Appends the page's state again, behind all older records about the page."""
         page.lsn = self.store.journal.append(records.PAGE, encode_page(page, []))
 
     def record_bytes(self) -> int:
-        """About what the journal keeps of pages."""
+        """Returns the approximate size of the page records in the journal."""
         return 512 * len(self.pages)
 
     def relocate(self, lsn: int, number: int) -> None:
-        """The journal gives up the segment with this PAGE record."""
+        """Stores the page again, because the journal frees the segment with this PAGE record."""
         page = self.pages.get(number)
         if page is not None and page.lsn == lsn:
             self.store_page(page)

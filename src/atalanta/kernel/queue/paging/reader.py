@@ -1,4 +1,4 @@
-"""Looking into pages: entries become references again, block by block."""
+"""The page reader: decodes page entries into references, block by block."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Pages
     from atalanta.kernel.queue.queue import Queue
 
-TAIL_MESSAGES: Final = 1_000  # what one look at a tail gives at most
+TAIL_MESSAGES: Final = 1_000  # the most references of a tail that one call returns
 BLOCKS_CACHED: Final = 4
 
 
 class PageReader:
-    """`failed`: why a page could not be read; the node must end then."""
+    """Reads pages. `failed`: the error of a page that could not be read; the node must stop then."""
 
     def __init__(self, files: Pages) -> None:
         self.files = files
@@ -27,7 +27,7 @@ class PageReader:
         self._cache: dict[tuple[int, int], list[PagedReference]] = {}
 
     def read(self, page: Page, block: int) -> list[Entry] | None:
-        """Entries of a block; None when it cannot be read: the node then has failed."""
+        """Returns the entries of a block; None on a read error, after which the node must stop."""
         try:
             entries = decode_block(self.files.read(page.number, block))
         except (PageError, DecodeError) as error:
@@ -52,9 +52,9 @@ class PageReader:
         return reference
 
     def after(self, queue: Queue, sequence: int) -> list[Reference]:
-        """Messages outside of memory behind `sequence`, in order: at most a block of them, none at the end.
+        """Returns messages outside of memory behind `sequence`, in order: at most one block, an empty list at the end.
 
-        Pages' are copies, to be looked at only.
+        Messages of pages are copies, for reading only.
         """
         paged = queue.paged
         if paged is None:
@@ -76,7 +76,7 @@ class PageReader:
         return paged.tail[low : low + TAIL_MESSAGES]
 
     def block(self, queue: Queue, page: Page, block: int) -> list[PagedReference]:
-        """What of a block is alive and not in memory."""
+        """Returns the messages of a block that are unfinished and not in memory."""
         key = (page.number, block)
         found = self._cache.get(key)
         if found is None:
@@ -98,7 +98,7 @@ class PageReader:
 
 
 def first_behind(pages: deque[Page], sequence: int) -> int:
-    """Of the pages, which are in order, the first that ends behind `sequence`; their number if none does."""
+    """Returns the index of the first page that ends behind `sequence` (pages ascend); their number if none does."""
     low = 0
     high = len(pages)
     while low < high:
@@ -111,7 +111,7 @@ def first_behind(pages: deque[Page], sequence: int) -> int:
 
 
 def alive(page: Page, index: int, entry: Entry, queue: Queue) -> bool:
-    """Is the entry still to be handed out?"""
+    """Returns true if the entry is still to be delivered."""
     if page.is_finished(index) or entry.sequence <= queue.log.acked_through:
         return False
     return entry.durable or not page.old

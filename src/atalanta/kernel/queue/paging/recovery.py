@@ -1,4 +1,4 @@
-"""Pages at a restart: which there are, what of them is finished, and the queues that go on with them."""
+"""Pages at recovery: their files, their finished entries, and their queues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class QueuePages:
-    """Pages of one queue by the message ids they may hold. Ranges ascend as a rule, but may overlap."""
+    """Pages of one queue by the message ids they may hold. The id ranges normally ascend, but may overlap."""
 
     def __init__(self) -> None:
         self.pages: list[Page] = []
@@ -32,7 +32,7 @@ class QueuePages:
         self.reach.append(max(before, page.id_max))
 
     def holding(self, message_id: int) -> list[Page]:
-        """Pages whose range the id is in."""
+        """Returns the pages whose id range contains the id."""
         if not self.sorted:
             self._sort()
         low = 0
@@ -63,8 +63,10 @@ class QueuePages:
 
 
 class PagingRecovery:
-    """Fed by Recovery with the records that concern pages. Ids of messages that no record of their own has are kept
-    where a page may have them."""
+    """Collects the records about pages from Recovery.
+
+    An id without a MESSAGE record is kept if a page may hold the message.
+    """
 
     def __init__(self) -> None:
         self.pages: dict[int, Page] = {}
@@ -73,7 +75,7 @@ class PagingRecovery:
         self.delivered: dict[int, dict[int, tuple[int, int]]] = {}
 
     def page(self, lsn: int, payload: bytes) -> tuple[Page, list[int]]:
-        """A PAGE record: the page, and the messages whose own records it replaces for its queue."""
+        """Reads a PAGE record: returns the page, and the ids of the messages whose own records it replaces."""
         page, message_ids = decode_page(Reader(payload))
         page.lsn = lsn
         previous = self.pages.get(page.number)
@@ -84,7 +86,7 @@ class PagingRecovery:
         return page, message_ids
 
     def done(self, number: int) -> None:
-        """A PAGE_DONE record."""
+        """Handles a PAGE_DONE record."""
         page = self.pages.pop(number, None)
         if page is not None:
             page.gone = True
@@ -103,9 +105,9 @@ class PagingRecovery:
             for page in known.holding(message_id):
                 self.delivered.setdefault(page.number, {})[message_id] = (count, at_ms)
 
-    # -- the end --------------------------------------------------------------------------------
+    # -- end of recovery ------------------------------------------------------------------------
     def attach(self, paging: Paging, queues: dict[int, Queue]) -> None:
-        """Queues get their pages, before their other messages come. DecodeError when a file is missing or damaged."""
+        """Attaches the pages to their queues, before other messages. DecodeError if a file is missing or damaged."""
         if not paging.on:
             if self.pages:
                 raise DecodeError("page", 0, "the journal speaks of page files, and paging is off")
@@ -157,7 +159,7 @@ def _count(
     acked: dict[int, bool],
     delivered: dict[int, tuple[int, int]],
 ) -> None:
-    """Look at every entry: which are finished, and how much is left."""
+    """Examines every entry: marks the finished ones and counts the others."""
     page.live = 0
     page.unread_bytes = 0
     for block in range(len(page.starts)):
@@ -183,7 +185,7 @@ def _count(
 
 
 def _restore_bodies(bodies: LargeBodies, queue: Queue, page: Page) -> None:
-    """Large messages get their files back; one whose file is damaged counts as finished."""
+    """Assigns the large messages their files; a message whose file is damaged counts as finished."""
     for index, file, size in page.large:
         if page.is_finished(index):
             continue
@@ -198,7 +200,7 @@ def _restore_bodies(bodies: LargeBodies, queue: Queue, page: Page) -> None:
 
 
 def pull(paging: Paging, now: int, queue: Queue, message_id: int) -> Reference | None:
-    """A message that may lie in a page: the pages up to it come into memory. A branch in doubt has it."""
+    """Reads the pages that may hold a message of a branch in doubt; returns its reference, or None."""
     paged = queue.paged
     if paged is not None:
         for page in list(paged.pages):
@@ -211,7 +213,7 @@ def pull(paging: Paging, now: int, queue: Queue, message_id: int) -> Reference |
 
 
 def out_of_tail(paging: Paging, reference: Reference) -> None:
-    """A branch in doubt has the message: it may not go to a page file, so it comes into memory (Paging.take)."""
+    """Moves a message of a branch in doubt from the tail to memory: a page file must not hold it (Paging.take)."""
     queue = reference.queue
     paged = queue.paged
     if paged is None:

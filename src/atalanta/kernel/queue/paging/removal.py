@@ -1,4 +1,4 @@
-"""Messages outside of memory that end there: purged, acknowledged as a log, or gone with their queue."""
+"""Removal of messages outside of memory: purged, acknowledged by a log view, or in a deleted queue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def clear(paging: Paging, queue: Queue) -> int:
-    """All that is outside goes (purge); returns how many messages. Who calls has journalled the tail's ids."""
+    """Removes all messages outside of memory (purge); returns their number. The caller has journalled the ids."""
     paged = queue.paged
     if paged is None:
         return 0
@@ -40,7 +40,7 @@ def clear(paging: Paging, queue: Queue) -> int:
 
 
 def drop_through(paging: Paging, queue: Queue, sequence: int) -> int:
-    """What is outside up to `sequence` is done with, durably (log view); returns how many messages that were."""
+    """Removes messages outside of memory up to `sequence`, durably (log view); returns their number."""
     paged = queue.paged
     if paged is None:
         return 0
@@ -95,7 +95,7 @@ def _drop_entries(
 
 
 def _upto(paging: Paging, queue: Queue, page: Page, sequence: int) -> list[PagedReference]:
-    """Unread entries of the page up to `sequence`."""
+    """Returns the unread entries of the page up to `sequence`."""
     found: list[PagedReference] = []
     block = page.block_of(page.read)
     while block < len(page.starts) and page.firsts[block] <= sequence:
@@ -107,7 +107,7 @@ def _upto(paging: Paging, queue: Queue, page: Page, sequence: int) -> list[Paged
 
 
 def forget(paging: Paging, queue: Queue) -> None:
-    """The queue is deleted (its record is written): nothing of it is alive."""
+    """Ends all pages of a deleted queue, after its record was written."""
     paged = queue.paged
     if paged is not None:
         queue.paged = None
