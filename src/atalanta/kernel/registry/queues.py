@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def parse_filter(text: str | None) -> Filter | None:
-    """None and blank mean no filter, as in Artemis. BrokerError INVALID_FILTER names the place."""
+    """Parses a filter; None and blank mean no filter, as in Artemis. BrokerError INVALID_FILTER names the position."""
     if text is None or not text.strip():
         return None
     try:
@@ -281,7 +281,7 @@ class QueueRegistry:
 
 
 def encode_queue(queue: Queue) -> bytes:
-    """Encodes the QUEUE record: the definition, sequences, what is acknowledged, leases and lost ranges."""
+    """Encodes the QUEUE record: definition, sequences, acknowledged messages, leases and lost ranges."""
     writer = Writer()
     writer.int64(queue.id)
     queue.spec.encode(writer)
