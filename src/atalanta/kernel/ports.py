@@ -34,8 +34,7 @@ class Wire:
     def write(self, conn: int, data: bytes) -> None:
         """Queues bytes for the peer; the shell batches them per event-loop iteration.
 
-        A closed or closing connection drops the bytes. `node.on_closed` reports each close, also one that the node
-        asked for. it.
+        A closed or closing connection drops the bytes. `node.on_closed` reports each close.
         """
         raise _missing(self, "Wire.write")
 
