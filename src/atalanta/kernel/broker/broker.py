@@ -69,7 +69,7 @@ class Broker:
         node_id: str,
         window_bytes: int = 0,
     ) -> None:
-        """`window_bytes`: the window of clients that ask for the default one, see CreditWindows.choose."""
+        """Creates an empty broker. `window_bytes`: for clients that ask for the default, see CreditWindows.choose."""
         journal = ports.journal
         timers = ports.timers
         trace = ports.trace

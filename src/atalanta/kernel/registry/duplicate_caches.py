@@ -41,7 +41,7 @@ IDS_MAX = 100_000  # in all caches of deleted addresses
 
 
 class DuplicateCache:
-    """Ids in order of arrival -> lsn of the record that holds the id (0: not persisted)."""
+    """A cache: ids in order of arrival -> lsn of the record that holds the id (0: not persisted)."""
 
     def __init__(self, name: str, size: int) -> None:
         self.name = name

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ResourceNames:
-    """`<internal-naming-prefix><address>.(address|divert|queue.multicast|queue.anycast).retro` (ResourceNames)."""
+    """Artemis' names: `<internal-naming-prefix><address>.(address|divert|queue.multicast|queue.anycast).retro`."""
 
     def __init__(self, config: BrokerConfig, address: str) -> None:
         delimiter = config.wildcard.delimiter

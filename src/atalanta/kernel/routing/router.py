@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Route:
-    """`queue` takes the message; `route_to` is empty unless `queue` is a store-and-forward queue."""
+    """A route: `queue` takes the message; `route_to` is empty unless `queue` is a store-and-forward queue."""
 
     def __init__(self, queue: Queue, route_to: bytes) -> None:
         self.queue = queue

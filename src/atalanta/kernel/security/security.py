@@ -58,7 +58,7 @@ NOBODY_PLAIN: Final = StoredPassword("")
 
 @dataclass
 class SecurityRule:
-    """One `<security-setting>`: permission -> roles that have it on matching addresses."""
+    """A `<security-setting>`: permission -> roles that have it on matching addresses."""
 
     match: str
     permissions: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -210,7 +210,7 @@ class Session:
             self.broker.mark_dirty(consumer.queue)
 
     def drain(self, now: int, consumer_id: int, token: int) -> None:
-        """Delivers all that can be delivered, then calls `endpoint.drained`: at once, or in a later batch of inputs."""
+        """Delivers all deliverable messages, then calls `endpoint.drained`, at once or in a later batch of inputs."""
         consumer = self.consumer(consumer_id)
         queue = consumer.queue
         if len(queue.drains) >= DRAINS_MAX:

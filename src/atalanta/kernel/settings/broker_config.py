@@ -174,7 +174,7 @@ class AddressConfig:
 
 @dataclass
 class AddressSetting:
-    """One `<address-setting>`: attribute names of AddressSettings -> values, without unset ones."""
+    """An `<address-setting>`: attribute names of AddressSettings -> values, without unset ones."""
 
     match: str
     values: dict[str, SettingValue] = field(default_factory=dict)
