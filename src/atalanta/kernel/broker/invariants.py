@@ -55,7 +55,7 @@ def validate(broker: Broker) -> None:
             f"queue {queue.name}: {live} live, {queue.message_count} counted"
         )
         assert size == queue.bytes, f"queue {queue.name}: {size} bytes, {queue.bytes} counted"
-        # An in-doubt transaction that a leaving node shipped is counted before it is durable, and here.
+        # Messages of an in-doubt transaction shipped by a leaving node are counted before they are durable, and here.
         assert delivering <= queue.delivering_count <= delivering + queue.pending, (
             f"queue {queue.name}: delivering count"
         )

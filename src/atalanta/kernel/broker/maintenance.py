@@ -129,7 +129,7 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
         if gated is not None:
             broker.mark_dirty(gated)
     elif key == EXPIRY_TIMER:
-        # Another node may have a leaving node's message too, and expire it: it would expire twice.
+        # A leaving node expires nothing: another node may have the message too, and it would expire twice.
         left = not broker.stopping and scan_all_expired(broker, now)
         pause_ns = 0 if left else broker.config.message_expiry_scan_period_ms * 1_000_000
         broker.timers.set(key, now + pause_ns)

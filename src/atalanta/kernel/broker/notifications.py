@@ -118,7 +118,7 @@ class Notifications(Observer):
         self._session(now, "SESSION_CLOSED", session)
 
     def _session(self, now: int, kind: str, session: Session) -> None:
-        """Sends a session's notification with a distance, because peers forward it; cluster sessions have none."""
+        """Sends a session's notification with a distance, because peers forward it; none for cluster sessions."""
         if self.broker.config.suppress_session_notifications or session.identity.cluster:
             return
         properties: Properties = {
