@@ -20,8 +20,8 @@ class Address:
     """An address of the node: `groups` by routing name, in order of creation."""
 
     def __init__(self, name: str, anycast: bool, multicast: bool, auto_created: bool) -> None:
-        # The fields that every message reads come first: with thousands of addresses they are not in the CPU cache.
-        # # `sole`: the only binding, if that is a local queue, see sole_queue; `sole_type`: its routing type.
+        # The fields that every message reads are adjacent: with thousands of addresses they are not in the CPU cache.
+        # `sole`: the only binding, if that is a local queue, see sole_queue; `sole_type`: its routing type.
         self.sole: Queue | None = None
         self.sole_type: int = ANYCAST
         self.routed: int = 0

@@ -51,7 +51,7 @@ DEFAULT_CLUSTER_PASSWORD: Final = "CHANGE ME!!"
 CERTIFIED_MAX: Final = 10_000  # identities by certificate that a change of users updates
 ANSWERS_MAX: Final = 10_000  # cached answers of one identity and permission
 # The hash that an unknown user's password is compared with, if passwords are hashed, so that the answer takes
-# # as long as for a known user.
+# as long as for a known user.
 NOBODY: Final = StoredPassword("ENC(1024:00:" + "00" * 64 + ")")
 NOBODY_PLAIN: Final = StoredPassword("")
 

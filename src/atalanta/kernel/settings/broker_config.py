@@ -309,7 +309,7 @@ class BrokerConfig:
     )
     persist_id_cache: bool = option(True, "persist-id-cache", "duplicate ids survive a restart")
     # Artemis uses half of the JVM's heap. A Python process has no such limit: 512 MiB fits small
-    # # machines with Spark, and a full broker slows its senders down instead of failing.
+    # machines with Spark, and a full broker slows its senders down instead of failing.
     global_max_size_bytes: int = option(
         512 * 1024 * 1024,
         "global-max-size",
