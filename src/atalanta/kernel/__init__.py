@@ -1,1 +1,1 @@
-"""Broker rules. Pure: no protocol, no socket, no file, no clock, no randomness."""
+"""The broker's rules, without protocols, sockets, files, clocks or randomness."""

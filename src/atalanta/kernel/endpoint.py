@@ -1,7 +1,7 @@
 """The calls of the kernel to a protocol: answers to requests, deliveries to consumers, control of senders.
 
-The three classes are one line of inheritance: compiled classes have one native base, and traits cannot be extended by
-interpreted classes. Calls are made inside a node input; none may block.
+The three classes inherit from each other in one line: compiled classes have one native base, and traits cannot be
+extended by interpreted classes. Calls are made inside a node input; none may block.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
 
 
-# A token that wants no answer: the client did not ask for one.
+# The token of a request whose client asked for no answer.
 SILENT: Final = -(1 << 62)
 
 
@@ -25,7 +25,7 @@ class Reply:
     """The answer to a request. `token` is the value that the protocol gave with it (CORE: the correlation id)."""
 
     def done(self, token: int) -> None:
-        """Confirms that the request is carried out and, where it had to be, durable."""
+        """Confirms that the request is executed and, if it has to be, durable."""
         raise NotImplementedError
 
     def failed(self, token: int, error: BrokerError) -> None:
@@ -75,5 +75,5 @@ class SessionEndpoint(DeliveryEndpoint):
         return None
 
     def ended_by_operator(self, now: int) -> None:
-        """Ends the session as an operator asked for: transaction rolled back, consumers gone."""
+        """Ends the session for an operator: rolls its transaction back and closes its consumers."""
         raise NotImplementedError

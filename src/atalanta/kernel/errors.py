@@ -1,7 +1,6 @@
-"""Errors the broker answers to a peer, with the codes Artemis clients know.
+"""Errors that the broker answers to a peer, with the codes that Artemis clients know.
 
-Codes follow ActiveMQExceptionType (fact sheet A1.a, "Exception codes worth serving");
-200 and above are Atalanta's own (log view).
+The codes follow ActiveMQExceptionType. Codes of 200 and above are Atalanta's own (log view).
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ RANGE_LOST: Final = 202
 
 
 class BrokerError(Exception):
-    """A request the broker refuses: `code` as above, `text` for the user. State is unchanged."""
+    """A request that the broker refuses: `code` as above, `text` for the user. The broker's state is unchanged."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""Who wants to know what changes in a broker: notifications and the cluster."""
+"""The observer of a broker's changes: the base class of notifications and the cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Observer:
-    """All methods may be left out by a subclass; they are called after the change."""
+    """Receives the changes of a broker, after each change. A subclass overrides the methods it needs."""
 
     def on_queue_added(self, now: int, queue: Queue) -> None:
         return None
@@ -33,7 +33,7 @@ class Observer:
         return None
 
     def on_consumer_slow(self, now: int, consumer: Consumer, session: Session) -> None:
-        """It takes fewer messages than its address allows (slow-consumer-policy NOTIFY)."""
+        """The consumer takes fewer messages than its address allows (slow-consumer-policy NOTIFY)."""
         return None
 
     def on_session_created(self, now: int, session: Session) -> None:
@@ -43,7 +43,7 @@ class Observer:
         return None
 
     def on_connection_created(self, now: int, client: Client) -> None:
-        """Told with its first session: from then on it is somebody's."""
+        """Called with the first session of the connection: a connection without a session belongs to no user."""
         return None
 
     def on_connection_destroyed(self, now: int, client: Client) -> None:
@@ -56,11 +56,11 @@ class Observer:
         return None
 
     def on_expired(self, now: int, reference: Reference) -> None:
-        """It is still in its queue."""
+        """The message has expired and is still in its queue."""
         return None
 
     def on_delivered(self, now: int, consumer: Consumer, reference: Reference) -> None:
-        """Told only of queues whose `handed_out` is a list."""
+        """Called only for queues whose `handed_out` is a list."""
         return None
 
     def on_permission_refused(
@@ -72,5 +72,5 @@ class Observer:
         return None
 
     def on_unattended(self, now: int, queue: Queue) -> None:
-        """A message came, or was left, that no local consumer takes; told once a turn."""
+        """A message arrived or remained that no local consumer takes; called once per batch of inputs."""
         return None

@@ -1,7 +1,7 @@
-"""How a configuration dataclass describes its fields.
+"""The description of a configuration dataclass' fields.
 
-One generic reader (config/xml/reader.py) and one printer (config/docs.py) walk these descriptions,
-so a new option is one line beside the code that uses it. Nothing here knows of XML files.
+One generic reader (config/xml/reader.py) and one printer (config/docs.py) use these descriptions.
+A new option is one line beside the code that uses the option. This module does not depend on XML files.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ def option(
     attribute: bool = False,
     kind: str = "",
 ) -> Any:
-    """A field with its element name (`xml`), older names (`also`), unit, bounds and the reason for
-    its existence.
+    """Returns a field with its element name (`xml`), older names (`also`), unit, bounds and purpose (`why`).
 
     unit: "ms", "s", "bytes" (suffixes such as 10M are read), "count" or "" (no number).
-    supported: False is read and checked, then listed once at start as without effect.
-    minimum and maximum are allowed themselves, `above` is not.
+    supported: an option with False is read and checked, then listed once at the start as without effect.
+    minimum and maximum are allowed values themselves, `above` is not.
     choices: text in the file -> value. attribute: an XML attribute, not a child element.
-    kind: "bool", "int", "float", "str" or "pattern" (a regular expression, as text); told by the default, or by the
-    unit where that is None.
+    kind: "bool", "int", "float", "str" or "pattern" (a regular expression, as text). The default value decides the
+    kind, or the unit where the default is None.
     """
     metadata = {
         "xml": xml,

@@ -1,7 +1,7 @@
-"""The story of single messages: told to the trace only while somebody listens (`trace.on`).
+"""The trace events of single messages, written only while the trace is switched on (`trace.on`).
 
-A message is named by its `_AMQ_DUPL_ID`, which stays the same on its whole way through a cluster, and by its id on this
-node. Callers ask `trace.on` first, so that a silent run pays one attribute look-up.
+A message is named by its `_AMQ_DUPL_ID`, which stays the same across the cluster, and by its id on this node.
+Callers check `trace.on` first, so that a node without tracing pays one attribute access.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def tell(trace: Trace, event: str, message: Message, where: str) -> None:
-    """`event` begins with `story_`; `where` is a queue, a peer or a reason."""
+    """Records a trace event of a message; `event` begins with `story_`; `where` is a queue, a peer or a reason."""
     trace.event(event, {"name": message.duplicate_id or b"", "id": message.id, "where": where})
 
 
 def places(references: list[Reference]) -> str:
-    """`queue#sequence` of each, joined by blanks; "nowhere" when there is none."""
+    """Returns `queue#sequence` of each reference, joined by blanks; "nowhere" if there is none."""
     if not references:
         return "nowhere"
     return " ".join([f"{each.queue.name}#{each.sequence}" for each in references])

@@ -1,8 +1,7 @@
-"""The broker of one node: addresses, queues, and the way of a message from its sender to its queues.
+"""The broker of one node: its addresses and queues, and the route of a message from its sender to its queues.
 
-`publish` is the hot path: duplicate check, route (kernel/routing/router.py), one journal record, and when that is
-durable the
-queues (kernel/queue/queue.py). Inputs carry `now`; everything else goes through ports.py.
+`publish` is the hot path: duplicate check, routing (kernel/routing/router.py), one journal record. When the record
+is durable, the queues (kernel/queue/queue.py) enqueue the message. Inputs carry `now`; all else uses ports.py.
 """
 
 from __future__ import annotations
@@ -53,13 +52,13 @@ if TYPE_CHECKING:
     from atalanta.kernel.settings.broker_config import BrokerConfig
 
 DISPATCH_MAX: Final = (
-    2_000  # messages handed out by one queue in one turn; the rest follows by a zero timer
+    2_000  # messages that one queue delivers in one batch of inputs; a zero timer continues
 )
 FLUSH_TIMER: Final = "kernel.flush"
 
 
 class Broker:
-    """State of one node's messages. Never hands out two ids twice: ids start at the clock's microseconds."""
+    """The state of one node's messages. Ids are never used twice: they start at the clock's microseconds."""
 
     def __init__(
         self,
@@ -70,7 +69,7 @@ class Broker:
         node_id: str,
         window_bytes: int = 0,
     ) -> None:
-        """`window_bytes`: the window of clients that ask with the usual one, see CreditWindows.choose."""
+        """Creates an empty broker. `window_bytes`: for clients that ask for the default, see CreditWindows.choose."""
         journal = ports.journal
         timers = ports.timers
         trace = ports.trace
@@ -115,16 +114,16 @@ class Broker:
         self.freed = FreedReferences(timers)
         self.memory.paging = ports.pages is not None
         self.observers.append(Retroactive(self))
-        self.grouping: GroupingHandler | None = None  # groups are kept together across the cluster
+        self.grouping: GroupingHandler | None = None  # keeps groups together across the cluster
         self.clients = Clients(ports.close_connection)
         self.slow_consumers = SlowConsumers(
             settings, timers, trace, self.queues, self.clients, self.observers
         )
-        # Names of queues that this round of the search for expired messages has still to look at.
+        # Names of the queues that the current expiry scan has still to examine.
         self.expiry_queues: list[str] = []
         self.next_binding_id: int = 1
-        self.first_binding_id: int = 0  # of this life; lower ones are of durable queues, or of an earlier life
-        self.lost_ways: dict[int, bool] = {}  # ids of remote bindings whose way was lost, not their queue
+        self.first_binding_id: int = 0  # of this start; lower ids belong to durable queues, or to earlier starts
+        self.lost_ways: dict[int, bool] = {}  # ids of remote bindings whose connection was lost, not their queue
         self.stopping: bool = False
         self.stamping: bool = stamping_wanted(config, settings)
         self.flush_timer: bool = False
@@ -132,14 +131,14 @@ class Broker:
 
     # -- ids ------------------------------------------------------------------------------------
     def start_ids(self, now: int) -> None:
-        """Ids go on from the clock, so that those which no record holds are not used again after a crash.
+        """Starts the ids at the clock, so that ids which no record holds are not used again after a crash.
 
-        Such are the ids of non-durable messages, and of remote bindings, which peers may have in `_AMQ_ROUTE_TO`.
+        These are the ids of non-durable messages, and of remote bindings, which peers may have in `_AMQ_ROUTE_TO`.
         """
         self.now = now
         self.store.set_now(now)
         self.store.skip_message_ids(now // 1_000)
-        # A peer may hold messages for a temporary queue of before (`_AMQ_ROUTE_TO`): its id is nobody's now.
+        # A peer may hold messages for an earlier temporary queue (`_AMQ_ROUTE_TO`): its id must not be used again.
         self.next_binding_id = max(self.next_binding_id, now // 1_000)
         self.first_binding_id = self.next_binding_id
 
@@ -152,7 +151,7 @@ class Broker:
         self.next_binding_id = binding_id + 1
         return binding_id
 
-    # -- the way of a message ---------------------------------------------------------------------
+    # -- publishing -------------------------------------------------------------------------------
     def publish(
         self,
         now: int,
@@ -161,10 +160,10 @@ class Broker:
         token: int,
         known: Address | None = None,
     ) -> int:
-        """Route, journal and enqueue one message; `endpoint.done(token)` when it is safe.
+        """Routes, journals and enqueues one message; calls `endpoint.done(token)` when the message is durable.
 
-        Returns the number of queues that take it. BrokerError if the address is unknown and may not be created.
-        `known`: the message's address, if who sends it has looked already.
+        Returns the number of queues that take the message. BrokerError if the address is unknown and may not be
+        created. `known`: the message's address, if the caller has found it already.
         """
         if not message.special:
             address = self.addresses.get(message.address) if known is None else known
@@ -182,7 +181,7 @@ class Broker:
         return len(plan.routes)
 
     def commit_plan(self, now: int, plan: Plan, endpoint: Reply | None, token: int) -> None:
-        """Appends one record for message, routes and duplicate ids; the queues get the message when it is durable."""
+        """Appends one record for message, routes and duplicate ids; the queues enqueue when it is durable."""
         self.plans.commit(plan, endpoint, token)
 
     def append_batch(
@@ -197,17 +196,17 @@ class Broker:
         return self.plans.append(batch, plans, references, endpoint, token)
 
     def reply_when_durable(self, lsn: int, endpoint: Reply | None, token: int) -> None:
-        """Replies when everything up to `lsn` is on disk, see MessageStore."""
+        """Replies when all records up to `lsn` are durable, see MessageStore."""
         self.store.reply_when_durable(lsn, endpoint, token)
 
     def refuse_when_durable(
         self, lsn: int, endpoint: Reply, token: int, error: BrokerError
     ) -> None:
-        """Refuses when everything up to `lsn` is on disk, see MessageStore."""
+        """Refuses when all records up to `lsn` are durable, see MessageStore."""
         self.store.refuse_when_durable(lsn, endpoint, token, error)
 
     def on_durable(self, now: int, lsn: int) -> None:
-        """Everything up to `lsn` is on disk."""
+        """Handles that all records up to `lsn` are durable."""
         self.now = now
         self.store.on_durable(now, lsn)
 
@@ -226,17 +225,17 @@ class Broker:
         """Acknowledges delivered messages, see MessageStore."""
         self.store.acknowledge(references, endpoint, token)
 
-    # -- turns --------------------------------------------------------------------------------------
+    # -- batches of inputs --------------------------------------------------------------------------
     def mark_dirty(self, queue: Queue) -> None:
-        """The queue is dispatched at the end of the batch of inputs."""
+        """Marks the queue for dispatch at the end of the batch of inputs."""
         self.dispatches.mark_dirty(queue)
 
     def note_unattended(self, queue: Queue) -> None:
-        """The queue has a message that no local consumer takes: observers are told once in this batch of inputs."""
+        """Notes that no local consumer takes a message of the queue; observers are called once per batch of inputs."""
         self.dispatches.note_unattended(queue)
 
     def flush(self, now: int) -> None:
-        """Hand out what became deliverable in this turn; called by the node once per batch of inputs."""
+        """Delivers the messages that became deliverable in this batch of inputs; the node calls it once per batch."""
         self.now = now
         self.store.set_now(now)
         self.store.append_acknowledged()
@@ -258,8 +257,8 @@ class Broker:
             self._tell_unattended(now)
 
     def wake(self, now: int) -> None:
-        """Another turn at once, if there is something to do after this one's `flush`."""
-        self.store.append_acknowledged()  # of consumers that acknowledge by receiving
+        """Requests another event-loop iteration at once, if work is left after the `flush` of this one."""
+        self.store.append_acknowledged()  # of consumers that acknowledge on receipt
         if self.paging.ending:
             self.paging.end_pages()
         if self.large.released:
@@ -269,7 +268,7 @@ class Broker:
             self.timers.set(FLUSH_TIMER, now)
 
     def settle_large(self, now: int) -> None:
-        """Every record of what ended in this turn is in the journal."""
+        """Handles large messages that ended in this batch of inputs, when all their records are in the journal."""
         if self.large.settle(self.journal.last, self.journal.durable):
             self.timers.set(OPEN_TIMER, now + OPEN_LOOK_NS)
 
@@ -280,7 +279,7 @@ class Broker:
                 observer.on_unattended(now, queue)
 
     def dispatch(self, now: int, queue: Queue) -> None:
-        """One bounded round of deliveries; what is left goes on at the next turn."""
+        """Delivers a bounded number of messages; the rest follows in the next event-loop iteration."""
         more = queue.dispatch(now, DISPATCH_MAX)
         paged = queue.paged
         if paged is not None:

@@ -1,8 +1,8 @@
-"""What of an old journal segment is still alive: the kernel's half of compaction.
+"""The kernel's part of journal compaction: finds the live records of an old segment.
 
-The store reads its oldest segment and shows every record; what is alive *and* lives in that very record is appended
-again in its present state. Why nothing is lost when the segment goes: a record that changes something is never
-older than the record of what it changes, and segments go in order.
+The store reads its oldest segment and passes every record to this module. A record that is alive, and is the newest
+of its key, is appended again in its present state. No state is lost with the segment, because a record that changes
+another one is never older than that one, and segments are deleted in order.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Keeper:
         self.broker = broker
 
     def live_bytes(self) -> int:
-        """What the journal must keep, roughly: for the decision to compact."""
+        """Returns roughly the bytes that the journal must keep; the decision to compact uses it."""
         broker = self.broker
         stored = broker.store.stored_bytes + broker.branches.stored_bytes + broker.paging.record_bytes()
         small = 256 * len(broker.queues) + 128 * broker.values.count() + 4096
         return stored + 64 * broker.caches.count() + small
 
     def before_compaction(self, now: int) -> None:
-        """Ids must not start again after the records that used them are gone."""
+        """Stores the id counters: ids must not start again after the records that used them were deleted."""
         writer = Writer()
         writer.int64(self.broker.store.next_message_id)
         writer.int64(self.broker.next_binding_id)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def validate(broker: Broker) -> None:
-    """Cross-links and counters agree. Slow: for tests and the simulator."""
+    """Checks that cross-links and counters agree. Slow: for tests and the simulator."""
     for queue in broker.queues.values():
         assert broker.queues_by_id[queue.id] is queue
         live = 0
@@ -55,7 +55,7 @@ def validate(broker: Broker) -> None:
             f"queue {queue.name}: {live} live, {queue.message_count} counted"
         )
         assert size == queue.bytes, f"queue {queue.name}: {size} bytes, {queue.bytes} counted"
-        # What a transaction in doubt holds that came with a leaving node is counted before it is durable, and here.
+        # Messages of an in-doubt transaction shipped by a leaving node are counted before they are durable, and here.
         assert delivering <= queue.delivering_count <= delivering + queue.pending, (
             f"queue {queue.name}: delivering count"
         )
@@ -67,7 +67,7 @@ def validate(broker: Broker) -> None:
 
 
 def _validate_values(queue: Queue, special: Special) -> None:
-    """Of each value at most one message waits in memory, the newest."""
+    """Checks that at most one message of each last value waits in memory, the newest."""
     for reference in queue.references:
         value = special.value_of(reference.message)
         if value is not None and reference.state == READY:
@@ -77,7 +77,7 @@ def _validate_values(queue: Queue, special: Special) -> None:
 
 
 def _validate_notes(queue: Queue, levels: list[int]) -> None:
-    """What it notes so that usual messages need no look. `levels`: live messages in its list by priority."""
+    """Checks the queue's flags that spare usual messages a check. `levels`: live messages in its list by priority."""
     priorities = queue.priorities
     if priorities.mixed():
         assert levels == priorities.live, f"queue {queue.name}: priorities {priorities.live}, {levels} found"
@@ -102,7 +102,7 @@ def _validate_scheduled(broker: Broker, queue: Queue) -> None:
 
 
 def _validate_memory(broker: Broker) -> None:
-    """What is charged is what is there: once a message in clients' queues, once each store-and-forward queue."""
+    """Checks the memory charges: a message counts once for all clients' queues, once per store-and-forward queue."""
     used = 0
     count = 0
     holders: dict[int, int] = {}
@@ -122,7 +122,7 @@ def _validate_memory(broker: Broker) -> None:
         message = reference.message
         size = reference.size + MESSAGE_MEMORY_BYTES
         if not reference.queue.internal:
-            held = holders.get(id(message), 0)  # what came from a page is an object of its own
+            held = holders.get(id(message), 0)  # a message read from a page is an object of its own
             holders[id(message)] = held + 1
             size = REFERENCE_MEMORY_BYTES if held else size
             assert held < message.holders, f"message {message.id}: {message.holders} holders"
@@ -164,7 +164,7 @@ def _validate_stored(broker: Broker) -> None:
 
 
 def validate_large(broker: Broker) -> None:
-    """Every body that something refers to is known, and held at least as often as that."""
+    """Checks that every referenced body is known, and held at least as often as it is referenced."""
     large = broker.large
     waiting = [reference for parked in broker.store.awaiting for reference in parked.references]
     for queue in broker.queues.values():

@@ -1,4 +1,4 @@
-"""What the broker does by the clock, and what it must hold at any time."""
+"""The broker's periodic work, and the resources that its configuration creates."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 EXPIRY_TIMER: Final = "kernel.expiry"
 SWEEP_TIMER: Final = "kernel.sweep"
-CACHE_SWEEP_MS: Final = 30_000  # where address-queue-scan-period is off
-# Messages one turn of the search for expired ones looks at; the rest follows by a zero timer.
+CACHE_SWEEP_MS: Final = 30_000  # if address-queue-scan-period is off
+# Messages that one step of the expiry scan examines; a zero timer starts the next step.
 EXPIRY_SCAN_MAX: Final = 20_000
 
 
 def create_configured(broker: Broker, now: int) -> None:
-    """Addresses and queues of the configuration, and the addresses of management; what exists is kept."""
+    """Creates configured addresses and queues, and the addresses of management; existing ones stay."""
     config = broker.config
     broker.diverts.deploy()
     for name, multicast in (
@@ -51,7 +51,7 @@ def create_configured(broker: Broker, now: int) -> None:
         ):
             broker.address_registry.store(known)
         if known is not None and configured.queues:
-            retroactive.keep(broker, now, known)  # at a restart, new queues get of it what there was
+            retroactive.keep(broker, now, known)  # at a restart, new queues get the earlier messages of the address
         for queue in configured.queues:
             spec = queue.spec()
             spec.take_defaults(broker.settings_of(spec.address))
@@ -66,7 +66,7 @@ def create_configured(broker: Broker, now: int) -> None:
 
 
 def _create_queue(broker: Broker, now: int, spec: QueueSpec, enabled: bool | None) -> None:
-    """`enabled` None: the file leaves it to an operator."""
+    """Creates a configured queue; `enabled` None leaves that setting to an operator."""
     known = broker.queues.get(spec.name)
     if known is None:
         broker.queue_registry.create(now, spec)
@@ -108,7 +108,7 @@ def arm(broker: Broker, now: int) -> None:
 
 
 def _arm_sweep(broker: Broker, now: int) -> None:
-    """Duplicate ids are swept also where addresses and queues are not."""
+    """Starts the sweep timer; duplicate ids are swept even if addresses and queues are not."""
     period_ms = broker.config.address_queue_scan_period_ms
     if period_ms <= 0:
         period_ms = CACHE_SWEEP_MS
@@ -129,7 +129,7 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
         if gated is not None:
             broker.mark_dirty(gated)
     elif key == EXPIRY_TIMER:
-        # Of a node that leaves another may have it too, where it expires: twice if it did here.
+        # A leaving node expires nothing: another node may have the message too, and it would expire twice.
         left = not broker.stopping and scan_all_expired(broker, now)
         pause_ns = 0 if left else broker.config.message_expiry_scan_period_ms * 1_000_000
         broker.timers.set(key, now + pause_ns)
@@ -140,12 +140,12 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
             broker.queue_registry.sweep(now)
         broker.caches.sweep(now)
         if broker.slow_consumers.period_s == 0:
-            broker.slow_consumers.arm(now)  # settings may have been changed meanwhile
+            broker.slow_consumers.arm(now)  # settings may have changed
         _arm_sweep(broker, now)
 
 
 def _look_for_open_bodies(broker: Broker, now: int) -> None:
-    """Bodies of large messages whose transactions are gone go too."""
+    """Drops the bodies of large messages whose transactions have ended."""
     large = broker.large
     used: dict[int, bool] = {}
     for session in broker.clients.sessions():
@@ -167,7 +167,7 @@ def _use(used: dict[int, bool], messages: list[Message]) -> None:
 
 
 def scan_all_expired(broker: Broker, now: int, looks_max: int = EXPIRY_SCAN_MAX) -> bool:
-    """One bounded step through all queues; True if the round is not finished."""
+    """Runs one bounded step of the expiry scan over all queues; returns True if the scan is not finished."""
     if not broker.expiry_queues:
         broker.expiry_queues = [
             queue.name for queue in broker.queues.values() if not queue.internal
@@ -185,7 +185,7 @@ def scan_all_expired(broker: Broker, now: int, looks_max: int = EXPIRY_SCAN_MAX)
 
 
 def on_disk_usage(broker: Broker, used_fraction: float, free_bytes: int) -> None:
-    """How full the disk is: above the configured limit all senders wait (FileStoreMonitor).
+    """Handles the disk usage: above the configured limit all senders are blocked (FileStoreMonitor).
 
     min-disk-free counts if it is set, max-disk-usage otherwise; -1 switches either off.
     """

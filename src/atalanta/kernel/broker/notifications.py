@@ -1,7 +1,7 @@
-"""Management notifications: ordinary messages on `activemq.notifications` that tell peers and tools what changed.
+"""Management notifications: ordinary messages on `activemq.notifications` that report changes to peers and tools.
 
-Properties follow the fact sheet ("Notification messages"). A cluster peer reads them through a temporary queue with a
-filter; `sendQueueInfoToQueue` puts the whole present state into one such queue in one go.
+Their properties follow Artemis' ManagementServiceImpl. A cluster peer reads them through a temporary queue with a
+filter; `sendQueueInfoToQueue` sends the whole present state to one such queue at once.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 LOCAL_QUEUE: Final = 0
 REMOTE_QUEUE: Final = 1
-# Ours: by which nodes a queue of another node is reached. A real Artemis takes no notice, and does not tell it on.
+# Atalanta's own: the nodes that lead to a queue of another node. Artemis ignores it, and does not forward it.
 VIA: Final = "_ATALANTA_Via"
-NO_CERTIFICATE: Final = "unavailable"  # what Artemis says where it knows of no client certificate
+NO_CERTIFICATE: Final = "unavailable"  # Artemis' value for a connection without a client certificate
 
 Properties = dict[str, PropertyValue]
 
 
 class Notifications(Observer):
-    """Turns changes of the broker into notification messages; nothing is built while nobody listens."""
+    """Turns changes of the broker into notification messages; builds none while the address has no queue."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -45,18 +45,18 @@ class Notifications(Observer):
         self.options = broker.config.notifications
 
     def start(self) -> None:
-        """Queues that are there already."""
+        """Watches the queues that exist already."""
         for queue in self.broker.queues.values():
             self._watch(queue)
 
     def _watch(self, queue: Queue) -> None:
-        """News of deliveries would have news of their own without end where news go."""
+        """Watches deliveries of a queue, but not of notification queues, whose deliveries would notify without end."""
         if self.options.delivered and not queue.internal and queue.spec.address != self.address:
             queue.watch_deliveries()
 
     # -- changes of local queues ----------------------------------------------------------------
     def on_queue_added(self, now: int, queue: Queue) -> None:
-        """Peers put the id of a binding into messages they store: so they hear of a queue only once it is durable."""
+        """Sends BINDING_ADDED when the queue is durable, because peers store the id of a binding in their messages."""
         self._watch(queue)
         if not self._unspoken(queue):
             self.publish(now, "BINDING_ADDED", binding_properties(self.broker, queue), queue.lsn)
@@ -66,7 +66,7 @@ class Notifications(Observer):
             self.publish(now, "BINDING_REMOVED", binding_properties(self.broker, queue))
 
     def _unspoken(self, queue: Queue) -> bool:
-        """Nobody else's affair: the rings of retroactive addresses, of which each node fills its own."""
+        """Returns True for the rings of retroactive addresses: each node fills its own, so peers need not know them."""
         return is_resource(self.broker.config, queue.name)
 
     def on_consumer_added(self, now: int, consumer: Consumer) -> None:
@@ -76,7 +76,7 @@ class Notifications(Observer):
         self._consumer(now, "CONSUMER_CLOSED", consumer)
 
     def on_consumer_slow(self, now: int, consumer: Consumer, session: Session) -> None:
-        """CONSUMER_SLOW, with the properties QueueImpl gives it."""
+        """Sends CONSUMER_SLOW, with the properties of QueueImpl."""
         queue = consumer.queue
         client = session.client
         self.publish(
@@ -118,7 +118,7 @@ class Notifications(Observer):
         self._session(now, "SESSION_CLOSED", session)
 
     def _session(self, now: int, kind: str, session: Session) -> None:
-        """Peers pass it on, so it has a distance; the cluster's own sessions are nobody's business."""
+        """Sends a session's notification with a distance, because peers forward it; none for cluster sessions."""
         if self.broker.config.suppress_session_notifications or session.identity.cluster:
             return
         properties: Properties = {
@@ -133,9 +133,9 @@ class Notifications(Observer):
         self.publish(now, kind, properties)
 
     def session_elsewhere(self, now: int, news: Message, distance: int) -> None:
-        """A peer tells of a session: told on, one node further away (ClusterConnectionImpl.doSessionCreated).
+        """Forwards a peer's session notification with a distance of one more (ClusterConnectionImpl.doSessionCreated).
 
-        It is news for whoever listens, and nothing else: as with Artemis a client id is unique on its node only.
+        The notification has no other effect: as in Artemis a client id is unique on its node only.
         """
         if self.broker.config.suppress_session_notifications:
             return
@@ -188,10 +188,10 @@ class Notifications(Observer):
         self.publish(now, "MESSAGE_EXPIRED", properties)
 
     def on_delivered(self, now: int, consumer: Consumer, reference: Reference) -> None:
-        """Browsers' too, as in Artemis."""
+        """Sends the delivery notification, for browsers too, as in Artemis."""
         spec = consumer.queue.spec
         if consumer.session is None:
-            return  # a bridge's
+            return  # the consumer is a bridge
         properties: Properties = {
             "_AMQ_Address": spec.address,
             "_AMQ_Routing_Type": Byte(spec.routing_type),
@@ -204,7 +204,7 @@ class Notifications(Observer):
     def on_permission_refused(
         self, now: int, identity: Identity, permission: str, address: str
     ) -> None:
-        """The check type is the name of Artemis' constant: createDurableQueue is CREATE_DURABLE_QUEUE."""
+        """Sends the refusal; its check type is Artemis' constant: createDurableQueue is CREATE_DURABLE_QUEUE."""
         properties: Properties = {
             "_AMQ_Address": address.split("::", 1)[0],
             "_AMQ_CheckType": constant(permission),
@@ -219,13 +219,13 @@ class Notifications(Observer):
 
     # -- changes of remote bindings (chains) ----------------------------------------------------
     def remote_binding(self, now: int, kind: str, remote: RemoteBinding) -> None:
-        """kind BINDING_ADDED or BINDING_REMOVED; peers see it one hop further away."""
+        """Sends BINDING_ADDED or BINDING_REMOVED (`kind`) of a remote binding, one hop further away for peers."""
         self.publish(now, kind, remote_properties(remote))
 
     def remote_consumer(
         self, now: int, kind: str, remote: RemoteBinding, filter_text: str | None, distance: int
     ) -> None:
-        """`distance` is that of the news, one hop more than the peer said: so no news goes round for ever."""
+        """Sends a remote consumer's notification. `distance`: one hop more than the peer's, so that forwarding ends."""
         properties = remote_properties(remote)
         properties["_AMQ_Distance"] = Int(distance)
         properties["_AMQ_ConsumerCount"] = Int(remote.consumer_count)
@@ -234,12 +234,12 @@ class Notifications(Observer):
 
     # -- sending --------------------------------------------------------------------------------
     def publish(self, now: int, kind: str, properties: Properties, after_lsn: int = 0) -> None:
-        """To every queue on the notification address that wants it, when `after_lsn` is durable."""
+        """Sends a notification to every queue on its address whose filter takes it, when `after_lsn` is durable."""
         address = self.broker.addresses.get(self.address)
         if address is None or not address.groups:
             return
         message = self.message(now, kind, properties)
-        message.durable = True  # so that who wants them kept makes a durable queue
+        message.durable = True  # a durable queue keeps the notifications
         plan = Plan(message)
         plan.after_lsn = after_lsn
         plan.routes = route(address, message, -1, "")
@@ -258,7 +258,7 @@ class Notifications(Observer):
         return message
 
     def send_queue_info(self, now: int, queue: Queue, address_prefixes: str) -> None:
-        """All bindings and consumers, to one queue, between RESET and RESET_COMPLETE (sendQueueInfoToQueue)."""
+        """Sends all bindings and consumers to one queue, between RESET and RESET_COMPLETE (sendQueueInfoToQueue)."""
         self._direct(now, queue, "", {"_AMQ_RESET_QUEUE_DATA": True})
         for address in list(self.broker.addresses.values()):
             if address.internal or is_resource(self.broker.config, address.name):
@@ -277,7 +277,7 @@ class Notifications(Observer):
         self._direct(now, target, "BINDING_ADDED", properties, queue.lsn)
         for consumer in queue.consumers:
             if not consumer.browse_only and consumer.session is not None:
-                # A bridge's comes and goes unannounced, as in Artemis.
+                # A bridge's consumer is not announced, as in Artemis.
                 selector = consumer.selector
                 properties = consumer_properties(
                     self.broker, queue, None if selector is None else selector.text
@@ -305,7 +305,7 @@ class Notifications(Observer):
     def _direct(
         self, now: int, queue: Queue, kind: str, properties: Properties, after_lsn: int = 0
     ) -> None:
-        """To this one queue if its filter takes it (hops are counted by the filter: _AMQ_Distance < max-hops)."""
+        """Sends to one queue if its filter takes it (the filter limits the hops: _AMQ_Distance < max-hops)."""
         message = self.message(now, kind, properties)
         if kind and queue.filter is not None and not queue.filter.matches(message):
             return
@@ -316,7 +316,10 @@ class Notifications(Observer):
 
 
 def covers(prefixes: str, address: str) -> bool:
-    """The `address` of a cluster-connection: comma separated prefixes, `!` excludes and wins, empty covers all."""
+    """Returns True if the `address` of a cluster-connection covers the address.
+
+    Prefixes are separated by commas, `!` excludes and wins, an empty text covers all.
+    """
     included = False
     any_include = False
     for part in prefixes.split(","):
@@ -332,12 +335,12 @@ def covers(prefixes: str, address: str) -> bool:
 
 
 def connection_name(client: Client) -> str:
-    """As in management's lists."""
+    """Returns the connection's name as the lists of management show it."""
     return f"{client.connection:08x}"
 
 
 def constant(name: str) -> str:
-    """createDurableQueue -> CREATE_DURABLE_QUEUE."""
+    """Converts createDurableQueue to CREATE_DURABLE_QUEUE."""
     parts = [f"_{one}" if one.isupper() else one.upper() for one in name]
     return "".join(parts)
 

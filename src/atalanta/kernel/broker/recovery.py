@@ -1,7 +1,7 @@
-"""From the journal back to a broker: what a record means when it is replayed.
+"""Recovery: replays the journal's records into a broker.
 
-A later record for the same key replaces the earlier one; a deletion of something unknown is ignored (its creation
-was compacted away). The result is put into an empty Broker by `finish`.
+A later record of the same key replaces the earlier one. A deletion of an unknown object is ignored, because
+compaction dropped its creation. `finish` puts the result into an empty Broker.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Recovery:
-    """Feed every record in order to `on_record`, then call `finish`."""
+    """Collects the records of a journal: `on_record` takes each in order, then `finish` builds the broker."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -41,9 +41,9 @@ class Recovery:
         broker.large.begin_recovery()
         self.messages: dict[int, tuple[StoredMessage, int]] = {}
         self.sequences: dict[int, int] = {}
-        # cache -> id -> (age, lsn): relocated records stand behind newer ones, so order is made at the end.
+        # cache -> id -> (age, lsn): relocated records are behind newer ones, so `finish` sorts them.
         self.duplicates: dict[str, dict[bytes, tuple[int, int]]] = {}
-        # Branches in doubt: xid -> (XA_PREPARED, its lsn).
+        # In-doubt branches: xid -> (XA_PREPARED, its lsn).
         self.prepared: dict[bytes, tuple[bytes, int]] = {}
         self.paging = PagingRecovery()
         self.damaged: dict[int, list[int]] = {}  # queue -> large messages without their file
@@ -51,10 +51,10 @@ class Recovery:
         self.binding_id_max: int = 0
 
     def on_record(self, lsn: int, kind: int, payload: bytes) -> None:
-        """DecodeError names the record that does not hold what it says."""
+        """Applies one record. DecodeError names a record whose content does not decode."""
         try:
             self._apply(lsn, kind, payload)
-        except (DecodeError, BrokerError) as error:  # the latter: a filter that cannot be used
+        except (DecodeError, BrokerError) as error:  # BrokerError: a filter that cannot be used
             raise DecodeError("journal", 0, f"record {lsn} of kind {kind}: {error}") from error
 
     def _apply(self, lsn: int, kind: int, payload: bytes) -> None:
@@ -126,7 +126,7 @@ class Recovery:
             self.sequences[queue_id] = sequence
 
     def _forget(self, message_id: int, queue_id: int) -> bool:
-        """The message is no longer in that queue; False if it was not, or is in one of its pages."""
+        """Removes the message from that queue; returns False if it was not there, or is in a page of the queue."""
         known = self.messages.get(message_id)
         if known is None:
             return False
@@ -213,7 +213,7 @@ class Recovery:
             self._forget_name(queue)
 
     def _forget_name(self, queue: Queue) -> None:
-        """Unless another queue has the name by now."""
+        """Removes the queue's name, unless another queue has it by now."""
         if self.broker.queues.get(queue.name) is queue:
             del self.broker.queues[queue.name]
 
@@ -267,7 +267,7 @@ class Recovery:
             heuristics[xid] = xa.Heuristic(outcome, lsn)
 
     def finish(self, now: int) -> None:
-        """Queues below their addresses, references in their order, counters beyond everything seen."""
+        """Puts queues below their addresses and references in their order; counters continue after the highest seen."""
         broker = self.broker
         for known in broker.addresses.values():
             known.created_at = now
@@ -355,7 +355,7 @@ class Recovery:
                 tell(broker.trace, "story_recovered", message, places(references))
 
     def _restore_body(self, stored: StoredMessage) -> bool:
-        """A message whose file is not wholly there is told about and left out: it cannot be delivered."""
+        """Restores a large body. A message with an incomplete file is reported and left out: it cannot be delivered."""
         broker = self.broker
         stored.message.large = broker.large.restored(stored.file, stored.file_bytes)
         if stored.message.large is not None:

@@ -1,7 +1,7 @@
-"""A changed configuration while the node runs: address settings, security, addresses and queues, diverts.
+"""The reload of a changed configuration: address settings, security, addresses and queues, diverts.
 
-Follows ActiveMQServerImpl.deployReloadableConfigFromConfiguration. The file was read and found good before: nothing
-here leaves the node half changed, single queues that cannot become what the file says are named and left as they are.
+Follows ActiveMQServerImpl.deployReloadableConfigFromConfiguration. The file was validated before, so no error leaves
+the node half changed. Queues that cannot be changed to their new definition are reported and stay as they are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def reload(
     settings: AddressSettingsRepository,
     security: Security,
 ) -> None:
-    """Everything that can change without a restart is as `fresh` says; what else it says is left alone."""
+    """Applies all of `fresh` that can change without a restart, and ignores the rest."""
     config = broker.config
     broker.security.replace(security)
     config.security_rules = fresh.security_rules
@@ -59,9 +59,9 @@ def _change_diverts(broker: Broker, now: int, fresh: BrokerConfig) -> None:
 
 
 def undeploy(broker: Broker, now: int) -> None:
-    """What the file names no more goes, where config-delete-addresses or config-delete-queues says FORCE.
+    """Deletes queues and addresses that the file no longer names, if config-delete-queues or -addresses says FORCE.
 
-    Follows ActiveMQServerImpl.undeployAddressesAndQueueNotInConfiguration, also at start.
+    Follows ActiveMQServerImpl.undeployAddressesAndQueueNotInConfiguration, also at the start.
     """
     configured = {address.name: address for address in broker.config.addresses}
     for address in list(broker.addresses.values()):

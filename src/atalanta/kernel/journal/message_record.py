@@ -1,4 +1,4 @@
-"""The MESSAGE record: a message, where it lies, and the duplicate ids that live or die with it."""
+"""The MESSAGE record: a message, its routes, and the duplicate ids that become durable with the message."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class StoredRoute:
         self.queue_id = queue_id
         self.sequence = sequence
         self.delivery_count = delivery_count
-        self.scheduled_ms: int = 0  # a redelivery that waits; what was sent for later has sequence 0
+        self.scheduled_ms: int = 0  # a delayed redelivery; a message scheduled by its sender has sequence 0
         self.route_to = route_to
 
 
@@ -31,7 +31,7 @@ class StoredMessage:
         self.message = message
         self.routes = routes
         self.duplicates = duplicates
-        self.file: int = -1  # of a large message's body, which has:
+        self.file: int = -1  # of a large message's body, with its size:
         self.file_bytes: int = 0
 
 

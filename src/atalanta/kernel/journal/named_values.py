@@ -1,4 +1,4 @@
-"""Durable values by name (VALUE records): small facts of clusters, bridges, diverts and pauses."""
+"""Durable values by name (VALUE records): small state of clusters, bridges, diverts and pauses."""
 
 from __future__ import annotations
 

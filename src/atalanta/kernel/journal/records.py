@@ -1,8 +1,8 @@
-"""What the kernel writes to its journal: record kinds and their layouts.
+"""The kernel's journal records: their kinds and layouts.
 
-Every record states the whole of what it names, so that a later record for the same key simply
-replaces the earlier one. What must live or die together is one record: a message with its routes and
-its duplicate ids; a transaction as one BATCH. Layout primitives are CORE's (message/encoding/buffer.py).
+Every record holds the whole state of its key, so that a later record of the same key replaces the earlier one.
+Changes that must become durable together are one record: a message with its routes and duplicate ids, or a
+transaction as one BATCH. The layouts use CORE's primitives (message/encoding/buffer.py).
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ LOST: Final = 14  # i64 queue id, i64 start, i64 end, ss why
 VALUE: Final = 15  # ss key, i32 length, bytes (length -1: removed): small state of other packages
 XA_PREPARED: Final = 16  # see kernel/transactions/xa.py: encode_prepared
 XA_ENDED: Final = 17  # blob xid, i8 outcome (0 ended or forgotten, 1 committed, 2 rolled back by an operator)
-PLACED: Final = 18  # i64 queue id, i32 n, n * (i64 message id, i64 sequence): scheduled messages whose time came
+PLACED: Final = 18  # i64 queue id, i32 n, n * (i64 message id, i64 sequence): scheduled messages that became due
 PAGE: Final = 19  # a page file and the state of its entries, see kernel/queue/paging/page.py: encode_page
-PAGE_DONE: Final = 20  # i64 queue id, i64 page number: nothing in it is alive
+PAGE_DONE: Final = 20  # i64 queue id, i64 page number: the page has no live entry
 PLAIN_MESSAGE: Final = 21  # a message in one queue, without duplicate ids: see write_plain_message
 DUPLICATES_DROPPED: Final = 22  # ss cache: its ids up to here are forgotten
 
-# Kinds that compaction never has to move: what they say is in the newest record of what they change.
+# Kinds that compaction never moves: the newest record of the object that they change holds their state.
 PASSING: Final = bytes(
     [
         COUNTERS,
@@ -70,7 +70,7 @@ class Batch:
         return len(self.kinds)
 
     def append_to(self, journal: Journal) -> int:
-        """One record of what is in it (there is something); returns the lsn."""
+        """Appends the collected records, at least one, as one record; returns its lsn."""
         if len(self.kinds) == 1:
             return journal.append(self.kinds[0], self.payloads[0])
         return journal.append(BATCH, self.encode())
@@ -86,7 +86,7 @@ class Batch:
 
 
 def decode_batch(payload: bytes) -> list[tuple[int, bytes]]:
-    """Members of a BATCH record, in order. DecodeError if it does not hold what it says."""
+    """Returns the members of a BATCH record, in order. DecodeError if the payload does not decode."""
     reader = Reader(payload)
     count = reader.int32("batch.count")
     members: list[tuple[int, bytes]] = []

@@ -91,7 +91,7 @@ class AddressRegistry:
     def delete(self, now: int, name: str) -> None:
         """Deletes an address. BrokerError if it does not exist or still has queues.
 
-        An address that other nodes have queues of stays, but is no longer in the journal.
+        An address with queues of other nodes stays, but is no longer in the journal.
         """
         address = self.by_name.get(name)
         if address is None:
@@ -204,7 +204,7 @@ class AddressRegistry:
 
 
 def check_routing_type(address: Address, routing_type: int) -> None:
-    """BrokerError UNEXPECTED_ROUTING_TYPE if the address does not have that routing type."""
+    """Raises BrokerError UNEXPECTED_ROUTING_TYPE if the address does not have that routing type."""
     if routing_type in (ANYCAST, MULTICAST) and not address.supports(routing_type):
         kind = "ANYCAST" if routing_type == ANYCAST else "MULTICAST"
         raise BrokerError(

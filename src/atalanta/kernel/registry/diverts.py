@@ -24,7 +24,7 @@ KEY_PREFIX: Final = "divert."
 
 
 class DivertRegistry:
-    """The diverts of a node by name. A divert takes effect at once, and belongs to this node alone.
+    """The diverts of a node by name. A divert takes effect at once, and only on this node.
 
     `queues`: the queues by name, because diverts and queues share their names as Artemis' bindings do.
     """
@@ -158,7 +158,7 @@ def encode(config: DivertConfig) -> bytes:
 
 
 def decode(data: bytes) -> DivertConfig:
-    """Decodes what `encode` wrote; DecodeError names the field."""
+    """Decodes a value that `encode` wrote; DecodeError names the field."""
     reader = Reader(data)
     config = DivertConfig()
     config.name = reader.simple_string("divert.name")

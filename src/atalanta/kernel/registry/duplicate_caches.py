@@ -31,32 +31,32 @@ if TYPE_CHECKING:
 
 BRIDGE_PREFIX: Final = "BRIDGE."
 BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"  # the property
-# What a leaving node brings has a longer id than what a bridge does (cluster/scale_down/scale_down_shipment.py:
+# The repeat id of a scale-down shipment is longer than that of a bridge (cluster/scale_down/scale_down_shipment.py:
 # repeat_id).
 BROUGHT_BYTES: Final = 32
-# Finding the first entry of a dict takes the longer, the more were deleted before it: so many are found at once.
+# Finding a dict's first entry takes the longer, the more were deleted before it. So many are found at once.
 OLDEST_MAX: Final = 256
 KEPT_NS: Final = 7 * 24 * 3_600 * 1_000_000_000
 IDS_MAX = 100_000  # in all caches of deleted addresses
 
 
 class DuplicateCache:
-    """Ids in order of arrival -> lsn of the record that holds the id (0: not persisted)."""
+    """A cache: ids in order of arrival -> lsn of the record that holds the id (0: not persisted)."""
 
     def __init__(self, name: str, size: int) -> None:
         self.name = name
         self.size = size
         self.ids: dict[bytes, int] = {}
-        self._oldest: list[bytes] = []  # the first of `ids`, the very first at the end
-        # When the sweep first missed its address after the newest id, ns; 0: not missed.
+        self._oldest: list[bytes] = []  # the first of `ids`, in reverse order
+        # When the sweep first missed the address after the newest id, ns; 0: not missed.
         self.gone_since: int = 0
 
     def lsn_of(self, duplicate_id: bytes) -> int:
-        """The lsn whose durability the answer to a repeat must wait for; -1 if the id is new."""
+        """Returns the lsn that must be durable before a repeat is answered; -1 if the id is new."""
         return self.ids.get(duplicate_id, -1)
 
     def add(self, duplicate_id: bytes, lsn: int) -> None:
-        """The oldest goes when the cache is full; with size 0 nothing is remembered."""
+        """Adds an id, and drops the oldest one of a full cache; a cache of size 0 keeps no id."""
         ids = self.ids
         if duplicate_id not in ids and len(ids) >= self.size:
             if self.size <= 0:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def parse_filter(text: str | None) -> Filter | None:
-    """None and blank mean no filter, as in Artemis. BrokerError INVALID_FILTER names the place."""
+    """Parses a filter; None and blank mean no filter, as in Artemis. BrokerError INVALID_FILTER names the position."""
     if text is None or not text.strip():
         return None
     try:
@@ -113,7 +113,7 @@ class QueueRegistry:
         return queue
 
     def _needs_durable_address(self, spec: QueueSpec) -> bool:
-        """Returns True if the address that is created with the queue goes into the journal.
+        """Returns True if the address that is created with the queue is stored in the journal.
 
         An address that keeps messages for later queues does, unless it is a temporary queue's own.
         """
@@ -175,7 +175,7 @@ class QueueRegistry:
         return queue
 
     def _check_update(self, queue: Queue, changes: QueueChanges) -> None:
-        """BrokerError ILLEGAL_STATE for a change that a queue in use cannot have."""
+        """Raises BrokerError ILLEGAL_STATE for a change that is not allowed for a queue in use."""
         problem = changes.problem()
         if problem:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: {problem}")
@@ -281,7 +281,7 @@ class QueueRegistry:
 
 
 def encode_queue(queue: Queue) -> bytes:
-    """Encodes the QUEUE record: the definition, sequences, what is acknowledged, leases and lost ranges."""
+    """Encodes the QUEUE record: definition, sequences, acknowledged messages, leases and lost ranges."""
     writer = Writer()
     writer.int64(queue.id)
     queue.spec.encode(writer)

@@ -1,10 +1,10 @@
-"""Retroactive addresses: they keep their last messages for queues that come later (retroactive-message-count).
+"""Retroactive addresses keep their last messages for queues that are created later (retroactive-message-count).
 
-Follows PostOfficeImpl.createRetroactiveResources: a divert of the address leads to an address of the broker's own,
-below which two rings lie, one for each routing type; an ordinary message of an ordinary address notices nothing.
-Differences: what is missing is made, and what is not wanted any more goes, also when settings change while the address
-is there; an address that goes with a temporary queue keeps nothing; clustering does not tell the rings to peers, so
-that each node keeps what was sent to it.
+Follows PostOfficeImpl.createRetroactiveResources: a divert leads from the address to an internal address with two
+ring queues, one for each routing type. Ordinary addresses are not affected.
+Differences from Artemis: the resources are also created and deleted when settings change while the address exists.
+The address of a temporary queue keeps no messages. The cluster does not announce the rings to peers, so that
+each node keeps the messages that were sent to it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ResourceNames:
-    """`<internal-naming-prefix><address>.(address|divert|queue.multicast|queue.anycast).retro` (ResourceNames)."""
+    """Artemis' names: `<internal-naming-prefix><address>.(address|divert|queue.multicast|queue.anycast).retro`."""
 
     def __init__(self, config: BrokerConfig, address: str) -> None:
         delimiter = config.wildcard.delimiter
@@ -39,7 +39,7 @@ class ResourceNames:
 
 
 def source_of(config: BrokerConfig, name: str) -> str | None:
-    """The retroactive address whose messages the address `name` keeps."""
+    """Returns the retroactive address whose messages the address `name` keeps."""
     delimiter = config.wildcard.delimiter
     end = f"{delimiter}address{delimiter}{SUFFIX}"
     if not is_resource(config, name) or not name.endswith(end):
@@ -48,7 +48,7 @@ def source_of(config: BrokerConfig, name: str) -> str | None:
 
 
 class Retroactive(Observer):
-    """Addresses come and go: with them what is made for them."""
+    """Creates and deletes the retroactive resources together with their addresses."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -64,7 +64,7 @@ class Retroactive(Observer):
 
 
 def deploy(broker: Broker, now: int) -> None:
-    """At start and when settings have changed: every address as its settings say now."""
+    """Adjusts every address to its settings, at the start and after settings have changed."""
     for address in list(broker.addresses.values()):
         keep(broker, now, address)
     for name in list(broker.addresses):
@@ -76,14 +76,14 @@ def deploy(broker: Broker, now: int) -> None:
 
 
 def keep(broker: Broker, now: int, address: Address) -> None:
-    """As many messages as its settings say, if any."""
+    """Makes the address keep as many messages as its settings say, if any."""
     count = _wanted(broker, address)
     if count > 0:
         provide(broker, now, address, count)
 
 
 def adopt(broker: Broker, now: int, address: Address) -> None:
-    """Somebody is going to send to an address that only peers have told of so far: it keeps that, too."""
+    """Makes an address that only peers used keep its messages too, because a local sender is about to use it."""
     if address.lsn == 0 and not address.internal and address.remotes():
         count = broker.address_registry.kept_messages(address.name)
         if count > 0:
@@ -91,7 +91,7 @@ def adopt(broker: Broker, now: int, address: Address) -> None:
 
 
 def _wanted(broker: Broker, address: Address) -> int:
-    """Not of an address that goes with its temporary queue, or that only peers use."""
+    """Returns the number of messages to keep; 0 for the address of a temporary queue, or one that only peers use."""
     if address.internal:
         return 0
     if address.lsn == 0 and not (address.remotes() and address.routed + address.unrouted > 0):
@@ -100,7 +100,7 @@ def _wanted(broker: Broker, address: Address) -> int:
 
 
 def provide(broker: Broker, now: int, address: Address, count: int) -> None:
-    """The address keeps its last `count` messages from here on; what is there already stays."""
+    """Makes the address keep its last `count` messages from now on; existing resources stay."""
     if address.lsn == 0:
         broker.address_registry.store(address)
     names = ResourceNames(broker.config, address.name)
@@ -134,7 +134,7 @@ def _make_address(broker: Broker, name: str) -> None:
 def _make_ring(
     broker: Broker, now: int, name: str, address: str, routing_type: int, count: int
 ) -> Queue:
-    """Nobody may consume from it. What a smaller ring has no room for goes at once."""
+    """Creates a ring queue that no client may consume from. A smaller ring drops its surplus messages at once."""
     known = broker.queues.get(name)
     if known is None:
         spec = QueueSpec(name, address, routing_type)
@@ -153,7 +153,7 @@ def _make_ring(
 
 
 def take_away(broker: Broker, now: int, name: str) -> None:
-    """The address of that name, if it is there, keeps nothing any more."""
+    """Removes the retroactive resources of the address, if it exists."""
     address = broker.addresses.get(name)
     if address is not None:
         address.retained = None

@@ -1,4 +1,4 @@
-"""An address and the bindings below it."""
+"""An address and its bindings."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Address:
-    """`groups` by routing name, in order of creation; `mixed` when queues of both routing types exist."""
+    """An address of the node: `groups` by routing name, in order of creation."""
 
     def __init__(self, name: str, anycast: bool, multicast: bool, auto_created: bool) -> None:
-        # What every message reads stands together: with thousands of addresses it comes from far away.
-        # `sole`: its only binding, when that is a queue here, see sole_queue; `sole_type`: that one's routing type.
+        # The fields that every message reads are adjacent: with thousands of addresses they are not in the CPU cache.
+        # `sole`: the only binding, if that is a local queue, see sole_queue; `sole_type`: its routing type.
         self.sole: Queue | None = None
         self.sole_type: int = ANYCAST
         self.routed: int = 0
@@ -30,8 +30,8 @@ class Address:
         self.multicast = multicast
         self.auto_created = auto_created
         self.internal: bool = False
-        self.gone: bool = False  # deleted; there may be another one of that name
-        # As message_codec has it: the same object is found by a look at its place alone.
+        self.gone: bool = False  # deleted; another address may have the name by now
+        # The name shared with message_codec: a dict look-up finds the same object by identity, without a comparison.
         self.name = shared_name(name)
         self.lsn: int = 0
         self.groups: dict[str, BindingGroup] = {}
@@ -41,16 +41,16 @@ class Address:
         self.account: Account = Account()
         self.unrouted: int = 0
         self.swept: bool = False
-        self.rules: AddressRules | None = None  # nothing special: kernel/routing/address_rules.py
-        self.retained: Retained | None = None  # what it keeps for later queues: kernel/registry/retroactive.py
-        # Wildcard addresses that match this one: their queues receive its messages, too.
+        self.rules: AddressRules | None = None  # None: no special rules, see kernel/routing/address_rules.py
+        self.retained: Retained | None = None  # messages kept for later queues: kernel/registry/retroactive.py
+        # Wildcard addresses that match this one: their queues receive its messages too.
         self.wildcards: list[Address] | None = None
 
     def supports(self, routing_type: int) -> bool:
         return self.anycast if routing_type == ANYCAST else self.multicast
 
     def add_routing_type(self, routing_type: int) -> bool:
-        """True if that was new to the address."""
+        """Adds the routing type; returns False if the address has it already."""
         if self.supports(routing_type):
             return False
         if routing_type == ANYCAST:
@@ -67,7 +67,7 @@ class Address:
         return found
 
     def sole_queue(self, message: Message) -> Queue | None:
-        """The queue that takes the message without any choice; None where `router.route` must look."""
+        """Returns the queue that takes the message without any choice; None if `router.route` must choose."""
         queue = self.sole
         if queue is None or queue.filter is not None or queue.guarded or queue.special is not None:
             return None
@@ -77,7 +77,7 @@ class Address:
         return queue
 
     def _note_sole(self) -> None:
-        """To be called by whatever changes the bindings, rules or wildcards."""
+        """Updates `sole`; every change of the bindings, rules or wildcards must call it."""
         self.sole = None
         if len(self.groups) == 1 and self.rules is None and self.wildcards is None:
             for group in self.groups.values():

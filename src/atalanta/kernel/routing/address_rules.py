@@ -1,7 +1,7 @@
-"""Rules of an address for its messages: expirations and diverts.
+"""The rules of an address for its messages: expirations and diverts.
 
-An address without rules has `rules` None, and its messages cost nothing. The rules are made when the address is added
-to the registry, and again when settings or diverts change (AddressRegistry.refresh_rules): never for a message.
+An address without rules has `rules` None and adds no cost to its messages. The rules are made when the address is
+added to the registry, and when settings or diverts change (AddressRegistry.refresh_rules), but not per message.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class DivertGroup:
-    """Diverts of one routing name: they take turns, each message goes to one of them (BindingsImpl.getNextBinding)."""
+    """The diverts of one routing name: each message goes to one of them, round-robin (BindingsImpl.getNextBinding)."""
 
     def __init__(self) -> None:
         self.diverts: list[Divert] = []
         self.position: int = 0
 
     def choose(self, message: Message, passed: list[str]) -> Divert | None:
-        """The next one that takes the message and is not among the `passed`."""
+        """Returns the next divert that takes the message and is not in `passed`."""
         total = len(self.diverts)
         for step in range(total):
             place = (self.position + step) % total
@@ -36,7 +36,7 @@ class DivertGroup:
 
 
 class AddressRules:
-    """`exclusive` diverts take a message away, of each group of others (`copying`) one gets a copy of it."""
+    """The rules of one address. `exclusive` diverts take a message away; each `copying` group gets one copy."""
 
     def __init__(
         self, expiry: ExpiryRule | None, exclusive: list[Divert], copying: list[DivertGroup]

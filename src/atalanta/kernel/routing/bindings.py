@@ -1,7 +1,7 @@
-"""Where messages of an address can go: queues here, and queues of other nodes.
+"""The bindings of an address: local queues, and queues of other nodes.
 
 Bindings of one routing name (queue name) form a group; a message goes to one binding of each group. The choice
-follows BindingsImpl of Artemis as stated in the fact sheet ("Routing algorithm").
+follows Artemis' BindingsImpl.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ OFF_WITH_REDISTRIBUTION: Final = 3
 
 
 class RemoteBinding:
-    """A queue of another node, reached through the store-and-forward queue `forward`.
+    """The binding of another node's queue, reached through the store-and-forward queue `forward`.
 
-    `remote_id` is the binding id on the next hop (what goes into `_AMQ_ROUTE_TO`), `id` our own; `selectors` maps the
+    `remote_id` is the binding id on the next hop (for `_AMQ_ROUTE_TO`), `id` is this node's own. `selectors` maps the
     text of a consumer's selector to (parsed, count); consumers without one count in `consumer_count` only.
     """
 
@@ -52,18 +52,18 @@ class RemoteBinding:
         self.consumer_count: int = 0
         self.selectors: dict[str, tuple[Filter, int]] = {}
         self.connected: bool = True
-        # Node ids from the peer to the owner, with commas; "" if somebody on the way (a real Artemis) does not tell.
+        # Node ids from the peer to the owner, with commas; "" if a node between them (a real Artemis) sends none.
         self.path: str = ""
 
     def accepts(self, message: Message) -> bool:
         return self.filter is None or self.filter.matches(message)
 
     def is_of_queue(self, name: str) -> bool:
-        """The cluster name is queue name + id of the owning node (BindingsImpl.matchBinding)."""
+        """Returns True for that queue name: the cluster name is queue name + owner's id (BindingsImpl.matchBinding)."""
         return self.cluster_name[:-NODE_ID_CHARACTERS] == name or self.routing_name == name
 
     def high_accept(self, message: Message) -> bool:
-        """Has a consumer there asked for messages like this one?"""
+        """Returns True if a consumer of the remote queue takes the message (isHighAcceptPriority)."""
         if self.consumer_count <= 0 or self.mode == OFF:
             return False
         if not self.selectors:
@@ -76,7 +76,7 @@ class RemoteBinding:
         return with_selector < self.consumer_count
 
     def redistributes(self) -> bool:
-        """May messages that wait here go there? Not with OFF and STRICT, and not to a member that is away."""
+        """Returns True if redistribution to this binding is allowed: not with OFF, STRICT or a disconnected node."""
         return self.connected and self.mode != OFF and self.mode != STRICT
 
     def add_consumer(self, text: str | None, selector: Filter | None) -> None:
@@ -102,7 +102,7 @@ class RemoteBinding:
 
 
 class BindingGroup:
-    """Bindings of one routing name: queues here (several when they are anycast), then remote ones."""
+    """The bindings of one routing name: local queues (several if they are anycast), then remote ones."""
 
     def __init__(self, routing_name: str) -> None:
         self.routing_name = routing_name
@@ -114,10 +114,10 @@ class BindingGroup:
         return not self.locals and not self.remotes
 
     def choose(self, message: Message, routing_type: int, only_queue: str) -> int:
-        """-1: nobody; else an index in locals + remotes. Moves the round-robin position past the choice.
+        """Returns an index in locals + remotes, or -1 for no binding, and moves the round-robin position past it.
 
-        `only_queue` (of an FQQN) leaves out queues of other names. A single binding is not asked for consumers.
-        A member that is away gets what nobody else can take.
+        `only_queue` (of an FQQN) excludes queues of other names. A single binding needs no consumer. A disconnected
+        node gets the message only if no other binding takes it.
         """
         queues = self.locals
         remotes = self.remotes
@@ -152,15 +152,15 @@ class BindingGroup:
         return fallback
 
     def _is_away(self, place: int) -> bool:
-        """Is that the binding of a member that is away?"""
+        """Returns True if the binding belongs to a disconnected node."""
         here = len(self.locals)
         return place >= here and not self.remotes[place - here].connected
 
     def attended(self, message: Message, only_queue: str, besides: Queue) -> int:
-        """As `choose`, but only who has a consumer for the message, and not through `besides`; -1: nobody.
+        """Chooses a binding with a consumer for the message, but none through `besides`; -1: there is none.
 
-        A queue here comes first: nobody else need be asked. One that is read as a log takes none: its reader relies on
-        the order in which messages came.
+        Local queues are preferred. A queue with a log-view reader takes none, because its reader relies on the order in
+        which messages arrived.
         """
         here = len(self.locals)
         remotes = len(self.remotes)
@@ -189,7 +189,7 @@ class BindingGroup:
         return -1
 
     def has_queue(self, name: str) -> bool:
-        """Whether a queue of that name is among them."""
+        """Returns True if the group has a queue of that name."""
         for queue in self.locals:
             if queue.name == name:
                 return True
@@ -199,14 +199,14 @@ class BindingGroup:
         return False
 
     def cluster_name_at(self, place: int, node_id: str) -> str:
-        """What the cluster calls the binding at that index of locals + remotes: queue name + id of its node."""
+        """Returns the cluster name of the binding at that index of locals + remotes: queue name + id of its node."""
         here = len(self.locals)
         if place < here:
             return self.locals[place].name + node_id
         return self.remotes[place - here].cluster_name
 
     def place_of(self, cluster_name: str, node_id: str) -> int:
-        """The index of the binding with that name, -1 if it is not among them."""
+        """Returns the index of the binding with that cluster name, -1 if the group has none."""
         for place, queue in enumerate(self.locals):
             if queue.name + node_id == cluster_name:
                 return place
@@ -216,7 +216,7 @@ class BindingGroup:
         return -1
 
     def takes(self, place: int, message: Message, routing_type: int, only_queue: str) -> bool:
-        """May the binding at `place` have the message, whatever its consumers are?"""
+        """Returns True if the binding at `place` may have the message, regardless of its consumers."""
         here = len(self.locals)
         if place < here:
             return _local_eligible(self.locals[place], message, routing_type, only_queue)
@@ -226,10 +226,10 @@ class BindingGroup:
         return remote.accepts(message)
 
     def redistribution_target(self, message: Message) -> RemoteBinding | None:
-        """Next connected remote queue with a consumer for `message` (Redistributor), or None.
+        """Returns the next connected remote queue with a consumer for `message` (Redistributor), or None.
 
-        Artemis also moves to members that are away (fact sheet, "Leaving"): here a binding that is not connected is
-        never a target, so nothing more is parked behind a dead member.
+        Artemis also redistributes to disconnected nodes. Here a disconnected binding is never a target, so that no more
+        messages wait for a dead node.
         """
         total = len(self.remotes)
         for step in range(total):

@@ -1,7 +1,7 @@
-"""Diverts: messages of an address go, or go also, to another one (DivertImpl; fact sheet C10).
+"""Diverts: messages of an address are routed, or also routed, to another address (DivertImpl).
 
-A divert belongs to this node alone and is never told to peers. Copies are written in the same journal record as the
-original: all of them are there, or none. A message passes each divert once, however diverts lead to each other.
+A divert belongs to this node alone; the cluster does not announce it. Copies are in the journal record of the
+original, so that all of them are durable, or none. A message passes each divert once, even if diverts form a cycle.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from atalanta.message.selector.selector import Filter
 
 class Divert:
-    """`pattern` is set when the divert's address is a wildcard: it then covers all matching addresses."""
+    """A divert of an address. `pattern` is set for a wildcard address: the divert covers all matching addresses."""
 
     def __init__(
         self,
@@ -28,12 +28,12 @@ class Divert:
         self.name = config.name
         self.address = config.address
         self.exclusive = config.exclusive
-        # Without one of its own it shares with nobody; no routing name of a file begins with a zero character.
+        # A divert without a routing name has its own group. No configured routing name begins with a zero character.
         self.routing_name: str = config.routing_name or "\0" + config.name
         self.routing_type = config.routing_type
         self.filter = selector
         self.pattern = pattern
-        self.stored: bool = False  # created by management: in the journal
+        self.stored: bool = False  # created by management and kept in the journal
         self.automatic = automatic  # of a retroactive address: kernel/registry/retroactive.py
         self.targets: list[str] = []
         if automatic and config.forwarding_address:
@@ -51,7 +51,7 @@ class Divert:
 
 
 class DivertIndex:
-    """The diverts of a broker by their addresses: there may be one for every address."""
+    """The diverts of a broker by their addresses."""
 
     def __init__(self) -> None:
         self.exact: dict[str, list[Divert]] = {}
@@ -72,11 +72,11 @@ class DivertIndex:
             del self.exact[divert.address]
 
     def has(self, address: str) -> bool:
-        """Whether there is one of exactly this address."""
+        """Returns True if a divert has exactly this address."""
         return address in self.exact
 
     def of(self, address: str, with_wild: bool) -> list[Divert]:
-        """Those whose messages are the address'; with those of wildcard addresses, if wanted."""
+        """Returns the diverts of the address; `with_wild` adds those of matching wildcard addresses."""
         found = list(self.exact.get(address, ()))
         if with_wild:
             for divert in self.wild:

@@ -1,4 +1,4 @@
-"""How a divert is described, in broker.xml and by management (fact sheet C10)."""
+"""The configuration of a divert, from broker.xml or management."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final
 
 from atalanta.kernel.option import option
 
-STRIP: Final = -1  # the copy says neither
+STRIP: Final = -1  # the copy has no routing type
 MULTICAST: Final = 0
 ANYCAST: Final = 1
-PASS: Final = 2  # the copy says what the original says
+PASS: Final = 2  # the copy keeps the original's routing type
 ROUTING_TYPES: Final = {"STRIP": STRIP, "MULTICAST": MULTICAST, "ANYCAST": ANYCAST, "PASS": PASS}
 
-# The one transformer of Artemis' own that needs no Java: it adds its properties as headers.
+# The only transformer of Artemis that works without Java: it adds its properties as headers.
 ADD_HEADERS: Final = "org.apache.activemq.artemis.core.server.transformer.AddHeadersTransformer"
 
 

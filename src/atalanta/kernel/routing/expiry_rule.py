@@ -1,4 +1,4 @@
-"""Expirations an address gives to the messages that are sent to it (PostOfficeImpl.applyExpiryDelay)."""
+"""The expirations that an address gives to messages sent to it (PostOfficeImpl.applyExpiryDelay)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 class ExpiryRule:
-    """`delay_ms` for messages that have no expiration, bounds for those that have one; -1 where nothing is set."""
+    """The expiry rule of an address; -1 is not set.
+
+    `delay_ms` applies to messages without an expiration, the bounds to messages with one.
+    """
 
     def __init__(self, settings: AddressSettings) -> None:
         self.never: bool = settings.no_expiry
@@ -19,7 +22,7 @@ class ExpiryRule:
         self.max_ms: int = settings.max_expiry_delay_ms
 
     def apply(self, message: Message, now: int) -> None:
-        """Changes the message's expiration if the rule says so; a delay of its own comes before the bounds."""
+        """Sets the message's expiration; `delay_ms` takes precedence over the bounds."""
         now_ms = now // 1_000_000
         expiration = message.expiration
         wanted = expiration
@@ -42,7 +45,7 @@ class ExpiryRule:
 
 
 def rule_of(settings: AddressSettings) -> ExpiryRule | None:
-    """None where messages keep what they say."""
+    """Returns the expiry rule of the settings; None if messages keep their expirations."""
     if (
         not settings.no_expiry
         and settings.expiry_delay_ms < 0

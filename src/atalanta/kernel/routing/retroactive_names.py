@@ -26,5 +26,5 @@ class Retained:
 
 
 def is_resource(config: BrokerConfig, name: str) -> bool:
-    """Whether address, queue or divert of that name is there for a retroactive address (ResourceNames)."""
+    """Returns True if the name belongs to an internal resource of a retroactive address (ResourceNames)."""
     return name.endswith(SUFFIX) and name.startswith(config.internal_naming_prefix)

@@ -1,7 +1,7 @@
-"""Routing: which queues take a message. The first module to read on the path of a message.
+"""Routing: finds the queues that take a message. The first module to read on the path of a message.
 
-A route is a queue and, for a store-and-forward queue, the binding ids the peer must use. Nothing is changed here:
-`Broker.publish` journals the result and enqueues it.
+A route is a queue and, for a store-and-forward queue, the binding ids that the peer must use. Routing changes no
+state: `Broker.publish` journals the result and enqueues it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Route:
-    """`queue` takes the message; `route_to` is empty unless `queue` is a store-and-forward queue."""
+    """A route: `queue` takes the message; `route_to` is empty unless `queue` is a store-and-forward queue."""
 
     def __init__(self, queue: Queue, route_to: bytes) -> None:
         self.queue = queue
@@ -27,9 +27,9 @@ class Route:
 
 
 def route(address: Address, message: Message, routing_type: int, only_queue: str) -> list[Route]:
-    """One binding of every group of the address that takes the message (fact sheet, "Routing algorithm").
+    """Returns one route per group of the address that takes the message, as Artemis' BindingsImpl does.
 
-    `routing_type` -1 when the message does not say; `only_queue` restricts to queues of that name (FQQN).
+    `routing_type` is -1 if the message has none; `only_queue` restricts the routes to queues of that name (FQQN).
     """
     routes: list[Route] = []
     for group in address.groups.values():
@@ -48,7 +48,7 @@ def route(address: Address, message: Message, routing_type: int, only_queue: str
 
 
 def add_remote_route(routes: list[Route], remote: RemoteBinding) -> None:
-    """One copy for each peer, however many of its queues take it: ids are joined, newest first."""
+    """Adds a remote binding's route, one copy for each peer: the ids of its queues are joined, newest first."""
     encoded = remote.remote_id.to_bytes(8, "big", signed=True)
     for known in routes:
         if known.queue is remote.forward:
@@ -60,7 +60,7 @@ def add_remote_route(routes: list[Route], remote: RemoteBinding) -> None:
 def route_by_ids(
     raw_ids: bytes, queues_by_id: dict[int, Queue], remotes_by_id: dict[int, RemoteBinding]
 ) -> tuple[list[Route], list[int]]:
-    """Routes for a message of a peer (`_AMQ_ROUTE_TO`): no second choice is made. Also the ids nobody has."""
+    """Routes a peer's message to the ids of `_AMQ_ROUTE_TO`, without a new choice; also returns the unknown ids."""
     routes: list[Route] = []
     unknown: list[int] = []
     seen: dict[int, bool] = {}

@@ -1,6 +1,6 @@
-"""Addresses named by a UUID, as temporary ones are: `uuid-namespace` gives them settings and permissions of their own.
+"""Settings and permissions of addresses named by a UUID, such as temporary ones (`uuid-namespace`).
 
-Follows ActiveMQServerImpl.modifyMatchForUUID: for look-ups alone such an address is called NAMESPACE.UUID.
+Follows ActiveMQServerImpl.modifyMatchForUUID: only for look-ups such an address is called NAMESPACE.UUID.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _DIGITS: Final = "0123456789abcdef"
 
 
 def is_uuid(name: str) -> bool:
-    """Lower case, as Java writes them."""
+    """Returns True if the name is a UUID in lower case, as Java writes them."""
     if len(name) != UUID_CHARS:
         return False
     for i in range(UUID_CHARS):
@@ -26,7 +26,7 @@ def is_uuid(name: str) -> bool:
 
 
 def in_namespace(address: str, namespace: str, delimiter: str) -> str:
-    """The name by which the matches of `address` are looked for; without a `namespace` its own."""
+    """Returns the name that settings and permissions of `address` are matched with; without a `namespace` its own."""
     if not namespace or not is_uuid(address.split("::", 1)[0]):
         return address
     return namespace + delimiter + address

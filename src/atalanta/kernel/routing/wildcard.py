@@ -1,8 +1,7 @@
-"""Wildcard matching of addresses against settings and security matches.
+"""Wildcard matching of addresses against the matches of settings and permissions.
 
-Follows Artemis' Match and HierarchicalObjectRepository (core/settings/impl): the delimiter parts
-words, `*` stands for one or more characters of one word, `#` (only at the end) for any further
-words, none included.
+Follows Artemis' Match and HierarchicalObjectRepository (core/settings/impl): the delimiter separates words, `*`
+stands for one or more characters of one word, `#` (only at the end) for any number of further words.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from atalanta.kernel.option import option
 
 @dataclass
 class WildcardConfiguration:
-    """The characters of address wildcards (`<wildcard-addresses>`, fact sheet C13)."""
+    """The characters of address wildcards (`<wildcard-addresses>`)."""
 
     routing_enabled: bool = option(
         True,
@@ -31,7 +30,7 @@ class WildcardConfiguration:
 
 
 def verify_match(match: str, wildcard: WildcardConfiguration) -> None:
-    """ValueError if `match` is empty or has `#` anywhere but at its end."""
+    """Checks a match: ValueError if `match` is empty or has `#` anywhere but at its end."""
     if not match:
         raise ValueError("a match must not be empty")
     position = match.find(wildcard.any_words)
@@ -40,9 +39,7 @@ def verify_match(match: str, wildcard: WildcardConfiguration) -> None:
 
 
 class WildcardMatch:
-    """One compiled match. `matches` is linear in the address for every word without inner
-    wildcards.
-    """
+    """A compiled match. The time of `matches` is linear in the address for words without inner wildcards."""
 
     def __init__(self, text: str, wildcard: WildcardConfiguration) -> None:
         verify_match(text, wildcard)
@@ -67,7 +64,7 @@ class WildcardMatch:
         if len(words) < count or (len(words) > count and not self.open_ended):
             return False
         if len(words) == count + 1 and not words[count]:
-            return False  # a trailing delimiter is no further word
+            return False  # a delimiter at the end begins no further word
         for i in range(count):
             if not _word_matches(self.words[i], words[i], self.single_word):
                 return False
@@ -75,8 +72,9 @@ class WildcardMatch:
 
 
 def _word_matches(pattern: str, word: str, single_word: str) -> bool:
-    """`pattern` may hold the single-word wildcard anywhere; each stands for at least one character
-    of `word`.
+    """Returns True if the pattern matches the word.
+
+    `pattern` may have the single-word wildcard anywhere; each stands for at least one character of `word`.
     """
     if single_word not in pattern:
         return pattern == word
@@ -97,9 +95,11 @@ def _word_matches(pattern: str, word: str, single_word: str) -> bool:
 
 
 def _order(text: str, wildcard: WildcardConfiguration) -> tuple[int, int, tuple[int, ...], int]:
-    """Sort key, most specific first, as Artemis' MatchComparator orders: without `#` before with;
-    among those with `#` the longer first; without `*` before with; an earlier literal word before
-    a `*`; then the shorter."""
+    """Returns the sort key, most specific first, in the order of Artemis' MatchComparator.
+
+    Matches without `#` come before those with it; among those with `#` the longer comes first. Then those without `*`
+    come before those with it; then an earlier literal word before a `*`; then the shorter.
+    """
     if wildcard.any_words in text:
         return (2, -len(text), (), 0)
     if wildcard.single_word not in text:

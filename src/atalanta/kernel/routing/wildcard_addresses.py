@@ -1,8 +1,8 @@
-"""Wildcard addresses: a queue bound to `news.#` receives what is sent to `news.eu.today` (WildcardAddressManager).
+"""Wildcard addresses: a queue bound to `news.#` receives messages to `news.eu.today` (WildcardAddressManager).
 
-Which wildcard addresses match an address is found when either comes into being, and kept at the address: a message
-looks at that list alone. Wildcards match words as a whole (unlike those of settings): `*` one word, `#` any number of
-words, none included, anywhere. A wildcard address never receives what is sent to another wildcard address.
+The wildcard addresses that match an address are computed when either is created, and stored in the address, so that
+a message only reads that list. Wildcards match whole words (unlike those of settings): `*` one word, `#` any number
+of words, at any position. A wildcard address never receives messages sent to another wildcard address.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class AddressPattern:
         self.words: list[str] = text.split(wildcard.delimiter)
 
     def matches(self, address: str) -> bool:
-        """Linear in words of the address times words of the pattern, however many `#` it has."""
+        """Returns True if the address matches, in time linear in words of address times words of pattern."""
         # reached[i]: the first i words of the pattern match the words of the address seen so far.
         reached = [True]
         for i in range(len(self.words)):
@@ -43,7 +43,7 @@ class AddressPattern:
 
 
 def is_wildcard(name: str, wildcard: WildcardConfiguration) -> bool:
-    """A whole word is a wildcard, and routing by wildcards is on."""
+    """Returns True if one whole word is a wildcard and wildcard routing is enabled."""
     if not wildcard.routing_enabled:
         return False
     for word in name.split(wildcard.delimiter):
@@ -53,7 +53,7 @@ def is_wildcard(name: str, wildcard: WildcardConfiguration) -> bool:
 
 
 class WildcardAddresses:
-    """Keeps `Address.wildcards`; `hidden` are the names no wildcard matches (management, store and forward)."""
+    """Maintains `Address.wildcards`. `hidden` names match no wildcard (management, store-and-forward)."""
 
     def __init__(self, wildcard: WildcardConfiguration, hidden: list[str], prefix: str) -> None:
         self.wildcard = wildcard
@@ -62,11 +62,11 @@ class WildcardAddresses:
         self.known: dict[str, tuple[AddressPattern, Address]] = {}
 
     def pattern(self, name: str) -> AddressPattern | None:
-        """None for an ordinary address."""
+        """Returns the pattern of a wildcard address, None for an ordinary address."""
         return AddressPattern(name, self.wildcard) if is_wildcard(name, self.wildcard) else None
 
     def enter(self, address: Address, others: dict[str, Address]) -> None:
-        """A new address; `others` are all the broker has."""
+        """Links a new address with matching ones; `others` are all addresses of the broker."""
         pattern = self.pattern(address.name)
         if pattern is None:
             self._join(address)
@@ -78,7 +78,7 @@ class WildcardAddresses:
                     other.set_wildcards([*(other.wildcards or []), address])
 
     def leave(self, address: Address, others: dict[str, Address]) -> None:
-        """An address that is gone."""
+        """Unlinks a deleted address."""
         if self.known.pop(address.name, None) is None:
             return
         for other in others.values():
@@ -95,5 +95,5 @@ class WildcardAddresses:
         address.set_wildcards(found if found else None)
 
     def hides(self, name: str) -> bool:
-        """No wildcard matches that name."""
+        """Returns True if no wildcard matches that name."""
         return name in self.hidden or name.startswith(self.prefix)

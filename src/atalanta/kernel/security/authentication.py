@@ -1,9 +1,8 @@
-"""Logins: who is behind these credentials, without computing a hash on the node's own thread.
+"""Logins: checks credentials without computing a hash on the node's own thread.
 
-A password is compared with its hash through the Passwords port, once for all who wait with the same
-credentials, and what was right is remembered for a while (Artemis' authentication cache:
-`security-invalidation-interval`, `authentication-cache-size`). Remembered is a digest under a salt
-of this process, never the password.
+The Passwords port compares a password with its hash, once for all connections with the same credentials. Correct
+credentials are cached (Artemis' authentication cache: `security-invalidation-interval`,
+`authentication-cache-size`). The cache holds a digest with a salt of this process, never the password.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from atalanta.kernel.security.login_modules import UNDECIDED
 from atalanta.kernel.security.password import StoredPassword
 from atalanta.kernel.security.security import Identity, Security
 
-# Different credentials being compared at once; a connection waits for one at a time.
+# Comparisons of different credentials at the same time; a connection waits for one.
 CHECKS_MAX: Final = 10_000
 DEFAULT_REMEMBERED_NS: Final = 10_000_000_000
 DEFAULT_REMEMBERED_MAX: Final = 1_000
@@ -27,17 +26,17 @@ DEFAULT_REMEMBERED_MAX: Final = 1_000
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class LoginWaiter:
-    """A connection that asked for a login; told once, maybe at once, maybe much later."""
+    """A connection that has asked for a login; called once, at once or much later."""
 
     conn: int = 0
 
     def login_done(self, now: int, identity: Identity | None) -> None:
-        """None: the credentials are wrong."""
+        """Handles the result; `identity` None: the credentials are wrong."""
         raise NotImplementedError
 
 
 class Chained(LoginWaiter):
-    """Somebody whom several modules look at, while the password is looked at. `guest`: may be one."""
+    """The waiter of a login with several modules, during the password check. `guest`: the user may be a guest."""
 
     def __init__(
         self, security: Security, subject: str, guest: bool, waiter: LoginWaiter
@@ -53,7 +52,7 @@ class Chained(LoginWaiter):
 
 
 class Check:
-    """One comparison under way, and who waits for it."""
+    """A comparison in progress, and the logins that wait for it."""
 
     def __init__(self, security: Security, user: str, stored: StoredPassword, key: bytes) -> None:
         self.security = security
@@ -64,7 +63,7 @@ class Check:
 
 
 class Verdict:
-    """The end of a comparison, for all who waited."""
+    """The result of a comparison, with all logins that waited for it."""
 
     def __init__(self, waiters: list[LoginWaiter], identity: Identity | None) -> None:
         self.waiters = waiters
@@ -72,7 +71,7 @@ class Verdict:
 
 
 class Logins:
-    """Nothing is remembered where either limit is 0."""
+    """The logins in progress and the authentication cache; no login is cached if either limit is 0."""
 
     def __init__(
         self,
@@ -85,12 +84,12 @@ class Logins:
         self.security = security
         self.passwords = passwords
         self.ids = ids
-        self.salt: bytes = b""  # of this process; drawn for the first hashed password
+        self.salt: bytes = b""  # of this process; created for the first hashed password
         self.remembered_ns = remembered_ns
         self.remembered_max = remembered_max
         self.checks: dict[int, Check] = {}
         self.by_key: dict[bytes, Check] = {}
-        self.remembered: dict[bytes, int] = {}  # digest -> until when, oldest first
+        self.remembered: dict[bytes, int] = {}  # digest -> end of validity, oldest first
         self.last_token: int = 0
 
     def begin(
@@ -102,15 +101,15 @@ class Logins:
         subject: str = "",
         domain: str = "",
     ) -> None:
-        """`waiter.login_done` follows, from within this call unless a hash has to be computed.
+        """Begins a login; `waiter.login_done` follows, within this call unless a hash has to be computed.
 
-        `subject`: of the client's certificate; `domain`: securityDomain of its acceptor. BrokerError when too many
-        comparisons are under way.
+        `subject`: of the client's certificate; `domain`: securityDomain of its acceptor. BrokerError if too many
+        comparisons are in progress.
         """
         security = self.security.domain(domain)
         chain = security.chain
         if chain is not None:
-            # Who gives the cluster's name and not its password is no guest.
+            # The cluster user with a wrong password is no guest.
             guest = user != security.cluster_user and chain.may_be_guest(password is not None)
             waiter = Chained(security, subject, guest, waiter)
             if user != security.cluster_user:
@@ -154,7 +153,7 @@ class Logins:
         return check
 
     def finished(self, now: int, token: int, ok: bool) -> Verdict:
-        """The comparison `token` has its result: whom to tell, and what."""
+        """Ends the comparison `token`; returns its waiters and their identity."""
         check = self.checks.pop(token, None)
         if check is None:
             return Verdict([], None)
@@ -173,7 +172,7 @@ class Logins:
         self.remembered[key] = now + self.remembered_ns
 
     def forget(self) -> None:
-        """Users may have changed: remembered logins count no more."""
+        """Clears the cache, because users may have changed."""
         self.remembered.clear()
 
     def _key(self, domain: str, user: str, stored: StoredPassword, password: str) -> bytes:

@@ -1,7 +1,7 @@
-"""Several login modules, one after the other, as `login.config` lists them (javax.security.auth.login.Configuration).
+"""The chain of login modules that `login.config` lists (javax.security.auth.login.Configuration).
 
-Three kinds are known: passwords of artemis-users.properties (PropertiesLoginModule), client certificates
-(TextFileCertificateLoginModule) and guests (GuestLoginModule). The flags mean what they mean in Java.
+Three kinds are supported: passwords of artemis-users.properties (PropertiesLoginModule), client certificates
+(TextFileCertificateLoginModule) and guests (GuestLoginModule). The flags have the same meaning as in Java.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ FLAGS: Final = (REQUIRED, REQUISITE, SUFFICIENT, OPTIONAL)
 
 REFUSED: Final = 0
 ACCEPTED: Final = 1
-UNDECIDED: Final = 2  # the password has to be looked at
+UNDECIDED: Final = 2  # the password has to be checked
 
 
 def same_name(subject: str) -> str:
-    """A distinguished name without blanks around its parts: Java writes it with them, RFC 2253 without."""
+    """Returns a distinguished name without blanks around its parts: Java writes blanks, RFC 2253 does not."""
     parts: list[str] = []
     part = ""
     quoted = False
@@ -54,7 +54,7 @@ class CertificateUsers:
         self.roles: dict[str, list[str]] = {}
 
     def add(self, user: str, subject: str) -> None:
-        """`subject` is a distinguished name, or a regular expression between slashes. ValueError for a bad one."""
+        """Adds a user; `subject`: distinguished name, or regular expression in slashes. ValueError if malformed."""
         if len(subject) > 1 and subject.startswith("/") and subject.endswith("/"):
             try:
                 self.patterns.append((re.compile(subject[1:-1]), user))
@@ -64,7 +64,7 @@ class CertificateUsers:
             self.by_subject[same_name(subject)] = user
 
     def user_of(self, subject: str) -> str | None:
-        """None without a certificate, and for one that nobody named."""
+        """Returns the user of a certificate; None without a certificate, and for an unknown one."""
         if not subject:
             return None
         found = self.by_subject.get(same_name(subject))
@@ -76,7 +76,7 @@ class CertificateUsers:
 
 
 class Guest:
-    """Who comes in without being somebody. `strict`: not who gives a password (`credentialsInvalidate`)."""
+    """The guest user. `strict`: not for clients that send a password (`credentialsInvalidate`)."""
 
     def __init__(self, user: str, role: str, strict: bool) -> None:
         self.user = user
@@ -93,7 +93,7 @@ class Guest:
 
 
 class LoginChain:
-    """`modules` are (kind, flag) in their order; `password_roles` are those of the properties' role file by user."""
+    """The login modules as (kind, flag) in order; `password_roles` are the roles file's roles by user."""
 
     def __init__(
         self,
@@ -108,11 +108,11 @@ class LoginChain:
         self.guest = guest
 
     def may_be_guest(self, password_given: bool) -> bool:
-        """GuestLoginModule.login."""
+        """Returns True if the client may be a guest (GuestLoginModule.login)."""
         return self.guest is not None and not (self.guest.strict and password_given)
 
     def is_guest(self, certified: bool, password_ok: bool) -> bool:
-        """Whether the guests' module is reached, so that the guest is (a part of) who logs in."""
+        """Returns True if the chain reaches the guest module, so that the identity is, or includes, the guest."""
         failed = False
         for kind, flag in self.modules:
             if kind == GUEST:
@@ -126,7 +126,11 @@ class LoginChain:
         return False
 
     def verdict(self, certified: bool, password_ok: bool | None, guest: bool = False) -> int:
-        """`password_ok` None: not looked at; UNDECIDED then means that it matters. `guest`: see may_be_guest."""
+        """Returns the result of the chain. `guest`: see may_be_guest.
+
+        `password_ok` None: the password is not checked yet; UNDECIDED then means that the result depends on the
+        password.
+        """
         failed = False
         must = False
         may = False
@@ -150,7 +154,7 @@ class LoginChain:
         return ACCEPTED if must or may else REFUSED
 
     def name(self, certified: str | None, named: str | None, guest: bool = False) -> str:
-        """Of those who were found the first is the user (ActiveMQJAASSecurityManager.getUserFromSubject)."""
+        """Returns the user's name, of the first user found (ActiveMQJAASSecurityManager.getUserFromSubject)."""
         for kind, _ in self.modules:
             found = certified if kind == CERTIFICATE else named
             if kind == GUEST:
@@ -166,7 +170,7 @@ class LoginChain:
         named_roles: Sequence[str],
         guest: bool = False,
     ) -> tuple[str, ...]:
-        """All modules' roles; the properties' also for a user that a certificate named before them."""
+        """Returns the roles of all modules; the properties' roles also for a user found by certificate before."""
         found: dict[str, bool] = {}
         seen = False
         for kind, _ in self.modules:

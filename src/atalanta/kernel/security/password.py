@@ -1,8 +1,7 @@
-"""Stored passwords: plain text, or the one-way form `ENC(iterations:salt:hash)` that `artemis
-mask --hash` makes.
+"""Stored passwords: plain text, or the one-way form `ENC(iterations:salt:hash)` of `artemis mask --hash`.
 
-The hash is PBKDF2 with HMAC-SHA1 over the password in UTF-8, salt and hash in hexadecimal, 1024
-iterations unless told otherwise (Artemis' DefaultSensitiveStringCodec and SecureHashProcessor).
+The hash is PBKDF2 with HMAC-SHA1 over the password in UTF-8, salt and hash in hexadecimal, by default 1024
+iterations (Artemis' DefaultSensitiveStringCodec and SecureHashProcessor).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ HASH_BYTES_MAX: Final = 256
 
 
 class StoredPassword:
-    """`verify` compares in constant time. ValueError for a malformed `ENC(...)`."""
+    """A stored password. `verify` compares in constant time. ValueError for a malformed `ENC(...)`."""
 
     def __init__(self, text: str) -> None:
         self.plain: bytes = b""
@@ -49,11 +48,11 @@ class StoredPassword:
 
     @property
     def slow(self) -> bool:
-        """Whether `verify` takes about a millisecond for each 1,000 iterations: not in the loop, then."""
+        """Returns True if `verify` computes a hash: about 1 ms per 1,000 iterations, too long for the event loop."""
         return self.iterations > 0
 
     def same(self, other: StoredPassword) -> bool:
-        """Whether both were read from the same text (two salts of one password differ)."""
+        """Returns True if both come from the same text (two salts of one password differ)."""
         return (
             self.iterations == other.iterations
             and self.salt == other.salt
@@ -70,6 +69,6 @@ class StoredPassword:
 
 
 def hash_password(password: str, salt: bytes, iterations: int = 1024) -> str:
-    """The stored form of `password` under a salt the caller drew (32 random bytes in Artemis)."""
+    """Returns the stored form of `password` with the caller's salt (32 random bytes in Artemis)."""
     made = hashlib.pbkdf2_hmac("sha1", password.encode("utf-8"), salt, iterations, 64)
     return f"ENC({iterations}:{salt.hex()}:{made.hex()})"

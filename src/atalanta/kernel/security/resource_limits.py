@@ -33,7 +33,7 @@ class ResourceLimit:
     )
 
     def check_sessions(self, count: int) -> None:
-        """BrokerError SESSION_CREATION_REJECTED if the user, with `count` sessions, may not have one more."""
+        """Raises BrokerError SESSION_CREATION_REJECTED if the user, with `count` sessions, may not have one more."""
         if 0 <= self.max_sessions <= count:
             raise BrokerError(
                 SESSION_CREATION_REJECTED,
@@ -41,7 +41,7 @@ class ResourceLimit:
             )
 
     def check_queues(self, count: int) -> None:
-        """BrokerError SECURITY if the user, who created `count` queues that exist, may not create one more."""
+        """Raises BrokerError SECURITY if the user, the creator of `count` existing queues, may not create one more."""
         if 0 <= self.max_queues <= count:
             raise BrokerError(
                 SECURITY,

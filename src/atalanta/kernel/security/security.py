@@ -1,8 +1,7 @@
-"""Who may do what: users with passwords and roles, and permissions of roles by address match.
+"""Security: users with passwords and roles, and permissions of roles by address match.
 
-Follows Artemis (SecurityStoreImpl, fact sheet C12): of all matches the most specific one decides
-alone, roles of others are not added; where none matches nobody may. The cluster user may
-everything.
+Follows Artemis' SecurityStoreImpl: only the most specific match decides, roles of other matches are not added.
+Without a match no user has the permission. The cluster user has all permissions.
 """
 
 from __future__ import annotations
@@ -49,26 +48,26 @@ OLD_PERMISSIONS: Final = {
 }
 DEFAULT_CLUSTER_USER: Final = "ACTIVEMQ.CLUSTER.ADMIN.USER"
 DEFAULT_CLUSTER_PASSWORD: Final = "CHANGE ME!!"
-CERTIFIED_MAX: Final = 10_000  # identities by certificate that a change of users reaches
-ANSWERS_MAX: Final = 10_000  # remembered answers of one identity and permission
-# What an unknown user's password is compared with where passwords are hashed, so that the answer
-# takes as long as a known one's.
+CERTIFIED_MAX: Final = 10_000  # identities by certificate that a change of users updates
+ANSWERS_MAX: Final = 10_000  # cached answers of one identity and permission
+# The hash that an unknown user's password is compared with, if passwords are hashed, so that the answer takes
+# as long as for a known user.
 NOBODY: Final = StoredPassword("ENC(1024:00:" + "00" * 64 + ")")
 NOBODY_PLAIN: Final = StoredPassword("")
 
 
 @dataclass
 class SecurityRule:
-    """One `<security-setting>`: permission -> roles that have it on addresses that match."""
+    """A `<security-setting>`: permission -> roles that have it on matching addresses."""
 
     match: str
     permissions: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Identity:
-    """An authenticated user; `cluster` for the one that nodes use among themselves.
+    """An authenticated user; `cluster` for the user that nodes use among themselves.
 
-    All sessions of a user share one, so that a change of the user's roles reaches all of them.
+    All sessions of a user share one identity, so that a change of the user's roles affects all of them.
     """
 
     def __init__(self, user: str, roles: Sequence[str], cluster: bool) -> None:
@@ -88,7 +87,7 @@ class User:
 
 
 class Security:
-    """Users and rules of one broker. Not `enabled`: everybody is let in and may everything."""
+    """The users and rules of one broker. Without `enabled` every login succeeds with all permissions."""
 
     def __init__(
         self,
@@ -107,31 +106,31 @@ class Security:
         self.uuid_namespace = uuid_namespace
         self.users: dict[str, User] = {}
         self.peer: Identity = Identity(cluster_user, (), True)
-        self.slow: bool = False  # whether a password of some user is hashed
+        self.slow: bool = False  # True if the password of some user is hashed
         self.exact: dict[str, SecurityRule] = {}
         self.wild: list[tuple[WildcardMatch, SecurityRule]] = []
         self.version: int = 0
         self.chain: LoginChain | None = (
-            None  # where login.config says more than "users with passwords"
+            None  # set if login.config has more than "users with passwords"
         )
-        # Users of acceptors that have a securityDomain: rules and cluster are this one's.
+        # Users of acceptors with a securityDomain; rules and cluster user are this object's.
         self.domains: dict[str, Security] = {}
         self.certified: dict[
             tuple[str, str, bool], Identity
         ] = {}  # by subject, name of the password's user, and whether as a guest
 
     def add_user(self, name: str, password: str, roles: Sequence[str]) -> None:
-        """ValueError if `password` begins like a hash but is none."""
+        """Adds a user. ValueError if `password` begins like a hash but is malformed."""
         user = User(name, StoredPassword(password), tuple(roles))
         self.users[name] = user
         self.slow = self.slow or user.password.slow
         self.version += 1
 
     def replace(self, fresh: Security) -> None:
-        """Users and rules of `fresh`, from now on, also for those who are logged in.
+        """Replaces users and rules by those of `fresh`, also for users that are logged in.
 
-        Who is no user any more, or has another password now, keeps the sessions but may do nothing
-        (as in Artemis, where such a session fails to authenticate again).
+        A user that is deleted, or has another password now, keeps the sessions without any permission. In Artemis such
+        a session fails to authenticate again.
         """
         same: dict[str, User] = {}
         for name, user in self.users.items():
@@ -169,7 +168,7 @@ class Security:
             self.domains.setdefault(name, domain)
 
     def domain(self, name: str) -> Security:
-        """Who is to be asked for users of that domain, "" the usual one; of an unknown one nobody is known."""
+        """Returns the users of that domain, "" the default one; an unknown domain has no users."""
         if not name:
             return self
         found = self.domains.get(name)
@@ -180,7 +179,7 @@ class Security:
     def add_rule(
         self, match: str, permissions: Mapping[str, Sequence[str]], literal: bool = False
     ) -> None:
-        """ValueError for a malformed match or an unknown permission. `literal`: no wildcards in it."""
+        """Adds a rule. ValueError for a malformed match or unknown permission. `literal`: no wildcards in the match."""
         if not literal:
             verify_match(match, self.wildcard)
         held: dict[str, tuple[str, ...]] = {}
@@ -199,7 +198,7 @@ class Security:
         self.wild.sort(key=_order)
 
     def quick_answer(self, user: str | None, password: str | None) -> Identity | None:
-        """The identity where no stored password is needed; None: ask `stored_password`, or refuse."""
+        """Returns the identity if no stored password is needed; None: check `stored_password`, or refuse."""
         if user is not None and user == self.cluster_user:
             if password is not None and _same(password, self.cluster_password):
                 return self.peer
@@ -210,14 +209,14 @@ class Security:
         return None
 
     def stored_password(self, user: str) -> StoredPassword:
-        """What the password of `user` must agree with; for unknown users one that costs as much to compare."""
+        """Returns the stored password of `user`; for an unknown user one that takes as long to compare."""
         known = self.users.get(user)
         if known is not None:
             return known.password
         return NOBODY if self.slow else NOBODY_PLAIN
 
     def verified(self, user: str, stored: StoredPassword, ok: bool) -> Identity | None:
-        """The identity after a comparison with `stored`; None if it failed or was of an older password."""
+        """Returns the identity after a comparison with `stored`; None if it failed or the password has changed."""
         known = self.users.get(user)
         if not ok or known is None or not known.password.same(stored):
             return None
@@ -226,9 +225,9 @@ class Security:
     def combined(
         self, subject: str, named: Identity | None, guest: bool = False
     ) -> Identity | None:
-        """Who somebody with the certificate of `subject`, and the right password of `named`, is; None: refused.
+        """Combines a certificate's `subject` with the user of a correct password, `named`; None: refused.
 
-        `guest`: may be one, if login.config says so.
+        `guest`: the client may be a guest, if login.config says so.
         """
         chain = self.chain
         if chain is None or (named is not None and named.cluster):
@@ -261,9 +260,9 @@ class Security:
         return Identity(chain.name(certified, named, guest), roles, False)
 
     def authenticate(self, user: str | None, password: str | None) -> Identity | None:
-        """The identity behind the credentials, None if they are wrong or missing; hashes at once.
+        """Returns the identity of the credentials, None if they are wrong or missing; computes hashes at once.
 
-        The node itself asks `kernel.logins`, which has the hash computed elsewhere.
+        The node itself uses `kernel.logins`, which has the hash computed on another thread.
         """
         identity = self.quick_answer(user, password)
         if identity is not None:
@@ -274,15 +273,11 @@ class Security:
         return self.verified(user, stored, stored.verify(password))
 
     def authenticate_cluster(self, user: str, password: str) -> bool:
-        """Whether a node that wants to join knows the cluster's credentials (also with security
-        off).
-        """
+        """Returns True if a joining node has the cluster's credentials (checked also with security off)."""
         return _same(user, self.cluster_user) and _same(password, self.cluster_password)
 
     def allowed(self, identity: Identity, permission: str, address: str) -> bool:
-        """Whether `identity` has `permission` on `address`, which may be an FQQN
-        `address::queue`.
-        """
+        """Returns True if `identity` has `permission` on `address`, which may be an FQQN `address::queue`."""
         if not self.enabled or identity.cluster:
             return True
         if identity.version != self.version:
@@ -311,8 +306,10 @@ class Security:
         return False
 
     def rule(self, address: str) -> SecurityRule | None:
-        """The one rule that decides for `address`: an exact one for the FQQN, then for the address,
-        then the most specific wildcard."""
+        """Returns the rule that decides for `address`.
+
+        An exact rule for the FQQN comes first, then one for the address, then the most specific wildcard.
+        """
         if self.uuid_namespace:
             address = in_namespace(address, self.uuid_namespace, self.wildcard.delimiter)
         found = self.exact.get(address)

@@ -1,1 +1,1 @@
-"""Clients and their sessions, whatever the protocol."""
+"""Clients and their sessions, for every protocol."""

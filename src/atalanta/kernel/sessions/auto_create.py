@@ -1,6 +1,6 @@
-"""What a sender needs to exist: addresses and queues that come with the first message.
+"""The automatic creation of addresses and queues with the first message sent to them.
 
-Follows ServerSessionImpl.checkAutoCreate; who may not create what is missing is refused before anything has changed.
+Follows ServerSessionImpl.checkAutoCreate. A user without the permission is refused before any change.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from atalanta.kernel.sessions.session import Session
     from atalanta.message.message import Message
 
-MAY_SEND_MAX: Final = 1_000  # addresses of a session for which it is remembered
+MAY_SEND_MAX: Final = 1_000  # cached permissions to send, per session
 
 
 def prepare_address(session: Session, now: int, message: Message) -> None:
-    """Permission once, and whatever the message needs to arrive: ServerSessionImpl.checkAutoCreate.
+    """Checks the permission to send, and creates missing addresses and queues (ServerSessionImpl.checkAutoCreate).
 
-    An address without any local queue gets its anycast queue with the message, however often it was deleted.
+    An address without any local queue gets its anycast queue with the message, even if it was deleted before.
     """
     try:
         _prepare_address(session, now, message)
@@ -53,11 +53,11 @@ def _prepare_address(session: Session, now: int, message: Message) -> None:
         if there is not None and there.lsn == 0 and not session.identity.cluster:
             retroactive.adopt(session.broker, now, there)
     if session.identity.cluster and message.has_property(ROUTE_TO):
-        return  # goes to the queues it names, if they are still there
+        return  # routed to the queues that the message names, if they still exist
     routing_type = message.routing_type
     known = session.broker.queues.get(queue_name) if queue_name else None
     if known is not None and known.spec.address == name:
-        # Artemis routes such a message nowhere and says nothing (LocalQueueBinding.isMatchRoutingType).
+        # Artemis drops such a message without an error (LocalQueueBinding.isMatchRoutingType).
         if routing_type >= 0 and known.spec.routing_type != routing_type:
             raise BrokerError(
                 UNEXPECTED_ROUTING_TYPE, f"queue {message.address} has the other routing type"
@@ -73,7 +73,7 @@ def _prepare_address(session: Session, now: int, message: Message) -> None:
 
 
 def _address_for(session: Session, name: str, routing_type: int) -> Address:
-    """The address, created or given the routing type if that is allowed; -1 means the default one."""
+    """Returns the address, created or given the routing type if allowed; -1 means the default routing type."""
     broker = session.broker
     address = broker.addresses.get(name)
     settings = broker.settings_of(name)
@@ -91,7 +91,7 @@ def _address_for(session: Session, name: str, routing_type: int) -> Address:
 def _queue_for(
     session: Session, now: int, address: Address, queue_name: str, routing_type: int
 ) -> None:
-    """An address without an anycast queue gets one with the message, however often it was deleted."""
+    """Creates the queue of an address without an anycast queue, even if it was deleted before."""
     broker = session.broker
     name = queue_name or address.name
     known = broker.queues.get(name)
@@ -99,7 +99,7 @@ def _queue_for(
     if not queue_name and group is not None:
         for remote in group.remotes:
             if remote.mode in (STRICT, ON_DEMAND):
-                return  # queues of other nodes take it
+                return  # queues of other nodes take the message
     if known is not None:
         raise BrokerError(
             UNEXPECTED_ROUTING_TYPE,

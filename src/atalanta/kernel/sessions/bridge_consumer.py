@@ -1,4 +1,4 @@
-"""A bridge as the kernel sees it: an endpoint with one consumer, no answers."""
+"""The kernel's side of a bridge: an endpoint with one consumer and no replies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class BridgeEndpoint(DeliveryEndpoint):
-    """`take` gets each message of the queue and returns its cost in credits."""
+    """The endpoint of a bridge. `take` gets each message of the queue and returns its cost in credits."""
 
     def __init__(self, take: Callable[[Reference], int]) -> None:
         self.take = take
@@ -34,7 +34,7 @@ class BridgeEndpoint(DeliveryEndpoint):
         broker.mark_dirty(consumer.queue)
 
     def detach(self, broker: Broker, consumer: Consumer) -> None:
-        """What was not finished goes back to its place, to be sent again."""
+        """Removes the consumer, and returns its unfinished messages to the queue, to be sent again."""
         consumer.close()
         queue = consumer.queue
         if consumer in queue.consumers:
@@ -46,14 +46,14 @@ class BridgeEndpoint(DeliveryEndpoint):
         broker.mark_dirty(queue)
 
     def give_back(self, broker: Broker, consumer: Consumer, references: list[Reference]) -> None:
-        """These were not sent: they go back to their places, the consumer stays."""
+        """Returns messages that were not sent to the queue; the consumer stays."""
         for reference in references:
             consumer.unacknowledged.pop(reference.message.id)
             self._give_back(broker, consumer.queue, reference)
         broker.mark_dirty(consumer.queue)
 
     def _give_back(self, broker: Broker, queue: Queue, reference: Reference) -> None:
-        """No client has seen it: a way tried in vain is no delivery (as BridgeImpl.cancelRefs)."""
+        """Returns one message to the queue; a failed attempt of a bridge is no delivery (BridgeImpl.cancelRefs)."""
         if reference.state == DELIVERING:
             reference.uncount_delivery()
             queue.give_back(reference)

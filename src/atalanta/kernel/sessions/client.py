@@ -1,4 +1,4 @@
-"""One connection of a client, as far as the kernel cares: who it is and what dies with it."""
+"""A client connection in the kernel: its identity, and the queues that are deleted with it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """`connection` is the shell's number; temporary queues live as long as the connection that made them."""
+    """A client. `connection` is the shell's number; the client's temporary queues are deleted with the connection."""
 
     def __init__(self, connection: int, remote: str) -> None:
         self.connection = connection
         self.remote = remote
-        self.certificate: str = ""  # the subject of the client's, if it showed one
+        self.certificate: str = ""  # the subject of the client's certificate, if it sent one
         self.client_id: str | None = None
         self.created_at: int = 0  # of its first session
         self.sessions: dict[str, Session] = {}
@@ -24,13 +24,13 @@ class Client:
         self.transient_queues: dict[str, Queue] = {}
 
     def use_transient(self, queue: Queue) -> None:
-        """This client made or found a shared subscription that lives as long as somebody uses it."""
+        """Records that this client uses a shared subscription, which is deleted after its last user."""
         if queue.name not in self.transient_queues:
             self.transient_queues[queue.name] = queue
             queue.usage.add_client()
 
     def hand_over(self, other: Client, session: Session) -> None:
-        """`session` goes on on another connection of its client, and what dies with a connection goes along."""
+        """Moves `session`, and the queues that are deleted with a connection, to another connection of the client."""
         self.sessions.pop(session.name, None)
         session.client = other
         other.sessions[session.name] = session
@@ -51,7 +51,7 @@ class Client:
         self.temporary_queues.clear()
         for queue in list(self.transient_queues.values()):
             queue.usage.remove_client()
-            # Its consumers may never have come: nobody else would delete it then.
+            # The queue may never have had a consumer, whose removal would delete it.
             if queue.usage.clients == 0 and not queue.deleted and queue.consumer_count() == 0:
                 broker.queue_registry.delete(now, queue.name, "its connection was closed")
         self.transient_queues.clear()

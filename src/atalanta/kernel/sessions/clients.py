@@ -1,4 +1,4 @@
-"""The connections that have logged in: for management, metrics and whoever must end one of them."""
+"""The registry of connections that have logged in, for management, metrics and closing a connection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Clients:
-    """Clients by the shell's number of the connection. `close` ends one after the batch of inputs."""
+    """The clients by the shell's number of the connection. `close` ends one after the batch of inputs."""
 
     def __init__(self, close: Callable[[int, str], None] | None) -> None:
         self.connected: dict[int, Client] = {}
@@ -21,12 +21,12 @@ class Clients:
         self.logins_total: int = 0
         self.logins_refused: int = 0
         self.permissions_refused: int = 0
-        self.permissions_granted: int = 0  # for sends: once a session and address
-        self.leaving: dict[int, bool] = {}  # those on their way to another node
+        self.permissions_granted: int = 0  # for sends: once per session and address
+        self.leaving: dict[int, bool] = {}  # clients that were redirected to another node
         self.close: Callable[[int, str], None] = cannot_close if close is None else close
 
     def opened(self, session: Session) -> None:
-        """A session begins; the first one of a connection makes the connection known."""
+        """Registers a session; the first one of a connection registers the connection."""
         client = session.client
         broker = session.broker
         self.sessions_total += 1
@@ -40,7 +40,7 @@ class Clients:
             observer.on_session_created(broker.now, session)
 
     def moved(self, old: Client, new: Client) -> None:
-        """A session of `old` goes on on the connection of `new`."""
+        """Registers that a session of `old` continues on the connection of `new`."""
         if new.connection not in self.connected:
             self.connected[new.connection] = new
             new.created_at = old.created_at
@@ -58,7 +58,7 @@ class Clients:
         return found
 
     def client_count(self) -> int:
-        """Connections with a session of anybody but a peer."""
+        """Returns the number of connections with a session that is not a peer's."""
         count = 0
         for client in self.connected.values():
             for session in client.sessions.values():

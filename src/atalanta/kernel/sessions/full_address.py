@@ -1,4 +1,4 @@
-"""What a full address does with those who send to it: credits that wait, messages dropped or refused."""
+"""Full addresses: credits of their senders wait, and messages are dropped or refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def request_credits(session: Session, address: str, amount: int) -> None:
-    """Answered when memory allows (ServerSessionImpl.requestProducerCredits); the broker's own addresses at once."""
+    """Grants credits when memory allows (ServerSessionImpl.requestProducerCredits), at once for internal addresses."""
     broker = session.broker
     name = split_fqqn(address)[0]
     known = broker.addresses.get(name)
@@ -34,10 +34,10 @@ def request_credits(session: Session, address: str, amount: int) -> None:
 
 
 def refused(session: Session, message: Message, token: int) -> bool:
-    """Whether a full address drops the message; BrokerError ADDRESS_FULL when it fails senders.
+    """Returns True if a full address drops the message; BrokerError ADDRESS_FULL if it fails senders.
 
-    Asked while any address refuses. A transaction with a failed message cannot be committed. A peer is not failed:
-    its bridge waits for credits instead.
+    Called while any address refuses. A transaction with a failed message cannot be committed. A peer's message is never
+    failed: its bridge waits for credits instead.
     """
     broker = session.broker
     name = split_fqqn(message.address)[0]
@@ -59,9 +59,9 @@ def refused(session: Session, message: Message, token: int) -> bool:
 
 
 def refused_in_transaction(session: Session, address: Address | None, message: Message) -> bool:
-    """The same, when all that the transaction has sent before is taken for what lies there already.
+    """Checks like `refused`, with the earlier sends of the transaction counted as if they were in the address.
 
-    `address`: where it is known to the caller.
+    `address`: if the caller knows it.
     """
     broker = session.broker
     if address is None:
@@ -96,10 +96,10 @@ def refused_in_transaction(session: Session, address: Address | None, message: M
 
 
 def limit_uncommitted(session: Session, transaction: Transaction) -> None:
-    """All transactions together hold as much as all messages may (global-max-size), at least what one may hold.
+    """Limits what all transactions hold to global-max-size, or to what one transaction may hold, if that is more.
 
-    Artemis counts what is not committed among an address' messages, so that BLOCK may wait for what only its own
-    commit would make room for; here the transaction that goes beyond is refused.
+    Artemis counts uncommitted messages in their address. With BLOCK a sender may then wait for memory that only its own
+    commit would free. Here the transaction that exceeds the limit is refused.
     """
     broker = session.broker
     memory = broker.memory

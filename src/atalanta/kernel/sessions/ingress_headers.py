@@ -1,7 +1,7 @@
-"""What the broker writes into a message at its arrival: who sent it and when it came.
+"""Headers that the broker sets on arriving messages: the validated user and the time of arrival.
 
 Follows ServerSessionImpl.doSend: `populate-validated-user`, `reject-empty-validated-user` and the address setting
-`enable-ingress-timestamp`. JMS clients read the sender as JMSXUserID.
+`enable-ingress-timestamp`. JMS clients read the user as JMSXUserID.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ INGRESS_TIMESTAMP: Final = "_AMQ_INGRESS_TIMESTAMP"
 
 
 def stamping_wanted(config: BrokerConfig, settings: AddressSettingsRepository) -> bool:
-    """Whether any message has to be looked at: else sending costs nothing of it."""
+    """Returns True if any message needs a header; otherwise sends cost nothing."""
     return (
         config.populate_validated_user
         or config.reject_empty_validated_user
@@ -31,9 +31,9 @@ def stamping_wanted(config: BrokerConfig, settings: AddressSettingsRepository) -
 
 
 def stamp(session: Session, now: int, message: Message) -> None:
-    """Before it is routed. BrokerError ILLEGAL_STATE for a message without a user where that is refused.
+    """Sets the headers before routing. BrokerError ILLEGAL_STATE for a message without a user, if that is refused.
 
-    What a peer forwards keeps the user it was sent by; a real Artemis puts the cluster's own user in its place.
+    A message forwarded by a peer keeps its user; a real Artemis replaces the user by the cluster's own.
     """
     broker = session.broker
     config = broker.config

@@ -20,7 +20,7 @@ REJECT: Final = 2  # the message can never be processed
 def give_up(
     session: Session, now: int, consumer_id: int, message_id: int, outcome: int, token: int
 ) -> None:
-    """Releases or rejects a delivery, outside of any transaction; `endpoint.done(token)` follows when that is durable.
+    """Releases or rejects a delivery outside of transactions; `endpoint.done(token)` follows when that is durable.
 
     BrokerError ILLEGAL_STATE if the message is not delivered to the consumer.
     """

@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from atalanta.message.message import Message
 
 PRODUCERS_MAX: Final = 10_000
-TRANSACTIONS_MAX: Final = 1_000  # that one session declares
-DRAINS_MAX: Final = 10_000  # that wait at one queue
+TRANSACTIONS_MAX: Final = 1_000  # that one session may declare
+DRAINS_MAX: Final = 10_000  # that may wait at one queue
 
 
 class Session:
-    """`auto_commit_sends` / `auto_commit_acks` False: that side belongs to the transaction."""
+    """A session. With `auto_commit_sends` / `auto_commit_acks` False, sends / acknowledgements join the transaction."""
 
     def __init__(
         self,
@@ -75,25 +75,25 @@ class Session:
         self.consumers: dict[int, Consumer] = {}
         self._acknowledging: Consumer | None = None
         self.transaction = Transaction()
-        self.declared: list[Transaction] = []  # open ones that the protocol names itself
-        # The addresses by that name, None where there is none of it; of this version of the rules:
+        self.declared: list[Transaction] = []  # open transactions that the protocol names itself
+        # The addresses by that name, None for an unknown one; valid for this version of the rules:
         self.may_send: dict[str, Address | None] = {}
         self.rules_version: int = broker.security.version
         self.metadata: dict[str, str] = {}
         self.xa: bool = False
-        self.branch: Branch | None = None  # it works in; `transaction` is that branch's then
-        self.ended_branch: Branch | None = None  # it ended last, until it is committed or rolled back
+        self.branch: Branch | None = None  # the branch in progress; `transaction` is then the branch's
+        self.ended_branch: Branch | None = None  # the branch ended last, until it is committed or rolled back
         self.xa_timeout_s: int = -1
         self.started: bool = False
         self.blocked: bool = False
         self.closed: bool = False
         self.created_at: int = broker.now
-        # What the client told of its producers: its number -> (address, when).
+        # The client's producers: its number -> (address, time of creation).
         self.producers: dict[int, tuple[str | None, int]] = {}
         broker.clients.opened(self)
 
     def check(self, permission: str, address: str) -> None:
-        """BrokerError SECURITY unless the user may."""
+        """Raises BrokerError SECURITY unless the user has the permission."""
         if not self.broker.security.allowed(self.identity, permission, address):
             self.broker.clients.permissions_refused += 1
             for observer in self.broker.observers:
@@ -106,7 +106,7 @@ class Session:
 
     # -- sending --------------------------------------------------------------------------------
     def send(self, now: int, message: Message, token: int) -> None:
-        """`endpoint.done(token)` follows when the message is safe (or, in a transaction, taken up)."""
+        """Sends a message; `endpoint.done(token)` follows when it is durable (or added to the transaction)."""
         address = self.may_send.get(message.address)
         routing_type = message.routing_type
         if (
@@ -187,7 +187,7 @@ class Session:
         consumer.show_started(self.started, self.blocked)
         self.consumers[consumer_id] = consumer
         add_consumer(queue, consumer)
-        # It has no credit yet, and others got what they could; but groups may have been shared anew.
+        # No dispatch is needed without credits of the new consumer, unless its arrival has rebalanced the groups.
         if queue.groups is not None:
             broker.mark_dirty(queue)
         if not browse_only:
@@ -210,7 +210,7 @@ class Session:
             self.broker.mark_dirty(consumer.queue)
 
     def drain(self, now: int, consumer_id: int, token: int) -> None:
-        """Delivers all that can be delivered, then calls `endpoint.drained`: at once, or in a later batch of inputs."""
+        """Delivers all deliverable messages, then calls `endpoint.drained`, at once or in a later batch of inputs."""
         consumer = self.consumer(consumer_id)
         queue = consumer.queue
         if len(queue.drains) >= DRAINS_MAX:
@@ -229,7 +229,7 @@ class Session:
         self._show_started()
 
     def set_blocked(self, blocked: bool) -> None:
-        """The way to the client is full (or free again): what its consumers would get stays in the queues."""
+        """Sets whether the client's connection is full; while it is, messages for its consumers stay in the queues."""
         self.blocked = blocked
         self._show_started()
 
@@ -246,7 +246,7 @@ class Session:
                 self.broker.mark_dirty(consumer.queue)
 
     def begin_stream(self, consumer: Consumer, stream: LargeStream) -> None:
-        """The consumer gets a large message, and until `end_stream` nothing else."""
+        """Begins a large message; until `end_stream` the consumer gets no other message."""
         consumer.begin_stream(stream)
 
     def end_stream(self, consumer: Consumer) -> None:
@@ -255,20 +255,20 @@ class Session:
             self.broker.mark_dirty(consumer.queue)
 
     def close_consumer(self, now: int, consumer_id: int) -> None:
-        """What it held unacknowledged goes back to its place, as if not delivered."""
+        """Closes a consumer; its unacknowledged messages return to the queue, as if not delivered."""
         consumer = self.consumer(consumer_id)
         del self.consumers[consumer_id]
         self._detach(now, consumer, False)
 
     def disconnect_consumer(self, now: int, consumer_id: int, why: str) -> None:
-        """An operator ends it: the client is told, what it held comes back as if the connection was lost."""
+        """Closes a consumer for an operator: the client is notified, messages return as after a lost connection."""
         consumer = self.consumer(consumer_id)
         consumer.endpoint.consumer_gone(consumer, why)
         self.consumers.pop(consumer_id, None)
         self._detach(now, consumer, True)
 
     def add_producer(self, now: int, producer_id: int, address: str | None) -> None:
-        """For management's lists only; beyond PRODUCERS_MAX of one session no more are kept."""
+        """Records a producer for the lists of management, up to PRODUCERS_MAX per session."""
         if len(self.producers) < PRODUCERS_MAX:
             self.producers[producer_id] = (address, now)
 
@@ -301,12 +301,12 @@ class Session:
             purge(self.broker, queue, "purged without consumers")
 
     def expire(self, now: int, consumer_id: int, message_id: int) -> None:
-        """The client found the message expired."""
+        """Expires a message that the client found expired."""
         consumer = self.consumer(consumer_id)
         reference = consumer.unacknowledged.pop(message_id)
         if reference is None:
             return
-        # Of a non-destructive queue it may lie in a page file, or wait for one: it expires when it comes into memory.
+        # A message of a non-destructive queue may be in a page file, or wait for one: it expires when it is read.
         if reference.state == DELIVERING or consumer.queue.has(reference):
             expire(self.broker, now, [reference])
 
@@ -314,8 +314,8 @@ class Session:
     def acknowledge(
         self, now: int, consumer_id: int, message_id: int, individual: bool, token: int
     ) -> None:
-        """Cumulative: everything delivered to the consumer up to the message; individual: that one."""
-        consumer = self._acknowledging  # as a rule the same as before
+        """Acknowledges all deliveries to the consumer up to the message, or with `individual` only that one."""
+        consumer = self._acknowledging  # usually the same as before
         if consumer is None or consumer.id != consumer_id or consumer.closed:
             consumer = self.consumers.get(consumer_id)
             if consumer is None:
@@ -352,7 +352,7 @@ class Session:
             self.endpoint.done(token)
 
     def _refuse_acknowledge(self, text: str) -> NoReturn:
-        """A transaction that misses an acknowledgement must not be committed (ServerConsumerImpl.acknowledge)."""
+        """Fails the transaction, which must not commit without an acknowledgement (ServerConsumerImpl.acknowledge)."""
         error = BrokerError(ILLEGAL_STATE, text)
         if not self.auto_commit_acks:
             self.transaction.rollback_only = error
@@ -369,7 +369,7 @@ class Session:
 
     # -- transactions ---------------------------------------------------------------------------
     def declare(self) -> Transaction:
-        """Opens one more transaction, for protocols with several in a session. `use` makes it the current one."""
+        """Opens another transaction, for protocols with several in a session; `use` makes it the current one."""
         if len(self.declared) >= TRANSACTIONS_MAX:
             raise BrokerError(
                 ILLEGAL_STATE, f"session {self.name} has {TRANSACTIONS_MAX} transactions already"
@@ -379,7 +379,7 @@ class Session:
         return transaction
 
     def use(self, transaction: Transaction | None) -> None:
-        """Makes the sends and acknowledgements that follow part of a declared transaction; None: of none."""
+        """Makes later sends and acknowledgements part of a declared transaction; None: of none."""
         if self.xa or (transaction is not None and transaction not in self.declared):
             raise BrokerError(ILLEGAL_STATE, f"session {self.name}: no such transaction")
         self.transaction = Transaction() if transaction is None else transaction
@@ -387,7 +387,8 @@ class Session:
         self.auto_commit_acks = transaction is None
 
     def discharge(self, now: int, transaction: Transaction, committed: bool, token: int) -> None:
-        """Commits a declared transaction or rolls it back; `endpoint.done(token)` follows, for a commit when durable.
+        """Commits or rolls back a declared transaction; `endpoint.done(token)` follows, for a commit when it is
+        durable.
 
         A refused commit raises BrokerError and rolls back. Messages that are not acknowledged stay delivered.
         """
@@ -407,7 +408,7 @@ class Session:
         return [self.transaction, *others]
 
     def commit(self, now: int, token: int) -> None:
-        """Everything at once, in one record; `endpoint.done(token)` when durable. DUPLICATE_ID rolls back."""
+        """Commits the transaction in one record; `endpoint.done(token)` when durable. DUPLICATE_ID rolls back."""
         self._refuse_in_branch()
         commit_transaction(self, now, self.transaction, self.endpoint, token, "", 0, 0)
 
@@ -416,10 +417,9 @@ class Session:
             raise BrokerError(ILLEGAL_STATE, "a distributed transaction is committed by its xid")
 
     def commit_sink(self, now: int, token: int, query: str, batch: int, partition: int) -> None:
-        """Commit under a sink id: a batch of that query and partition that is not newer is DUPLICATE_ID.
+        """Commits under a sink id: DUPLICATE_ID if the batch is not newer than the last of that query and partition.
 
-        The newest batch per query and partition is kept (kernel/transactions/sinks.py), in the same record as the
-        messages.
+        The newest batch per query and partition is kept (kernel/transactions/sinks.py), in the record of the messages.
         """
         self._refuse_in_branch()
         sinks = self.broker.sinks
@@ -443,7 +443,7 @@ class Session:
         self.endpoint.done(token)
 
     def roll_back(self, now: int, transaction: Transaction, last_as_delivered: bool) -> None:
-        """Sends vanish; what was acknowledged in it comes back as redelivered, what was only prefetched as new.
+        """Drops the sends; acknowledged messages return as redelivered, prefetched ones as new.
 
         Follows ServerSessionImpl.rollback: with `last_as_delivered` the first prefetched message counts as delivered.
         """
@@ -455,7 +455,7 @@ class Session:
             self.give_back_prefetched(now, transaction.acknowledged, last_as_delivered)
 
     def begin_after(self, transaction: Transaction) -> None:
-        """Ends a transaction: the next one begins if it was the session's own, else sends are of none again."""
+        """Ends a transaction. A new one follows the session's own; after a declared one no transaction is current."""
         declared = transaction in self.declared
         if declared:
             self.declared.remove(transaction)
@@ -467,12 +467,12 @@ class Session:
     def give_back_prefetched(
         self, now: int, acknowledged: list[Reference], last_as_delivered: bool
     ) -> None:
-        """What was acknowledged as redelivered, what its consumers hold as new."""
+        """Returns acknowledged messages to their queues as redelivered, and prefetched ones as new."""
         back: list[Reference] = list(acknowledged)
         for consumer in self.consumers.values():
             first = last_as_delivered
             if consumer.stream is not None:
-                consumer.stream.abort()  # it comes again from its beginning
+                consumer.stream.abort()  # the large message is delivered again from its beginning
             if consumer.queue.keeps_messages:
                 self._show_again(consumer)
             for reference in consumer.unacknowledged.values():
@@ -484,7 +484,7 @@ class Session:
         redeliver(self.broker, now, back, True)
 
     def _show_again(self, consumer: Consumer) -> None:
-        """Of a non-destructive queue: what was only prefetched comes to this consumer again."""
+        """Delivers prefetched messages of a non-destructive queue to this consumer again."""
         for reference in consumer.unacknowledged.values():
             consumer.look_again(reference.sequence)
         consumer.unacknowledged.clear()
@@ -492,7 +492,7 @@ class Session:
 
     # -- the end --------------------------------------------------------------------------------
     def close(self, now: int, failed: bool) -> None:
-        """Transaction rolled back, consumers gone; `failed` when the connection was lost, not closed."""
+        """Rolls back the transaction and removes the consumers; `failed`: the connection was lost, not closed."""
         if self.closed:
             return
         self.closed = True

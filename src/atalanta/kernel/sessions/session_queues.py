@@ -1,4 +1,4 @@
-"""Queues that a session makes and deletes: permissions first, and what is temporary dies with the connection."""
+"""The creation and deletion of queues by a session, with its permissions; temporary ones end with the connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def create_queue(session: Session, now: int, spec: QueueSpec) -> Queue:
-    """With the permission that fits (createDurableQueue, createNonDurableQueue, createAddress)."""
+    """Creates a queue; needs createDurableQueue or createNonDurableQueue, and createAddress for a new address."""
     session.check("createDurableQueue" if spec.durable else "createNonDurableQueue", spec.address)
     _check_address_of(session, spec)
     broker = session.broker
@@ -24,7 +24,7 @@ def create_queue(session: Session, now: int, spec: QueueSpec) -> Queue:
     if limit is not None:
         limit.check_queues([queue.spec.user for queue in broker.queues.values()].count(user))
     spec.user = user
-    # A member makes queues that go on for its own, as it leaves.
+    # A leaving node creates queues that continue its own: these get no retained messages.
     queue = broker.queue_registry.create(now, spec, not session.identity.cluster)
     if spec.temporary:
         session.client.temporary_queues[queue.name] = queue
@@ -34,7 +34,7 @@ def create_queue(session: Session, now: int, spec: QueueSpec) -> Queue:
 
 
 def _check_address_of(session: Session, spec: QueueSpec) -> None:
-    """A queue may not bring an address, or a routing type of it, that the user could not create."""
+    """Checks that the user may create the address of the queue, or its routing type, if either is missing."""
     address = session.broker.addresses.get(spec.address)
     if address is not None and address.supports(spec.routing_type):
         return
@@ -43,7 +43,7 @@ def _check_address_of(session: Session, spec: QueueSpec) -> None:
         if address is not None:
             addresses.check_routing_type(address, spec.routing_type)
         raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {spec.address} does not exist")
-    # Where addresses are not created automatically a temporary queue still has one of its own.
+    # A temporary queue gets an address of its own even if addresses are not created automatically.
     if automatic or address is not None:
         session.check("createAddress", spec.address)
 

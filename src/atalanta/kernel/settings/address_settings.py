@@ -1,7 +1,7 @@
-"""Address settings: what an address is allowed and how its queues behave.
+"""Address settings: the limits of an address and the behaviour of its queues.
 
-Names and defaults follow Artemis' AddressSettings (fact sheet C7). Which settings an address has
-is decided in kernel/settings/repository.py.
+Names and defaults follow Artemis' AddressSettings. kernel/settings/repository.py decides which settings an address
+has.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ RATES: Final = {
 
 @dataclass
 class AddressSettings:
-    """Settings of one address, resolved: every attribute has its value (None only where absence
-    means something).
-    """
+    """The resolved settings of one address. Every attribute has a value; None only if absence has a meaning."""
 
     dead_letter_address: str | None = option(
         None, "dead-letter-address", "where messages go that were delivered too often"

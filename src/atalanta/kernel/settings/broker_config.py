@@ -1,6 +1,4 @@
-"""What the broker itself is told: its name, addresses, limits and scan periods (fact sheet C1,
-C8).
-"""
+"""The configuration of the broker itself: its name, addresses, limits and scan periods."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ CRITICAL_POLICIES: Final = {"LOG": "LOG", "HALT": "HALT", "SHUTDOWN": "SHUTDOWN"
 
 @dataclass
 class QueueConfig:
-    """A `<queue>` below an address (or of the old `<queues>` section)."""
+    """A `<queue>` of an address (or of the old `<queues>` section)."""
 
     name: str = option("", "name", "unique in the broker", attribute=True)
     address: str = option(
@@ -127,7 +125,7 @@ class QueueConfig:
     )
 
     def spec(self) -> QueueSpec:
-        """The queue as the kernel creates it."""
+        """Returns the definition with which the kernel creates the queue."""
         spec = QueueSpec(self.name, self.address, self.routing_type)
         spec.filter_text = self.filter_text
         spec.durable = self.durable
@@ -137,7 +135,7 @@ class QueueConfig:
         return spec
 
     def changes(self) -> QueueChanges:
-        """What the file says of the queue; the rest is up to the address settings."""
+        """Returns the attributes that the file sets; the address settings decide the rest."""
         changes = QueueChanges()
         changes.max_consumers = self.max_consumers
         changes.purge_on_no_consumers = self.purge_on_no_consumers
@@ -166,7 +164,7 @@ class AddressConfig:
     queues: list[QueueConfig] = field(default_factory=list)
 
     def add(self, queue: QueueConfig) -> None:
-        """Also makes the address carry the queue's routing type."""
+        """Adds a queue, and its routing type to the address."""
         if queue.routing_type == ANYCAST:
             self.anycast = True
         else:
@@ -176,9 +174,7 @@ class AddressConfig:
 
 @dataclass
 class AddressSetting:
-    """One `<address-setting>`: attribute names of AddressSettings -> values, only those that are
-    set.
-    """
+    """An `<address-setting>`: attribute names of AddressSettings -> values, without unset ones."""
 
     match: str
     values: dict[str, SettingValue] = field(default_factory=dict)
@@ -312,8 +308,8 @@ class BrokerConfig:
         minimum=0,
     )
     persist_id_cache: bool = option(True, "persist-id-cache", "duplicate ids survive a restart")
-    # Artemis takes half of the JVM's heap. A Python process has no such limit: 512 MiB fits small
-    # machines beside Spark, and a full broker slows its senders down instead of failing.
+    # Artemis uses half of the JVM's heap. A Python process has no such limit: 512 MiB fits small
+    # machines with Spark, and a full broker slows its senders down instead of failing.
     global_max_size_bytes: int = option(
         512 * 1024 * 1024,
         "global-max-size",

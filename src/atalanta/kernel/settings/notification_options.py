@@ -1,7 +1,7 @@
-"""Which notifications are sent that nobody gets unless they are asked for.
+"""Notifications that are sent only if the configuration enables them.
 
-In Artemis a broker plugin of its own sends them (NotificationActiveMQServerPlugin, section `<broker-plugins>`); its
-class name and properties switch the same ones on here.
+In Artemis a broker plugin sends them (NotificationActiveMQServerPlugin, section `<broker-plugins>`). The plugin's
+class name and properties enable the same notifications here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DELIVERED: Final = "SEND_DELIVERED_NOTIFICATIONS"
 
 @dataclass
 class NotificationOptions:
-    """CONNECTION_CREATED and _DESTROYED, ADDRESS_ADDED and _REMOVED, MESSAGE_EXPIRED, MESSAGE_DELIVERED."""
+    """Switches of CONNECTION_CREATED/_DESTROYED, ADDRESS_ADDED/_REMOVED, MESSAGE_EXPIRED and MESSAGE_DELIVERED."""
 
     connections: bool = False
     addresses: bool = False
@@ -28,7 +28,7 @@ class NotificationOptions:
     delivered: bool = False
 
     def switch(self, key: str, on: bool) -> bool:
-        """One property of the plugin; False if it is none."""
+        """Sets one property of the plugin; returns False for an unknown one."""
         if key == CONNECTIONS:
             self.connections = on
         elif key == ADDRESSES:

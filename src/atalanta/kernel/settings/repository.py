@@ -1,7 +1,7 @@
-"""Which settings an address has: matches with wildcards, merged as Artemis merges them.
+"""The repository of address settings: matches with wildcards, merged as in Artemis.
 
-Attribute by attribute the most specific match that sets it wins; what nobody sets has the default
-of AddressSettings.
+For each attribute the most specific match that sets it wins; an attribute without a match has the default of
+AddressSettings.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ from atalanta.kernel.settings.address_settings import AddressSettings
 
 __all__ = ["AddressSettings", "AddressSettingsRepository", "SettingValue"]
 
-# Addresses whose merged settings are remembered; then the memory starts anew.
+# Addresses whose merged settings are cached; a full cache is cleared.
 CACHE_MAX: Final = 10_000
 
 SettingValue = bool | int | float | str | None
 
 
 class AddressSettingsRepository:
-    """Settings by match. `add` states attributes of one match, `match` gives an address its merged
-    settings.
-    """
+    """Settings by match. `add` sets attributes of one match, `match` returns the merged settings of an address."""
 
     def __init__(
         self,
@@ -43,10 +41,10 @@ class AddressSettingsRepository:
         self.cache: dict[str, AddressSettings] = {}
 
     def add(self, match: str, values: Mapping[str, SettingValue]) -> None:
-        """Replace what `match` sets. `values`: attribute name of AddressSettings -> value; absent
-        means not set.
+        """Replaces the attributes of `match`.
 
-        Raises ValueError for a malformed match, AttributeError for an unknown attribute.
+        `values`: attribute name of AddressSettings -> value; an absent name is not set. Raises ValueError for a
+        malformed match, AttributeError for an unknown attribute.
         """
         literal = self._is_literal(match)
         verify_match(match[1:-1] if literal else match, self.wildcard)
@@ -68,15 +66,16 @@ class AddressSettingsRepository:
         self.wild.sort(key=_order)
 
     def replace(self, fresh: AddressSettingsRepository) -> None:
-        """From now on the matches of `fresh`, which is not used any further."""
+        """Takes over the matches of `fresh`, which must not be used afterwards."""
         self.exact = fresh.exact
         self.literal = fresh.literal
         self.wild = fresh.wild
         self.cache.clear()
 
     def match(self, address: str) -> AddressSettings:
-        """Merged settings of `address` (the part before `::`, if it is an FQQN). The same object
-        until `add` or `replace`.
+        """Returns the merged settings of `address` (of an FQQN the part before `::`).
+
+        The object stays the same until `add` or `replace`.
         """
         found = self.cache.get(address)
         if found is not None:
@@ -104,7 +103,7 @@ class AddressSettingsRepository:
         return merged
 
     def states(self, name: str, value: SettingValue) -> bool:
-        """Whether any match sets the attribute `name` to `value`."""
+        """Returns True if any match sets the attribute `name` to `value`."""
         return any(layer.get(name) == value for layer in self._layers())
 
     def _layers(self) -> list[dict[str, SettingValue]]:
@@ -113,7 +112,7 @@ class AddressSettingsRepository:
         return layers
 
     def slow_consumer_period_s(self) -> int:
-        """The shortest slow-consumer-check-period there is, 0 if no match sets a slow-consumer-threshold."""
+        """Returns the shortest slow-consumer-check-period, 0 if no match sets a slow-consumer-threshold."""
         layers = self._layers()
         if not any("slow_consumer_threshold" in layer for layer in layers):
             return 0

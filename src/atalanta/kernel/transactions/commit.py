@@ -1,4 +1,4 @@
-"""The commit of a transaction: everything at once, in one record, or nothing."""
+"""The commit of a transaction: one record with all its changes."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def commit_transaction(
     sink_batch: int,
     partition: int,
 ) -> None:
-    """`endpoint.done(token)` when it is durable; DUPLICATE_ID rolls back. The sink id counts if there is a `query`.
+    """Commits; `endpoint.done(token)` when durable. DUPLICATE_ID rolls back. The sink id counts if there is a `query`.
 
-    The transaction is the session's own, or a distributed one that is committed in one phase. BrokerError: it is
-    rolled back. Undecided: all is as before, and the commit is tried again.
+    The transaction is the session's own, or a distributed one that is committed in one phase. A BrokerError rolls back.
+    After Undecided nothing has changed, and the commit is tried again.
     """
     broker = session.broker
     error = transaction.rollback_only
@@ -85,6 +85,6 @@ def refuse_duplicate(
     lsn: int,
     text: str,
 ) -> None:
-    """Rolled back and answered DUPLICATE_ID, but not before the first copy is as safe as the answer says."""
+    """Rolls back and answers DUPLICATE_ID, but not before the record of the first copy (`lsn`) is durable."""
     session.roll_back(now, transaction, False)
     session.broker.refuse_when_durable(lsn, endpoint, token, BrokerError(DUPLICATE_ID, text))

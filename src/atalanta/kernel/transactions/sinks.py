@@ -1,7 +1,7 @@
-"""The newest committed batch of every Spark query and partition: what makes its writes exactly once.
+"""The newest committed batch of every Spark query and partition, which makes Spark's writes exactly-once.
 
-Not a circular cache of ids: an entry stays until `SINKS_MAX` others were committed after it. A batch write has a query
-id of its own, so entries would otherwise grow without end.
+An entry stays until `SINKS_MAX` others were committed after it. A limit is needed because every batch write has a
+query id of its own.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ SINKS_MAX: Final = 100_000
 
 
 class Sinks:
-    """(query, partition) -> (batch, lsn of the record that says so), the longest unused first."""
+    """The newest batches: (query, partition) -> (batch, lsn of its record), the least recently used first."""
 
     def __init__(self) -> None:
         self.entries: dict[tuple[str, int], tuple[int, int]] = {}
 
     def newest(self, query: str, partition: int) -> int:
-        """The newest committed batch, -1 if there is none."""
+        """Returns the newest committed batch, -1 if there is none."""
         known = self.entries.get((query, partition))
         return -1 if known is None else known[0]
 
@@ -34,5 +34,5 @@ class Sinks:
             del self.entries[next(iter(self.entries))]
 
     def moved(self, query: str, partition: int, lsn: int) -> None:
-        """The record was copied by compaction; the entry keeps its age."""
+        """Updates the lsn after compaction has copied the record; the entry keeps its age."""
         self.entries[(query, partition)] = (self.newest(query, partition), lsn)

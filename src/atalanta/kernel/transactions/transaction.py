@@ -14,14 +14,14 @@ TRANSACTION_BYTES_MAX: Final = 256 << 20
 
 
 class Transaction:
-    """Nothing of it is visible before commit; `rollback_only` holds the error the commit will answer with."""
+    """A transaction, invisible before its commit; `rollback_only` holds the error that the commit answers with."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self.acknowledged: list[Reference] = []
         self.duplicate_ids: dict[tuple[str, bytes], bool] = {}
         self.bytes: int = 0
-        # What it is going to take of addresses that fail or drop when they are full: name -> bytes, messages.
+        # Its sends to addresses that fail or drop when they are full: name -> bytes, messages.
         self.pressing: dict[str, tuple[int, int]] | None = None
         self.rollback_only: BrokerError | None = None
 
@@ -33,12 +33,12 @@ class Transaction:
             self.messages.append(message)
 
     def fail(self, why: str) -> None:
-        """It has become too much: what it was going to send is let go of at once."""
+        """Marks the transaction as rollback-only because it is too large, and releases its sends at once."""
         self.rollback_only = BrokerError(ILLEGAL_STATE, why)
         self.messages = []
 
     def held_bytes(self) -> int:
-        """Of messages that are in memory until the end of the transaction."""
+        """Returns the bytes of messages that stay in memory until the end of the transaction."""
         return self.bytes if self.messages else 0
 
     def add_acknowledged(self, reference: Reference) -> None:

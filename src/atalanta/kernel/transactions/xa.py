@@ -1,8 +1,8 @@
-"""Distributed transactions (XA): the branches of one node, in doubt or not, and what an operator decided over them.
+"""Distributed transactions (XA): the branches of one node, and the heuristic decisions of operators.
 
 Follows ResourceManagerImpl and TransactionImpl. A prepared branch is one record (XA_PREPARED: messages with their
-routes and duplicate ids, acknowledgements); its commit is one record again, which holds what a local commit
-holds and the end of the branch. Until then its messages are nowhere and what it acknowledged is nobody's.
+routes and duplicate ids, acknowledgements). Its commit is another record, with the content of a local commit and the
+end of the branch. Until then its messages are in no queue, and messages it acknowledged are not delivered.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
 
 XA_TIMER: Final = "kernel.xa"
-BRANCHES_MAX: Final = 10_000  # of one node, prepared ones not counted
+BRANCHES_MAX: Final = 10_000  # of one node, without prepared ones
 XID_BYTES_MAX: Final = 1_024
 # States of a branch.
 ACTIVE: Final = 0
 SUSPENDED: Final = 1
 PREPARED: Final = 2
 ROLLED_BACK: Final = 3
-# How a branch ended (XA_ENDED); a heuristic end is remembered until its manager forgets it.
+# Outcomes of a branch (XA_ENDED); a heuristic one is kept until the transaction manager forgets it.
 ENDED: Final = 0
 HEURISTICALLY_COMMITTED: Final = 1
 HEURISTICALLY_ROLLED_BACK: Final = 2
 
 
 class Branch:
-    """`xid` is as it travels (XidCodecSupport); `timeout_s` < 0 is the node's own."""
+    """A branch. `xid` is in its wire form (XidCodecSupport); `timeout_s` < 0 is the node's own timeout."""
 
     def __init__(self, xid: bytes, created_at: int, timeout_s: int) -> None:
         self.xid = xid
@@ -60,8 +60,8 @@ class Branch:
         self.timeout_s = timeout_s
         self.state: int = ACTIVE
         self.timed_out: bool = False
-        self.workers: int = 0  # sessions that work in it
-        self.clients: dict[int, bool] = {}  # connections of those that have worked in it, in this life
+        self.workers: int = 0  # sessions that work in the branch
+        self.clients: dict[int, bool] = {}  # connections that have worked in the branch since the node's start
         self.transaction = Transaction()
         self.plans: list[Plan] = []
         self.lsn: int = 0
@@ -69,7 +69,7 @@ class Branch:
 
 
 class Heuristic:
-    """An operator ended a prepared branch: its manager is told at its next call, and may then forget it."""
+    """A prepared branch that an operator ended: its manager learns that at its next call, and may then forget it."""
 
     def __init__(self, outcome: int, lsn: int) -> None:
         self.outcome = outcome
@@ -77,7 +77,7 @@ class Heuristic:
 
 
 class Branches:
-    """All branches of a node by xid."""
+    """The branches of a node by xid."""
 
     def __init__(self) -> None:
         self.by_xid: dict[bytes, Branch] = {}
@@ -87,13 +87,13 @@ class Branches:
         self.timer_set: bool = False
 
     def in_doubt(self) -> list[bytes]:
-        """What a recovery scan gets: prepared branches and heuristic ends."""
+        """Returns the xids for a recovery scan: prepared branches and heuristic outcomes."""
         found = [branch.xid for branch in self.by_xid.values() if branch.state == PREPARED]
         found.extend(self.heuristics)
         return found
 
     def newest_lsn(self) -> int:
-        """Everything that `in_doubt` says is on disk when this is."""
+        """Returns the lsn that must be durable before the result of `in_doubt` is sent."""
         newest = 0
         for branch in self.by_xid.values():
             newest = max(newest, branch.lsn)
@@ -104,9 +104,9 @@ class Branches:
 
 # -- the two phases -------------------------------------------------------------------------------
 def prepare(broker: Broker, now: int, branch: Branch, endpoint: Reply, token: int) -> None:
-    """`endpoint.done(token)` when the branch would survive a crash. BrokerError: it is rolled back instead.
+    """Prepares a branch; `endpoint.done(token)` when it survives a crash. BrokerError: it is rolled back instead.
 
-    As after a repeat, which `endpoint.failed` says when the first copy is as safe as the answer makes believe.
+    A repeat rolls back too; `endpoint.failed` reports it when the first copy is durable.
     """
     transaction = branch.transaction
     error = transaction.rollback_only
@@ -115,7 +115,7 @@ def prepare(broker: Broker, now: int, branch: Branch, endpoint: Reply, token: in
         try:
             plans = _plan(broker, now, transaction)
         except Undecided:
-            raise  # tried again
+            raise  # the prepare is tried again
         except BrokerError as refused:
             error = refused
     if error is not None:
@@ -167,14 +167,14 @@ def _plan(broker: Broker, now: int, transaction: Transaction) -> list[Plan]:
 
 
 def hold(branch: Branch) -> None:
-    """Queues that a prepared branch will send to are not deleted as unused."""
+    """Holds the queues that a prepared branch will send to, so that they are not deleted as unused."""
     for plan in branch.plans:
         for planned in plan.routes:
             planned.queue.count_pending(1)
 
 
 def _release(broker: Broker, branch: Branch) -> None:
-    """The branch is no longer in doubt."""
+    """Releases the queues of a branch that is no longer in doubt."""
     for plan in branch.plans:
         for planned in plan.routes:
             planned.queue.count_pending(-1)
@@ -186,9 +186,9 @@ def _release(broker: Broker, branch: Branch) -> None:
 def commit_prepared(
     broker: Broker, now: int, branch: Branch, outcome: int, endpoint: Reply | None, token: int
 ) -> None:
-    """One record: the messages in their queues, the acknowledgements, the end of the branch.
+    """Commits in one record: the messages in their queues, the acknowledgements, the end of the branch.
 
-    A message whose duplicate id arrived by another way meanwhile is there already, and not sent again.
+    A message whose duplicate id has arrived by another route in the meantime is not sent again.
     """
     _release(broker, branch)
     batch = records.Batch()
@@ -216,7 +216,7 @@ def _arrived_meanwhile(broker: Broker, plan: Plan) -> bool:
 
 
 def hand_over(broker: Broker, branch: Branch, batch: records.Batch) -> None:
-    """Another node has the branch: it ends here without effect; what it acknowledged is the caller's to finish."""
+    """Ends a branch that another node has taken over, without effect; the caller finishes its acknowledgements."""
     _release(broker, branch)
     for plan in branch.plans:
         if plan.message.large is not None:
@@ -227,7 +227,7 @@ def hand_over(broker: Broker, branch: Branch, batch: records.Batch) -> None:
 def roll_back_prepared(
     broker: Broker, now: int, branch: Branch, outcome: int, endpoint: Reply | None, token: int
 ) -> None:
-    """Sends vanish; what was acknowledged comes back to its queues."""
+    """Rolls back a prepared branch: drops its sends, and returns acknowledged messages to their queues."""
     _release(broker, branch)
     batch = records.Batch()
     batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome))
@@ -239,7 +239,7 @@ def roll_back_prepared(
 
 
 def roll_back_active(broker: Broker, now: int, branch: Branch, error: BrokerError) -> None:
-    """Not prepared: nothing of it was stored. `error` is what its commit would be answered with from now on."""
+    """Rolls back a branch that is not prepared, so nothing is stored; a later commit is answered with `error`."""
     transaction = branch.transaction
     back = transaction.acknowledged
     transaction.acknowledged = []
@@ -250,7 +250,7 @@ def roll_back_active(broker: Broker, now: int, branch: Branch, error: BrokerErro
 
 
 def forget(broker: Broker, xid: bytes, endpoint: Reply, token: int) -> bool:
-    """The manager has taken note of a heuristic end; False if there is none."""
+    """Forgets a heuristic outcome for the transaction manager; returns False if there is none."""
     if broker.branches.heuristics.pop(xid, None) is None:
         return False
     batch = records.Batch()
@@ -261,7 +261,7 @@ def forget(broker: Broker, xid: bytes, endpoint: Reply, token: int) -> bool:
 
 # -- time -------------------------------------------------------------------------------------------
 def watch(broker: Broker, now: int) -> None:
-    """Branches that are not prepared have limited time (transaction-timeout, -scan-period)."""
+    """Starts the timeout of unprepared branches (transaction-timeout, transaction-timeout-scan-period)."""
     if not broker.branches.timer_set:
         broker.branches.timer_set = True
         period_ns = broker.config.transaction_timeout_scan_period_ms * 1_000_000
@@ -269,7 +269,7 @@ def watch(broker: Broker, now: int) -> None:
 
 
 def on_timer(broker: Broker, now: int) -> None:
-    """Roll back what took too long (ResourceManagerImpl.TxTimeoutHandler); a prepared branch never does."""
+    """Rolls back timed-out branches (ResourceManagerImpl.TxTimeoutHandler), but never a prepared one."""
     branches = broker.branches
     branches.timer_set = False
     unprepared = 0
@@ -294,21 +294,21 @@ def on_timer(broker: Broker, now: int) -> None:
 
 # -- for management -------------------------------------------------------------------------------------
 def identifier(xid: bytes) -> str:
-    """As Artemis names a transaction to operators (XidImpl.toBase64String)."""
+    """Returns the text that Artemis shows to operators for a transaction (XidImpl.toBase64String)."""
     reader = Reader(xid)
     format_id = reader.int32("xid.format_id")
     branch = reader.blob("xid.branch_qualifier")
     data = bytearray(branch + reader.blob("xid.global_transaction_id"))
     for shift in (0, 8, 16, 24):
         shifted = format_id >> shift
-        # Java's % keeps the sign, and the byte cast its low eight bits.
+        # Java's % keeps the sign, and the byte cast keeps the low eight bits.
         remainder = abs(shifted) % 0xFF
         data.append((remainder if shifted >= 0 else -remainder) & 0xFF)
     return b2a_base64(bytes(data), newline=False).decode("ascii")
 
 
 def list_prepared(broker: Broker) -> list[Branch]:
-    """Prepared branches, the oldest first."""
+    """Returns the prepared branches, the oldest first."""
     found = [branch for branch in broker.branches.by_xid.values() if branch.state == PREPARED]
     found.sort(key=_by_age)
     return found
@@ -319,12 +319,12 @@ def _by_age(branch: Branch) -> int:
 
 
 def list_heuristic(broker: Broker, outcome: int) -> list[bytes]:
-    """Xids that an operator committed or rolled back and no manager has forgotten yet."""
+    """Returns the xids that an operator committed or rolled back and no manager has forgotten yet."""
     return [xid for xid, ended in broker.branches.heuristics.items() if ended.outcome == outcome]
 
 
 def end_by_operator(broker: Broker, now: int, name: str, commit: bool) -> bool:
-    """Commit or roll back a prepared branch over its manager's head; `name` is its `identifier`. False: no such."""
+    """Commits or rolls back a prepared branch without its manager; `name` is its `identifier`. False: unknown."""
     for branch in list_prepared(broker):
         if identifier(branch.xid) == name:
             if commit:

@@ -1,4 +1,4 @@
-"""How distributed transactions are kept: the records XA_PREPARED and XA_ENDED."""
+"""The journal records of distributed transactions: XA_PREPARED and XA_ENDED."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 
 def encode_prepared(branch: Branch) -> bytes:
-    """blob xid, i64 created, i32 n, n * blob MESSAGE record (sequence 0), i32 n, n * (i64 queue, i64 message, i32
-    delivery count). Non-durable messages and acknowledgements are not kept over a restart."""
+    """Encodes an XA_PREPARED record, without non-durable messages and acknowledgements.
+
+    blob xid, i64 created, i32 n, n * blob MESSAGE record (sequence 0), i32 n, n * (i64 queue, i64 message, i32 delivery
+    count).
+    """
     writer = Writer()
     writer.blob(branch.xid)
     writer.int64(branch.created_at)
@@ -25,7 +28,7 @@ def encode_prepared(branch: Branch) -> bytes:
             Reference(plan.message, planned.queue, 0, planned.route_to) for planned in plan.routes
         ]
         writer.blob(encode_message_record(plan.message, routes, plan.duplicates))
-    # What a non-destructive queue handed out is not: that it was acknowledged means nothing.
+    # Acknowledgements of a non-destructive queue have no effect, so they are not stored.
     held = [
         reference
         for reference in branch.transaction.acknowledged

@@ -1,4 +1,4 @@
-"""Distributed transactions that were in doubt when the node ended, from their records."""
+"""The recovery of in-doubt distributed transactions from their records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def restore(broker: Broker, now: int, payload: bytes, lsn: int) -> None:
-    """A branch that was in doubt at the crash still is; queues and messages are restored already."""
+    """Restores a branch that was in doubt at the crash, after its queues and messages."""
     reader = Reader(payload)
     branch = Branch(reader.blob("xa.xid"), reader.int64("xa.created"), -1)
     branch.state = PREPARED
@@ -55,11 +55,11 @@ def restore(broker: Broker, now: int, payload: bytes, lsn: int) -> None:
 def _hold_back(
     broker: Broker, now: int, branch: Branch, queue_id: int, message_id: int, delivery_count: int
 ) -> None:
-    """What the branch acknowledged is nobody's until its end is known."""
+    """Holds back a message that the branch acknowledged, until the outcome of the branch is known."""
     found: list[Reference] = []
     queue = broker.queues_by_id.get(queue_id)
     if queue is not None and queue.spec.last_value_key is not None:
-        # Once the branch has ended, an older value in a file would count as the newest: the whole queue is read back.
+        # An older last value in a page file would count as the newest after the branch has ended: all pages are read.
         while queue.paged is not None and broker.paging.bring(now, queue):
             pass
     message = broker.store.messages.get(message_id)

@@ -1,6 +1,6 @@
-"""What a session does in distributed transactions: XA's verbs, with the errors ServerSessionImpl answers.
+"""The XA operations of a session, with the errors of ServerSessionImpl.
 
-Outside a branch an XA session commits by itself, so `auto_commit_*` are off exactly while it works in one.
+Outside a branch an XA session commits each operation by itself, so `auto_commit_*` is off only inside a branch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ XAER_DUPID: Final = -8
 
 
 class XaError(Exception):
-    """Answered with XA's own `code`; nothing has changed."""
+    """An XA error, answered with XA's own `code`; the state is unchanged."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -54,7 +54,7 @@ def _known(session: Session, xid: bytes) -> Branch:
 
 
 def _not_at_work(session: Session, xid: bytes, verb: str) -> None:
-    """The two phases come after `end`, of every session that joined (Artemis asks its own only)."""
+    """Checks that every session has left the branch by `end`; Artemis checks the caller's session only."""
     branch = session.broker.branches.by_xid.get(xid)
     if branch is not None and branch.workers > 0:
         raise XaError(
@@ -64,7 +64,7 @@ def _not_at_work(session: Session, xid: bytes, verb: str) -> None:
 
 
 def _enter(session: Session, branch: Branch | None) -> None:
-    """The session works in `branch` from now on; None: in no transaction."""
+    """Makes the session work in `branch`; None: in no transaction."""
     if session.branch is not None:
         session.branch.workers -= 1
     if branch is not None:
@@ -78,7 +78,7 @@ def _enter(session: Session, branch: Branch | None) -> None:
 
 # -- association --------------------------------------------------------------------------------------
 def start(session: Session, now: int, xid: bytes) -> None:
-    """A new branch; one the session still works in is rolled back (xidReplacedOnXStart)."""
+    """Starts a new branch, and rolls back one that the session still works in (xidReplacedOnXStart)."""
     _check(session, xid)
     branches = session.broker.branches
     if xid in branches.by_xid or xid in branches.heuristics:
@@ -99,7 +99,7 @@ def end(session: Session, now: int, xid: bytes) -> None:
     if branch is not None and branch.xid == xid:
         _enter(session, None)
         if branch.state == xa.ROLLED_BACK:
-            # What the client acknowledged without knowing comes back as well.
+            # Acknowledgements that the client sent after the rollback are returned too.
             rolled_back = branch.transaction.rollback_only
             assert rolled_back is not None
             xa.roll_back_active(session.broker, now, branch, rolled_back)
@@ -148,7 +148,7 @@ def join(session: Session, xid: bytes) -> None:
 
 
 def failed(session: Session, now: int, xid: bytes) -> None:
-    """The client lost its connection while it worked in the branch: it must not be committed any more."""
+    """Fails the branch of a client whose connection was lost: it must not be committed any more."""
     _check(session, xid)
     branches = session.broker.branches
     branch = branches.by_xid.get(xid)
@@ -166,7 +166,7 @@ def failed(session: Session, now: int, xid: bytes) -> None:
 
 
 def set_timeout(session: Session, seconds: int) -> None:
-    """0 is the node's own again (javax.transaction.xa.XAResource.setTransactionTimeout)."""
+    """Sets the session's timeout; 0 is the node's own (javax.transaction.xa.XAResource.setTransactionTimeout)."""
     _check(session, b"")
     session.xa_timeout_s = seconds if seconds > 0 else -1
     if session.branch is not None:
@@ -174,7 +174,7 @@ def set_timeout(session: Session, seconds: int) -> None:
 
 
 def timeout(session: Session) -> int:
-    """In seconds."""
+    """Returns the timeout in seconds."""
     _check(session, b"")
     if session.xa_timeout_s > 0:
         return session.xa_timeout_s
@@ -219,13 +219,13 @@ def commit(
     try:
         commit_transaction(session, now, branch.transaction, endpoint, token, "", 0, 0)
     except Undecided:
-        session.broker.branches.by_xid[xid] = branch  # tried again
+        session.broker.branches.by_xid[xid] = branch  # the commit is tried again
         session.ended_branch = ended
         raise
 
 
 def roll_back(session: Session, now: int, xid: bytes, endpoint: Reply, token: int) -> None:
-    """What the session's consumers have only prefetched comes back too (ServerSessionImpl.doRollback)."""
+    """Rolls back, and returns the session's prefetched messages too (ServerSessionImpl.doRollback)."""
     session.ended_branch = None
     _not_at_work(session, xid, "roll back")
     _check_heuristic(session, xid)
@@ -264,14 +264,17 @@ def _check_heuristic(session: Session, xid: bytes) -> None:
 
 # -- the end of a session -----------------------------------------------------------------------------
 def local_rollback(session: Session, now: int) -> None:
-    """SESS_ROLLBACK of a client that gave its branch up."""
+    """Handles SESS_ROLLBACK of a client that abandoned its branch."""
     if session.branch is not None:
         _abandon(session, now, session.branch)
         _enter(session, None)
 
 
 def leave(session: Session, now: int, lost: bool) -> None:
-    """A lost client's branches go unless they are prepared; after a close in good order any session may end them."""
+    """Leaves the session's branches; those of a lost client are rolled back unless they are prepared.
+
+    After an orderly close any session may end the branches.
+    """
     if lost:
         for branch in (session.branch, session.ended_branch):
             if branch is not None:
