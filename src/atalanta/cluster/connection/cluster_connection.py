@@ -303,7 +303,7 @@ class Cluster:
 
 
 def load_balancing(config: ClusterConnectionConfig) -> int:
-    """Returns the mode of message-load-balancing, or of its deprecated predecessor forward-when-no-consumers."""
+    """Returns the mode of message-load-balancing. config/sections/cluster.py applies forward-when-no-consumers."""
     if config.message_load_balancing == STRICT_NAME:
         return STRICT
     if config.message_load_balancing == OFF_WITH_REDISTRIBUTION_NAME:

@@ -126,7 +126,7 @@ class Members:
         """Adds a peer to the topology again after its link was lost. It may not have been restarted.
 
         Such a peer still announces the event id with which it was removed, and other nodes would ignore that. So it
-        is added here with the next event id. All subscribers that were told of its removal are told of its return.
+        is added here with the next event id. All subscribers get its removal and its return.
         """
         member = record.member
         if member is None or record.node_id in self.topology.members:
