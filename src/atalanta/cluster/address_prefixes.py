@@ -1,14 +1,15 @@
-"""Which addresses a cluster connection shares: its `address` as a list of prefixes.
+"""The `address` of a cluster connection: a list of prefixes that selects the addresses it shares.
 
-Comma separated; `!` before a prefix excludes, and exclusion wins; without a prefix that includes, all are included.
-There are no wildcards (ClusterConnectionBridge.buildSelectorFromArray of Artemis).
+The prefixes are separated by commas. `!` before a prefix excludes its addresses, and exclusion wins. Without an
+including prefix all addresses are included. There are no wildcards (ClusterConnectionBridge.buildSelectorFromArray
+of Artemis).
 """
 
 from __future__ import annotations
 
 
 class Covered:
-    """`included` and `excluded` are prefixes as written, without `!`."""
+    """The prefixes of a cluster connection. `included` and `excluded` are as written, without `!`."""
 
     def __init__(self, text: str) -> None:
         self.included: list[str] = []
@@ -26,7 +27,7 @@ class Covered:
         return not self.included or any(address.startswith(prefix) for prefix in self.included)
 
     def overlap(self, other: Covered) -> str | None:
-        """A prefix of addresses that both cover, "" when that is all of them; None if there is none."""
+        """Returns a prefix of addresses that both lists cover: "" for all addresses, None if there is none."""
         for mine in self.included or [""]:
             for theirs in other.included or [""]:
                 if mine.startswith(theirs):
@@ -43,7 +44,7 @@ class Covered:
 
 
 def overlaps(texts: list[tuple[str, str]]) -> list[tuple[str, str, str]]:
-    """Of (name, address list): pairs of names that share addresses, and the prefix of what they share."""
+    """Returns (earlier name, later name, common prefix) of each overlap. `texts` has names and prefix lists."""
     found: list[tuple[str, str, str]] = []
     for at, (name, text) in enumerate(texts):
         for earlier, earlier_text in texts[:at]:
@@ -54,5 +55,5 @@ def overlaps(texts: list[tuple[str, str]]) -> list[tuple[str, str, str]]:
 
 
 def shown(prefix: str) -> str:
-    """For a message to a person."""
+    """Returns the prefix as text for a log or error message."""
     return f"addresses that begin with '{prefix}'" if prefix else "all addresses"

@@ -1,7 +1,6 @@
-"""Cluster connections, broadcast and discovery groups as `broker.xml` writes them (fact sheet
-C3-C5).
+"""Cluster connections, broadcast and discovery groups as `broker.xml` configures them.
 
-Defaults are those of Artemis' code, where its schema says otherwise.
+Where Artemis' code and its schema have different defaults, the default is the one of the code.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ LOAD_BALANCING: Final = {
 
 @dataclass
 class BroadcastGroupConfig:
-    """A node's announcement of its connectors by UDP multicast."""
+    """A broadcast group: announces the node's connectors by UDP multicast or a JGroups discovery protocol."""
 
     name: str = option("", "name", "unique", attribute=True)
     local_bind_address: str | None = option(
@@ -54,7 +53,7 @@ class BroadcastGroupConfig:
     jgroups_channel: str | None = option(
         None, "jgroups-channel", "clusters of one stack are told apart by it"
     )
-    meeting: Meeting | None = None  # what the stack says
+    meeting: Meeting | None = None  # read from the JGroups stack file
     broadcast_period_ms: int = option(
         2000, "broadcast-period", "pause between announcements", unit="ms", minimum=1
     )
@@ -63,7 +62,7 @@ class BroadcastGroupConfig:
 
 @dataclass
 class DiscoveryGroupConfig:
-    """Listening for such announcements."""
+    """A discovery group: receives the announcements of broadcast groups."""
 
     name: str = option("", "name", "unique", attribute=True)
     local_bind_address: str | None = option(
@@ -87,7 +86,7 @@ class DiscoveryGroupConfig:
     jgroups_channel: str | None = option(
         None, "jgroups-channel", "clusters of one stack are told apart by it"
     )
-    meeting: Meeting | None = None  # what the stack says
+    meeting: Meeting | None = None  # read from the JGroups stack file
     refresh_timeout_ms: int = option(
         10_000,
         "refresh-timeout",
@@ -106,7 +105,7 @@ class DiscoveryGroupConfig:
 
 @dataclass
 class ClusterConnectionConfig:
-    """How this node joins others. Peers come from `static_connectors` or `discovery_group`."""
+    """A cluster connection of this node. Members come from `static_connectors` or `discovery_group`."""
 
     name: str = option("", "name", "part of the names of store-and-forward queues", attribute=True)
     address: str = option(
@@ -181,7 +180,7 @@ class ClusterConnectionConfig:
         unit="count",
         minimum=0,
     )
-    # Artemis' schema says 1 MiB; its code, and what was seen on the wire, 10 MiB.
+    # Artemis' schema says 1 MiB; its code, and observed connections, use 10 MiB.
     confirmation_window_bytes: int = option(
         10 * 1024 * 1024,
         "confirmation-window-size",
@@ -218,14 +217,14 @@ class ClusterConnectionConfig:
         None, "scale-down-connector", "not read by Artemis 2.44 either", supported=False
     )
     static_connectors: list[str] = field(default_factory=list)  # names
-    static: bool = False  # <static-connectors> is there, maybe empty: then the node only accepts
+    static: bool = False  # `<static-connectors>` is present; if it is empty, the node only accepts links
     allow_direct_connections_only: bool = False
     discovery_group: str | None = None
 
 
 @dataclass
 class ClusterSettings:
-    """What the cluster part of one node is told."""
+    """The cluster configuration of one node."""
 
     cluster_connections: list[ClusterConnectionConfig] = field(default_factory=list)
     connectors: dict[str, ConnectorConfig] = field(default_factory=dict)
@@ -237,7 +236,7 @@ class ClusterSettings:
     scale_down: ScaleDownConfig | None = None
 
     def transport(self, name: str) -> TransportConfiguration:
-        """The connector of that name as others are told of it."""
+        """Returns the connector of that name in the form that is announced to other nodes."""
         made = TransportConfiguration(name)
         for key, value in self.connectors[name].transport_params().items():
             made.put(key, value)
@@ -245,7 +244,7 @@ class ClusterSettings:
 
     @property
     def has_default_password(self) -> bool:
-        """Artemis warns (AMQ222007) while user and password are as shipped."""
+        """Tells if cluster user and password are the defaults. Artemis warns then (AMQ222007)."""
         return (
             self.cluster_user == DEFAULT_CLUSTER_USER
             and self.cluster_password == DEFAULT_CLUSTER_PASSWORD

@@ -1,7 +1,8 @@
-"""Two nodes under one id, told from one node that was restarted.
+"""Detection of two nodes with the same node id, as opposed to a restart of one node.
 
-Artemis warns whenever the unique id behind a node id changes (DiscoveryGroup.checkUniqueID), so also at every restart.
-Here a restart changes it once; two nodes that are both there bring the earlier one back.
+Artemis warns whenever the unique id behind a node id changes (DiscoveryGroup.checkUniqueID), so it warns at every
+restart. A restart changes the unique id only once. If two nodes are running, the earlier unique id is received
+again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ WHAT_TO_DO: Final = (
 
 
 class Sighting:
-    """What was seen last under a node id, and what before that."""
+    """The last mark of a node id and the one before. `mark` is the unique id, `place` the host:port."""
 
     def __init__(self, mark: str, place: str) -> None:
         self.mark = mark
@@ -31,14 +32,17 @@ class Sighting:
 
 
 class Sightings:
-    """`window_ns`: two marks that alternate within it are two nodes; said once in that time."""
+    """The marks of all node ids.
+
+    Two marks that alternate within `window_ns` belong to two nodes. They are reported at most once in that time.
+    """
 
     def __init__(self, window_ns: int) -> None:
         self.window_ns = window_ns
         self.seen: dict[str, Sighting] = {}
 
     def see(self, now: int, node_id: str, mark: str, place: str) -> tuple[str, str] | None:
-        """Both places if `node_id` is shown by two nodes and nobody was told lately."""
+        """Returns both places if two nodes use `node_id` and this was not reported lately, else None."""
         known = self.seen.get(node_id)
         if known is None:
             if len(self.seen) >= NODES_MAX:
@@ -60,7 +64,7 @@ class Sightings:
 
 
 def check_one_place(trace: Trace, known: Member, news: Member) -> None:
-    """`known` answers at its address: the same id at another address is a second node."""
+    """Reports a second node with the same id: `known` is connected, and `news` has another address."""
     if known.primary is None or news.primary is None or news.event_id <= known.event_id:
         return
     if not known.primary.same_target(news.primary):
@@ -70,7 +74,7 @@ def check_one_place(trace: Trace, known: Member, news: Member) -> None:
 
 
 def tell_shared(trace: Trace, node_id: str, one: str, other: str) -> None:
-    """For the log of every node, not only of the two."""
+    """Records the event `node_id_shared`. Every node of the cluster records it, not only the two."""
     trace.event(
         "node_id_shared", {"node": node_id, "one": one, "other": other, "what_to_do": WHAT_TO_DO}
     )

@@ -1,6 +1,6 @@
-"""What only Atalanta has, and a broker.xml cannot say: `atalanta.toml` beside it, one key an option.
+"""Atalanta's own settings that broker.xml cannot hold: `atalanta.toml` beside it, one key for each option.
 
-The same broker.xml goes on starting a real Artemis, which never looks at this file.
+A real Artemis does not read this file, so the same broker.xml still starts it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from atalanta.kernel.option import option
 
 @dataclass
 class OwnSettings:
-    """Defaults are what a node without `atalanta.toml` does."""
+    """Settings of `atalanta.toml`. The defaults are those of a node without this file."""
 
     zone: str | None = option(
         None, "zone", "where this node is: members of one zone are nearer to each other"
@@ -119,14 +119,14 @@ class OwnSettings:
     bridges: dict[str, OwnBridge] = field(default_factory=dict)  # tables [bridges.NAME]
 
     def dns_texts(self) -> list[str]:
-        """What dns-discovery says, for whatever cluster connection."""
+        """Returns the values of dns-discovery of all cluster connections."""
         first = [] if self.dns_discovery is None else [self.dns_discovery]
         return [*first, *self.dns_by_cluster.values()]
 
 
 @dataclass
 class OwnBridge:
-    """What a broker.xml cannot say of a bridge: table `[bridges.NAME]` of atalanta.toml."""
+    """Settings of a bridge that broker.xml cannot hold: table `[bridges.NAME]` of atalanta.toml."""
 
     address_prefix: str = option("", "address-prefix", "put before the forwarding address")
     address_suffix: str = option("", "address-suffix", "put behind it")

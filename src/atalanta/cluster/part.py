@@ -1,7 +1,7 @@
-"""A part of a node that reaches out: cluster connections, bridges, and whatever else dials, listens or has timers.
+"""A part of a node that dials, listens or has timers: cluster connections, bridges and others.
 
-The node hands every input on by the first segment of its key: keys of dials and timers are `"<part>.<rest>"`, as in
-"cluster.bridge.<node id>". Parts are asked in the order in which the node made them.
+Keys of dials and timers are `"<part>.<rest>"`, for example "cluster.bridge.<node id>". The node passes every input
+to the part in the first segment of its key. Parts are called in the order in which the node created them.
 """
 
 from __future__ import annotations
@@ -13,36 +13,36 @@ if TYPE_CHECKING:
 
 
 class Part:
-    """Every method may be left as it is. All are called with the node's `now`, one at a time."""
+    """Base of all parts. Overriding a method is optional. The node calls them one at a time, with its `now`."""
 
     def start(self, now: int) -> None:
-        """The journal is read, the configured queues exist."""
+        """Starts the part. The journal is read, and the configured queues exist."""
 
     def stop(self, now: int) -> None:
-        """The node says good-bye: dial nothing any more. Connections say their own."""
+        """Stops the part: it dials no more. Connections send their own DISCONNECT."""
 
     def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
-        """A dial succeeded; None if its connection is not wanted any more."""
+        """Handles a successful dial. Returns its Connection, None if it is not needed any more."""
         return None
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
-        """A dial did not succeed."""
+        """Handles a failed dial."""
 
     def on_timer(self, now: int, key: str) -> None:
-        """A timer of this part is due."""
+        """Handles a timer of this part that is due."""
 
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
-        """A datagram came; every part hears of it and knows its own groups."""
+        """Handles a datagram. Every part gets it and selects those of its own groups."""
 
     def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
-        """The DNS answered; `why` tells what went wrong, "" nothing."""
+        """Handles an answer of the DNS. `why` is the error, "" if there is none."""
 
     def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
-        """The files of a shared folder; `why` tells what went wrong, "" nothing."""
+        """Handles the files of a shared folder. `why` is the error, "" if there is none."""
 
     def on_accepted(self, now: int, conn: int, key: str) -> Connection | None:
-        """Somebody came to what `Links.listen` opened; None if nobody is wanted."""
+        """Handles a connection accepted by a listener of `Links.listen`. Returns None to refuse it."""
         return None
 
     def flush(self, now: int) -> None:
-        """Once per turn, before connections write."""
+        """Runs once per event-loop iteration, before the connections write."""

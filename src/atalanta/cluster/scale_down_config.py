@@ -1,4 +1,4 @@
-"""`<scale-down>` of `<primary-only>` (older: `<live-only>`): to whom a node gives its messages when it stops."""
+"""`<scale-down>` of `<primary-only>` (older: `<live-only>`): the target for a node's messages when it stops."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from atalanta.kernel.option import option
 
 @dataclass
 class ScaleDownConfig:
-    """Without `connectors`, `discovery_group` and `group_name` any member of the cluster will do.
+    """The configuration of scale-down.
 
-    Artemis looks at the first in-VM connector then, which only a colocated backup has.
+    Without `connectors`, `discovery_group` and `group_name` any member of the cluster may be the target. Artemis
+    takes the first in-VM connector in that case, which only a colocated backup has.
     """
 
     enabled: bool = option(

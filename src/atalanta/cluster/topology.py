@@ -1,8 +1,11 @@
-"""Who is a member, and which news of them to believe.
+"""Members of a cluster, and the rules that accept or ignore their updates.
 
-Rules of Artemis' client Topology (fact sheet A1.b, "Topology rules"): an update is taken if the node is unknown, if its
-event id is greater than the one known, or if it brings a primary connector where none was known; a removal is ignored
-if a newer event is known, and is remembered so that older announcements cannot bring the node back.
+The rules are those of Artemis' client Topology:
+
+- An update is taken if the node is unknown, if its event id is greater than the known one, or if it brings the
+  first primary connector.
+- A removal is ignored if a newer event is known. A removal is remembered, so that older announcements do not add
+  the node again.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ REMOVED_MAX: Final = 10_000
 
 
 class Member:
-    """One node: `primary` is how to reach it, `backup` its stand-in; event ids are milliseconds."""
+    """A node of the cluster. `primary` is its connector, `backup` that of its backup; event ids are in ms."""
 
     def __init__(
         self,
@@ -36,14 +39,14 @@ class Member:
 
 
 class Topology:
-    """`members` in order of arrival."""
+    """The known members, in the order in which they were added. `removed` has the event ids of removals."""
 
     def __init__(self) -> None:
         self.members: dict[str, Member] = {}
         self.removed: dict[str, int] = {}
 
     def update(self, news: Member) -> Member | None:
-        """The merged member if the news were taken, else None."""
+        """Returns the merged member if the update was taken, else None."""
         gone = self.removed.get(news.node_id)
         if gone is not None and news.event_id <= gone:
             return None
@@ -70,7 +73,7 @@ class Topology:
         return merged
 
     def remove(self, node_id: str, event_id: int) -> bool:
-        """True if the member was there and is gone now."""
+        """Removes a member. Returns True if it was known."""
         known = self.members.get(node_id)
         if known is not None and known.event_id > event_id:
             return False

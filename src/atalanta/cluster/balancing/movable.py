@@ -158,7 +158,10 @@ class Eligibility:
         return redirect.unwritten()
 
     def _branch(self, connection: ClientConnection) -> str | None:
-        """Its branches of distributed transactions must end on this node; between two of them it may go."""
+        """Returns why the client must stay: a branch of a distributed transaction must end on this node.
+
+        Between two branches the client may go.
+        """
         for branch in self.broker.branches.by_xid.values():
             if connection.conn in branch.clients:
                 return "has a distributed transaction that is not finished"

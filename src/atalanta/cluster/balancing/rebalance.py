@@ -1,12 +1,10 @@
 """Rebalancing of clients over the members of a cluster: a node with too many redirects some to other members.
 
-Once a second each node counts its clients and sends the count to its peers (cluster/balancing/client_count.py). When
-the members have
-been the same for `rebalance-settle-time`, each node does its own part of the common plan (cluster/balancing/plan.py).
-It
-redirects (cluster/balancing/redirects.py) only clients that come to no harm (cluster/balancing/movable.py), and not
-more than
-`rebalance-rate` a second. It is independent of message-load-balancing.
+Once a second each node counts its clients and sends the count to its peers (cluster/balancing/client_count.py).
+When the members have been the same for `rebalance-settle-time`, each node does its own part of the common plan
+(cluster/balancing/plan.py). It redirects (cluster/balancing/redirects.py) only clients that suffer no harm
+(cluster/balancing/movable.py), and at most `rebalance-rate` a second. Rebalancing is independent of
+message-load-balancing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Queues that several peers tell of, as in a ring: one way is used, the others are kept for when it fails.
+"""Alternate routes to queues that several peers announce, as in a ring. One is used, the others are spares.
 
-Artemis takes the first way it hears of and forgets the others. Here a queue whose way is lost, or has no consumers any
-more while another has, is reached by that other one. Our nodes tell by which nodes they reach a queue
-(`_ATALANTA_Via`): a way that leads back through this node is none, and one with a real Artemis in between, which does
-not tell, is only taken as the first. Consumers behind a lost link are closed for everybody at once, so the look comes a
-moment after the change. The binding keeps its id, so whoever sends through this node goes on with it.
+Artemis uses the first route that is announced and ignores the others. Here a spare replaces a route that is lost,
+or that has no consumers any more while the spare has some. The binding keeps its id, so messages sent through this
+node still use it.
+
+Atalanta nodes announce over which nodes they reach a queue (`_ATALANTA_Via`). A route that leads back through this
+node is not used. A route over a real Artemis, which does not announce this, is only taken as the first. Consumers
+behind a lost link are closed for all nodes at once. So the check runs PAUSE_NS after the change.
 """
 
 from __future__ import annotations
@@ -18,18 +20,18 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection.remote_bindings import RemoteBindings
 
 TIMER: Final = "cluster.detours"
-PAUSE_NS: Final = 2_000_000_000  # longer than news need to go round
+PAUSE_NS: Final = 2_000_000_000  # longer than a notification takes through all nodes
 
 
 class Detours:
-    """Looks at all spare ways of a node."""
+    """Checks all spare routes of a node."""
 
     def __init__(self, clusters: Clusters) -> None:
         self.clusters = clusters
         self.armed: bool = False
 
     def look_soon(self, now: int) -> None:
-        """Something changed that may call for another way."""
+        """Sets the timer of the check after a change that may need another route."""
         if not self.armed and any(peer.spares for peer in self._peers()):
             self.armed = True
             self.clusters.broker.timers.set(TIMER, now + PAUSE_NS)
@@ -72,7 +74,7 @@ class Detours:
 
 
 def better(one: RemoteBinding, other: RemoteBinding) -> bool:
-    """Connected, with consumers, near: in this order."""
+    """Tells if `one` is the better route: connected first, then with consumers, then with fewer hops."""
     if one.connected != other.connected:
         return one.connected
     if (one.consumer_count > 0) != (other.consumer_count > 0):

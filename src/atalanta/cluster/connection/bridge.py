@@ -1,8 +1,9 @@
-"""The way to one peer: a consumer of its store-and-forward queue, and an ear for its notifications.
+"""Bridge to one peer: consumes its store-and-forward queue and receives its notifications.
 
-On one connection (fact sheet, "Handshake between two real nodes", 3): the cluster's login, a session that sends, and a
-session that reads the peer's notifications through a temporary queue. A message is finished here when the peer has
-answered that it is safe there; after a lost connection it is sent again under the same id and the peer drops a repeat.
+One connection has the cluster's login, a session that sends, and a session that reads the peer's notifications
+through a temporary queue, as in Artemis' ClusterConnectionBridge. A message is acknowledged here when the peer has
+answered that it is safe there. After a lost connection it is sent again with the same id, and the peer drops a
+repeat.
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ FILTER: Final = (
 
 
 def notification_filter(max_hops: int, prefixes: str, internal_prefix: str) -> str:
-    """As ClusterConnectionBridge builds it: included prefixes joined by OR, excluded ones by AND NOT.
+    """Returns the filter of ClusterConnectionBridge: included prefixes joined by OR, excluded ones by AND NOT.
 
-    Behind it what only members of ours send.
+    The last clause adds the client counts, which only Atalanta members send.
     """
     covered = Covered(prefixes)
     forced = [f"{internal_prefix}sf.", "activemq.management", "ActiveMQ.Advisory."]
@@ -76,7 +77,7 @@ def notification_filter(max_hops: int, prefixes: str, internal_prefix: str) -> s
 
 
 def like(prefix: str) -> str:
-    """The pattern of what begins with `prefix`; unlike Artemis', its `_` and `%` mean themselves."""
+    """Returns the LIKE pattern for `prefix`. Unlike in Artemis, `_` and `%` in the prefix are plain characters."""
     quoted = prefix.replace("'", "''")
     if "_" not in quoted and "%" not in quoted:
         return f"'{quoted}%'"
@@ -86,7 +87,7 @@ def like(prefix: str) -> str:
 
 
 def limits_of(config: ClusterConnectionConfig) -> OutgoingLimits:
-    """As the cluster connection says."""
+    """Returns the limits that the cluster connection configures."""
     return OutgoingLimits(
         WINDOW_BYTES,
         config.producer_window_bytes,
@@ -96,7 +97,7 @@ def limits_of(config: ClusterConnectionConfig) -> OutgoingLimits:
 
 
 class PeerOutgoing(Outgoing):
-    """The peer's store-and-forward queue on its way, with the headers of the cluster."""
+    """Sends the messages of the peer's store-and-forward queue, with the headers of the cluster."""
 
     def __init__(self, bridge: Bridge, record: PeerRecord) -> None:
         super().__init__(
@@ -129,13 +130,13 @@ class PeerOutgoing(Outgoing):
 
 
 class Bridge(ClusterLink):
-    """Opened after the peer accepted the credentials."""
+    """The bridge's state. Its sessions are created after the peer accepted the credentials."""
 
     def __init__(self, cluster: Cluster, conn: int, now: int, record: PeerRecord) -> None:
         super().__init__(cluster, conn, now, cluster.attempts.again(record.node_id))
         self.record = record
         self.sessions_open: int = 0
-        self.left_to: str = ""  # the node that takes over, if the peer leaves for good
+        self.left_to: str = ""  # target of the peer's scale-down, if it leaves for good
         self.outgoing = PeerOutgoing(self, record)
         self.queue_name: str = ""
 
@@ -156,7 +157,7 @@ class Bridge(ClusterLink):
                 confirmation_window=window,
                 client_id=client_id,
             )
-            # The older packet has no client id. An Artemis bridge creates its first session with it.
+            # The older packet has no client id. An Artemis bridge uses it for its first session.
             version_2 = channel == NOTIFICATION_CHANNEL or client_id is not None
             self.send(session_creation(session, channel, version_2), SESSION_CHANNEL)
 
@@ -230,7 +231,7 @@ class Bridge(ClusterLink):
             self.outgoing.unblocked()
 
     def settle(self, now: int) -> None:
-        """Once per turn: what the peer has answered for is finished here, in one record."""
+        """Acknowledges the messages that the peer has answered, once per event-loop iteration, in one record."""
         self.outgoing.settle(now)
 
     def on_goodbye(self, goodbye: Goodbye) -> None:

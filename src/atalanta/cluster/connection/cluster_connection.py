@@ -1,9 +1,9 @@
-"""One cluster connection of a node: a way to each member, and what the members hold.
+"""Cluster connection of a node: a link to each member, and the bindings of the members.
 
-Members are found through static connectors or a discovery group (a Locator to each), learnt from topologies
-(cluster/connection/members.py), and each gets a PeerRecord with a durable store-and-forward queue and a Bridge. A peer
-that crashes keeps
-its queue and its bindings (they attract nothing while it is away); a peer that says good-bye keeps the queue only.
+The node finds members by static connectors or a discovery group, with a Locator for each. It learns further members
+from topologies (cluster/connection/members.py). Each member gets a PeerRecord with a durable store-and-forward
+queue and a Bridge. A peer that crashes keeps its queue and its bindings, which attract no messages while it is
+away. A peer that sends DISCONNECT keeps the queue only.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CONNECT_TIMEOUT_MAX_MS: Final = 600_000
 
 
 class Cluster:
-    """`mode` is the load balancing of bindings.py; `peers` by node id; `prefix` begins all its keys."""
+    """The state of a cluster connection: `mode` as in bindings.py, `peers` by node id. `prefix` begins all keys."""
 
     def __init__(self, clusters: Clusters, config: ClusterConnectionConfig, number: int) -> None:
         self.clusters = clusters
@@ -81,11 +81,11 @@ class Cluster:
             discovery.listen(now, self.config.discovery_group, DiscoveredMembers(self))
 
     def stop(self, now: int) -> None:
-        """Links say good-bye themselves (ClusterLink.stop); nothing is dialled any more."""
+        """Stops dialing. Each link sends its own DISCONNECT (ClusterLink.stop)."""
         self.stopping = True
 
     def key(self, rest: str) -> str:
-        """Of a dial or timer of this connection."""
+        """Returns the key of a dial or timer of this connection."""
         return self.prefix + rest
 
     def own_member(self) -> Member:
@@ -98,10 +98,11 @@ class Cluster:
         return self.broker.ids.uuid().hex()
 
     def dial(self, key: str, target: TransportConfiguration) -> None:
-        """With TLS as a connector of our own describes it: what peers announce of theirs is no secret, and no proof.
+        """Dials a connector. The TLS settings come from a connector of this node.
 
-        A node that announces itself by TLS never logs in at another over a plain connection, whatever that one
-        announces; only a static connector written without TLS says otherwise.
+        The connector that a peer announces holds no secrets, and it proves nothing. A node that announces TLS for
+        itself never logs in at another node over a plain connection, whatever that node announces. The only
+        exception is a static connector without TLS.
         """
         connectors = self.settings.connectors
         named = connectors.get(target.name)
@@ -120,16 +121,16 @@ class Cluster:
 
     # -- finding members ------------------------------------------------------------------------
     def find(self, now: int, name: str, target: TransportConfiguration) -> None:
-        """A connector by which members may be found."""
+        """Adds a connector by which members may be found."""
         self.scanner.find(now, name, target)
 
     def forget(self, name: str) -> None:
-        """A discovered connector that is no longer heard of."""
+        """Removes a discovered connector that is no longer announced."""
         self.scanner.forget(name)
 
     # -- peers ----------------------------------------------------------------------------------
     def bridge_to(self, now: int, member: Member) -> None:
-        """A member that is new or has news: it gets a link, unless this connection only accepts."""
+        """Opens a link to a member that is new or updated, unless this connection only accepts links."""
         if member.primary is None or self.stopping or not self._wants(member.primary):
             return
         record = self.peers.get(member.node_id)
@@ -143,8 +144,11 @@ class Cluster:
             self.dial(self.key(BRIDGE + member.node_id), member.primary)
 
     def _wants(self, transport: TransportConfiguration) -> bool:
-        """Not without any way to find members (ClusterConnectionImpl.nodeUP without a locator), nor beyond
-        `allow-direct-connections-only`."""
+        """Tells if this node opens links to that connector.
+
+        The answer is no if there is nothing to find members by (ClusterConnectionImpl.nodeUP without a locator).
+        With `allow-direct-connections-only` it is yes for static connectors only.
+        """
         config = self.config
         known = config.static_connectors or self.finds_by_name
         if config.discovery_group is None and not known:
@@ -156,11 +160,11 @@ class Cluster:
         )
 
     def forward_name(self, node_id: str) -> str:
-        """`$.artemis.internal.sf.<cluster>.<node>`"""
+        """Returns the queue name `$.artemis.internal.sf.<cluster>.<node>`."""
         return f"{self.settings.internal_naming_prefix}sf.{self.config.name}.{node_id}"
 
     def _forward_queue(self, now: int, node_id: str) -> Queue:
-        """Durable, internal, kept over restarts."""
+        """Returns the store-and-forward queue of a node; creates it durable and internal."""
         name = self.forward_name(node_id)
         queue = self.broker.queues.get(name)
         if queue is None:
@@ -171,15 +175,17 @@ class Cluster:
         return queue
 
     def expect(self, now: int, node_id: str) -> Queue:
-        """Where what is for that node waits; a node that is no peer counts as away
-        (cluster/parked/parked_messages.py)."""
+        """Returns the store-and-forward queue of a node.
+
+        A node that is no peer counts as away (cluster/parked/parked_messages.py).
+        """
         queue = self._forward_queue(now, node_id)
         if node_id not in self.peers:
             self.parked.expect(now, node_id)
         return queue
 
     def owner_of(self, cluster_name: str) -> str | None:
-        """The peer whose bridge brought that binding."""
+        """Returns the id of the peer whose bridge brought that binding."""
         for node_id, record in self.peers.items():
             if cluster_name in record.bindings.bindings:
                 return node_id
@@ -220,7 +226,10 @@ class Cluster:
         self.dial_back.on_link(now, record)
 
     def _retry(self, now: int, record: PeerRecord) -> None:
-        """The next attempt, or the end of them: the node is out and gets nothing until there is news of it."""
+        """Sets the timer of the next attempt, or drops the peer if its attempts are used up.
+
+        A dropped peer gets neither link nor messages until the topology has an update of it.
+        """
         if self.stopping:
             return
         pause_ms = self.attempts.next_pause_ms(record.node_id)
@@ -288,13 +297,13 @@ class Cluster:
             if record.bridge is not None:
                 record.bridge.settle(now)
 
-    # -- telling --------------------------------------------------------------------------------
+    # -- events ---------------------------------------------------------------------------------
     def told(self, event: str, node_id: str, text: str) -> None:
         self.broker.trace.event(event, {"node": node_id, "why": text})
 
 
 def load_balancing(config: ClusterConnectionConfig) -> int:
-    """message-load-balancing, or its deprecated predecessor forward-when-no-consumers."""
+    """Returns the mode of message-load-balancing. config/sections/cluster.py applies forward-when-no-consumers."""
     if config.message_load_balancing == STRICT_NAME:
         return STRICT
     if config.message_load_balancing == OFF_WITH_REDISTRIBUTION_NAME:
@@ -305,7 +314,7 @@ def load_balancing(config: ClusterConnectionConfig) -> int:
 
 
 def connect_timeout_ms(target: TransportConfiguration) -> int:
-    """connect-timeout-millis of the connector that is dialed, within reason; -1 if it says nothing sensible."""
+    """Returns connect-timeout-millis of a connector, at most 600 s; -1 if it is missing, 0 or no number."""
     text = target.parameters.get("connect-timeout-millis", "")
     if not all_digits(text, 9):
         return -1

@@ -1,7 +1,7 @@
-"""All cluster connections of a node: each to its own cluster, with its own topology, peers and acceptors.
+"""Cluster connections of a node. Each one has its own cluster, topology, peers and acceptors.
 
-An acceptor serves the connection it names (`clusterConnection=`), else the first one, as RemotingServiceImpl of Artemis
-looks it up. Keys of dials and timers are "cluster.<number of the connection>.<rest>".
+An acceptor serves the cluster connection that it names (`clusterConnection=`), else the first one, as in
+RemotingServiceImpl of Artemis. Keys of dials and timers are "cluster.<number of the connection>.<rest>".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PREFIX: Final = "cluster."
 
 
 class Clusters(Part):
-    """`connections` in the order of the file; the first is the one of whoever names none."""
+    """The cluster connections in the order of broker.xml. The first one serves acceptors that name none."""
 
     def __init__(
         self,
@@ -93,11 +93,11 @@ class Clusters(Part):
             cluster.flush(now)
 
     def look_at_parked(self, now: int) -> None:
-        """A consumer elsewhere may take what is parked for members that are away."""
+        """Checks the messages parked for absent members: a consumer on another node may take them."""
         for cluster in self.connections:
             cluster.parked.look_again(now)
 
-    # -- whose ----------------------------------------------------------------------------------
+    # -- look-up --------------------------------------------------------------------------------
     def of_key(self, key: str) -> Cluster | None:
         number = key[len(PREFIX) :].partition(".")[0]
         if number.isdecimal() and int(number) < len(self.connections):
@@ -108,20 +108,20 @@ class Clusters(Part):
         return self.of_door(connection.acceptor)
 
     def of_door(self, acceptor: AcceptorConfig | None) -> Cluster:
-        """The cluster connection that an acceptor serves."""
+        """Returns the cluster connection that an acceptor serves."""
         name = None if acceptor is None else acceptor.cluster_connection
         found = None if name is None else self.by_name.get(name)
         return self.connections[0] if found is None else found
 
     def is_own(self, transport: TransportConfiguration) -> bool:
-        """Does that lead back to this node, by what any of its cluster connections announces?"""
+        """Tells if a connector leads to this node, by the connectors that its cluster connections announce."""
         for cluster in self.connections:
             if transport.same_target(cluster.transport(cluster.config.connector)):
                 return True
         return False
 
     def holder_of(self, cluster_name: str) -> tuple[Cluster, str] | None:
-        """The connection and peer whose bridge brought that remote binding."""
+        """Returns the cluster connection and the peer whose bridge brought that remote binding."""
         for cluster in self.connections:
             owner = cluster.owner_of(cluster_name)
             if owner is not None:
@@ -151,7 +151,10 @@ class Clusters(Part):
 
 
 class WaysToMembers(Ways):
-    """What a node that left hands on for others waits for them here, whether or not this node has met them yet."""
+    """Store-and-forward queues for messages that a leaving node hands over for other members.
+
+    The messages wait here even if this node does not know the member yet.
+    """
 
     def __init__(self, clusters: Clusters) -> None:
         self.clusters = clusters
@@ -171,7 +174,7 @@ class WaysToMembers(Ways):
 
 
 class AcceptorHooks(ClusterHooks):
-    """Hands what a connection asks to the cluster connection of its acceptor."""
+    """Passes the requests of a connection to the cluster connection of its acceptor."""
 
     def __init__(self, clusters: Clusters) -> None:
         super().__init__(clusters.broker.node_id)
@@ -190,7 +193,10 @@ class AcceptorHooks(ClusterHooks):
         self.clusters.of_acceptor(connection).subscribers.announced(now, connection, packet)
 
     def may_fail_over(self, node_id: str | None) -> bool:
-        """ActiveMQPacketHandler.handleCheckForFailover: a node that could absorb says no until it has."""
+        """Answers CHECK_FOR_FAILOVER as ActiveMQPacketHandler.handleCheckForFailover does.
+
+        A node with scale-down configured answers no until it has taken over that node's messages.
+        """
         clusters = self.clusters
         if node_id is None or node_id == clusters.broker.node_id:
             return True

@@ -1,15 +1,14 @@
-"""A peer left for good, and said who takes its place: what waits here for it goes there.
+"""Scale-down of a peer: messages that wait here for it are routed to the target that it named.
 
-As BridgeImpl.scaleDown and QueueImpl.moveBetweenSnFQueues, with two differences: queues are told apart by their names,
-not by ids that several nodes may use; and what waits for a peer that leaves to *this* node goes to the queues of that
-name here (Artemis deletes it). The target gets some of its queues only while the peer leaves: what finds none waits
-for it.
+This follows BridgeImpl.scaleDown and QueueImpl.moveBetweenSnFQueues, with two differences. Queues are identified by
+name, not by ids that several nodes may use. Messages for a peer that leaves to *this* node go to the queues of that
+name here (Artemis deletes them). The target gets some of its queues only while the peer leaves. A message without a
+queue at the target waits for it.
 
-Everything that the peer took over its last link was answered before its good-bye. What went over a link before, or was
-answered when this node could not write it down any more, may be at the peer all the same (cluster/links/sent_mark.py).
-That
-goes to the target under the id it had on the link: by then the target knows the ids of what the peer has had
-(cluster/scale_down/disconnect.py), and drops it.
+The peer answered all messages of its last link before its DISCONNECT. A message of an earlier link, or one whose
+answer this node could not record any more, may be at the peer too (cluster/links/sent_mark.py). It goes to the
+target under the id it had on the link. The target knows the ids of the peer's messages by then
+(cluster/scale_down/disconnect.py), and drops a repeat.
 """
 
 from __future__ import annotations
@@ -34,21 +33,21 @@ if TYPE_CHECKING:
 
 DEPARTURE: Final = "departure."
 LOOK_NS: Final = 200_000_000
-# The target should have the queues by then: this node makes its own, or leaves the rest to
+# The target should have the queues by then. After that this node creates its own, or leaves the rest to
 # cluster/parked/parked_messages.py.
 PATIENCE_NS: Final = 10_000_000_000
-GIVE_UP_NS: Final = 120_000_000_000  # since something last moved
+GIVE_UP_NS: Final = 120_000_000_000  # since a message was last moved
 MOVES_MAX: Final = 500
 WHY: Final = "its node has left"
 
 
 class Departed:
-    """`meant`: binding id at the peer -> what it was bound to."""
+    """A peer that left. `meant`: binding id at the peer -> its remote binding."""
 
     def __init__(self, now: int, node_id: str, target: str, forward: Queue) -> None:
         self.since = now
         self.progress_at = now
-        self.waiting = -1  # messages at the last look
+        self.waiting = -1  # messages at the last check
         self.node_id = node_id
         self.target = target
         self.forward = forward
@@ -56,15 +55,15 @@ class Departed:
 
 
 class Departures:
-    """Of one cluster connection, by node id."""
+    """The peers of one cluster connection that left, by node id."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.left: dict[str, Departed] = {}
-        self.targets: dict[str, str] = {}  # of each peer that left and has not come back
+        self.targets: dict[str, str] = {}  # of each peer that left and did not return
 
     def add(self, now: int, record: PeerRecord, target: str) -> None:
-        """Before its bindings go."""
+        """Records the peer and its bindings, before they are removed."""
         departed = Departed(now, record.node_id, target, record.forward)
         bindings = record.bindings
         for remote in [*bindings.spares.values(), *bindings.bindings.values()]:
@@ -78,12 +77,12 @@ class Departures:
         self.cluster.broker.timers.set(self.cluster.key(DEPARTURE + node_id), now + pause_ns)
 
     def back(self, node_id: str) -> None:
-        """It is there again, and gets what waits for it."""
+        """Forgets a peer that is a member again; its waiting messages are delivered to it."""
         self.left.pop(node_id, None)
         self.targets.pop(node_id, None)
 
     def _final_target(self, node_id: str) -> str:
-        """The node that has its messages now: a target may have left later."""
+        """Returns the node that has its messages now: a target may have left later."""
         seen: dict[str, bool] = {}
         while node_id in self.targets and node_id not in seen and node_id not in self.cluster.peers:
             seen[node_id] = True
@@ -132,7 +131,7 @@ class Departures:
             if self._move_one(now, departed, reference, known):
                 moves += 1
             else:
-                break  # in order: what is behind it waits with it
+                break  # keeps the order: later messages wait too
             if moves >= MOVES_MAX:
                 break
         if moves:
@@ -140,7 +139,7 @@ class Departures:
         return moves
 
     def _known_as(self, departed: Departed, reference: Reference, through: int) -> bytes:
-        """The id under which the peer may have had it; empty if it certainly has not."""
+        """Returns the id under which the peer may have the message; empty if it certainly has not."""
         message = reference.message
         if message.special and message.has_property(FORWARD_DUPLICATE):
             known = message.properties.get(FORWARD_DUPLICATE)
@@ -153,28 +152,28 @@ class Departures:
     def _move_one(
         self, now: int, departed: Departed, reference: Reference, known: bytes
     ) -> bool:
-        """False if it has to wait."""
+        """Moves one message. Returns False if it has to wait."""
         broker = self.cluster.broker
         if departed.target != self.cluster.node_id:
             routes = self._routes(now, departed, reference)
             if known and any(not route.queue.name.endswith("." + departed.target) for route in routes):
-                return False  # who is not the target cannot tell whether the peer had it
+                return False  # only the target knows if the peer had it
             if routes:
                 reroute(broker, reference, routes, WHY, "", known)
             return bool(routes)
         name = BRIDGE_PREFIX + reference.message.address
         if known and broker.caches.cache_of(name).lsn_of(known) >= 0:
-            # It comes, or has come, with the peer's own messages.
+            # It arrives, or has arrived, with the peer's own messages.
             broker.acknowledge(now, [reference], None, 0)
             return True
         routes = self._routes(now, departed, reference)
         if routes:
-            # In queues of our own it is a message like any other: each may go on from there.
+            # In local queues it is an ordinary message; each copy may be forwarded from there.
             reroute(broker, reference, routes, WHY, FORWARD_DUPLICATE)
         return bool(routes)
 
     def _routes(self, now: int, departed: Departed, reference: Reference) -> list[Route]:
-        """One for each queue that the message was for; none unless there is one for all of them."""
+        """Returns one route for each queue of the message; none if one of the queues has no route."""
         raw_ids = reference.route_to
         routes: list[Route] = []
         for start in range(0, len(raw_ids) - 7, 8):
@@ -201,7 +200,7 @@ class Departures:
         return routes
 
     def _other_way(self, cluster_name: str) -> RemoteBinding | None:
-        """To a queue behind the peer that left: its node is still there, and not the peer's."""
+        """Returns the binding of a queue behind the peer that left, if another peer reaches its node."""
         holder = self.cluster.clusters.holder_of(cluster_name)
         if holder is None:
             return None
@@ -213,7 +212,10 @@ class Departures:
         return None if record is None else record.bindings.bindings.get(name + target)
 
     def _own(self, now: int, departed: Departed, remote: RemoteBinding, name: str) -> Queue | None:
-        """The peer makes its queues here as it leaves; what it had no message for is made after a while."""
+        """Returns the local queue, which the leaving peer creates here if it has messages for it.
+
+        After PATIENCE_NS (10 s) this node creates the queue itself.
+        """
         broker = self.cluster.broker
         found = broker.queues.get(name)
         if found is not None or now - departed.since < PATIENCE_NS:

@@ -1,8 +1,8 @@
-"""Whether the address that a node announces can be dialled by its peers.
+"""Check that the peers of a node can dial the address that it announces.
 
-Every member opens a link to every other. Who cannot reach a member says so (`member_unreachable`); and a member that is
-linked to a peer, but sees no link come back, says which address of its own the peer may be unable to reach
-(`not_dialed_back`). A locator proves nothing: it may know the node by another address than the one it announces.
+Every member opens a link to every other. A member that cannot reach another one records `member_unreachable`. A
+member that is linked to a peer, but gets no link from it, records its own address that the peer may be unable to
+reach (`not_dialed_back`). A locator proves nothing: it may use another address than the announced one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection.peer import PeerRecord
 
 DIAL_BACK: Final = "dialback."
-# A peer dials as soon as it hears of us, and again after its retry-interval (0.5 to 2 s).
+# A peer dials as soon as it gets our announcement, and again after its retry-interval (0.5 to 2 s).
 WAIT_NS: Final = 15_000_000_000
 ANNOUNCED_MAX: Final = 10_000
 WHAT_TO_DO: Final = (
@@ -24,23 +24,23 @@ WHAT_TO_DO: Final = (
 
 
 class DialBack:
-    """Of one cluster connection. `announced` is who opened a connection to us, `links` which of them are links."""
+    """The check of one cluster connection: node ids of accepted connections, `links` of those that are links."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.announced: dict[int, str] = {}  # connection -> node id
         self.links: dict[int, str] = {}
-        self.missing: dict[str, bool] = {}  # told of: no link came back
-        self.unreached: dict[str, bool] = {}  # told of: cannot be dialled
+        self.missing: dict[str, bool] = {}  # reported: no link from it
+        self.unreached: dict[str, bool] = {}  # reported: cannot be dialed
 
     # -- connections of others ------------------------------------------------------------------
     def on_announce(self, conn: int, node_id: str) -> None:
-        """NODE_ANNOUNCE on a connection that was accepted."""
+        """Handles NODE_ANNOUNCE on an accepted connection."""
         if len(self.announced) < ANNOUNCED_MAX:
             self.announced[conn] = node_id
 
     def on_subscribe(self, conn: int, is_cluster: bool) -> None:
-        """A locator subscribes as cluster, a link does not (fact sheet, "Handshake between two real nodes")."""
+        """Records that a connection is a link. A locator subscribes as cluster, a link does not."""
         node_id = self.announced.get(conn)
         if node_id is None or is_cluster:
             return
@@ -54,7 +54,7 @@ class DialBack:
 
     # -- our own links --------------------------------------------------------------------------
     def on_link(self, now: int, record: PeerRecord) -> None:
-        """A link of ours is open: one should come back."""
+        """Sets the timer for the peer's link after this node's link to it was opened."""
         self.unreached.pop(record.node_id, None)
         key = self.cluster.key(DIAL_BACK + record.node_id)
         self.cluster.broker.timers.set(key, now + WAIT_NS)
@@ -79,7 +79,7 @@ class DialBack:
         )
 
     def on_unreachable(self, record: PeerRecord, why: str) -> None:
-        """Told once, until a link to it is open."""
+        """Records `member_unreachable` once, until a link to the member is open."""
         member = record.member
         if member is None or member.primary is None or record.node_id in self.unreached:
             return
@@ -90,7 +90,7 @@ class DialBack:
         )
 
     def forget(self, node_id: str) -> None:
-        """The node is no peer any more."""
+        """Forgets a node that is no peer any more."""
         self.missing.pop(node_id, None)
         self.unreached.pop(node_id, None)
         self.cluster.broker.timers.cancel(self.cluster.key(DIAL_BACK + node_id))

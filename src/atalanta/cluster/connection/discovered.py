@@ -1,4 +1,4 @@
-"""Nodes heard in a discovery group, as the cluster connection that looks for members takes them."""
+"""Nodes of a discovery group as connectors of a cluster connection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ DISCOVERED: Final = "discovered/"
 
 
 class DiscoveredMembers(DiscoveryListener):
-    """A locator to each of them, for as long as it is heard or connected; only news count, not every datagram."""
+    """Keeps a locator to each discovered node while it is announced or connected.
+
+    An announcement without change has no effect.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster

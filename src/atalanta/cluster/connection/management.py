@@ -1,4 +1,4 @@
-"""A cluster connection as management by message shows it (resource `clusterconnection.NAME`)."""
+"""Management view of a cluster connection (resource `clusterconnection.NAME`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ListedCluster(ListedClusterConnection):
         self.cluster = cluster
 
     def attribute(self, name: str) -> object:
-        """Plain ones from the configuration; those that count are summed over all members."""
+        """Returns an attribute: from the configuration, or a counter summed over all members."""
         cluster = self.cluster
         config = cluster.config
         records = cluster.peers.values()
@@ -59,7 +59,7 @@ class ListedCluster(ListedClusterConnection):
         }
 
     def links(self, now: int) -> list[dict[str, object]]:
-        """Members with a record, then those of which only messages are left."""
+        """Returns a row for each peer, then for each absent node that is no peer but still has messages here."""
         cluster = self.cluster
         rows = [
             self._link(record.node_id, record.forward, record) for record in cluster.peers.values()

@@ -1,7 +1,7 @@
-"""The members of one cluster connection: what is believed of the news, and who is told.
+"""Members of one cluster connection: the updates that are accepted, and their subscribers.
 
-News come from peers (CLUSTER_TOPOLOGY), from nodes that announce themselves here (NODE_ANNOUNCE), and from links that
-are lost or come back.
+Updates come from peers (CLUSTER_TOPOLOGY), from nodes that announce themselves here (NODE_ANNOUNCE), and from links
+that are lost or open again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EVENT_ID_MAX: Final = (1 << 63) - 1
 
 
 class Members:
-    """`topology` is what this connection knows; `event_id` (ms) that of our own last announcement."""
+    """The members that a cluster connection knows. `event_id` (ms) is that of this node's last announcement."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -51,7 +51,10 @@ class Members:
             cluster.broker.timers.set(cluster.key("announce"), now + pause_ns)
 
     def announce_again(self, now: int) -> None:
-        """notification-attempts times, with a fresh event id: news that were lost are told again."""
+        """Announces this node again, notification-attempts times, in case an announcement was lost.
+
+        Each announcement has a new event id.
+        """
         self.event_id = max(self.event_id + 1, now // 1_000_000)
         self.topology.update(self.own())
         self.cluster.subscribers.tell(self.own())
@@ -60,7 +63,7 @@ class Members:
 
     # -- news -----------------------------------------------------------------------------------
     def on_topology(self, now: int, packet: ClusterTopology) -> None:
-        """News from a peer we are connected to."""
+        """Handles CLUSTER_TOPOLOGY of a connected peer."""
         if packet.exit:
             record = self.cluster.peers.get(packet.node_id)
             if packet.node_id != self.cluster.node_id and (record is None or not record.linked()):
@@ -82,7 +85,7 @@ class Members:
                 self.check_copied_folder([news.primary])
             return
         if not news.node_id or FQQN in news.node_id:
-            # Its store-and-forward queue could have no name: whoever says so is no broker.
+            # The name of its store-and-forward queue would not be valid. No broker announces such an id.
             self.cluster.told("member_refused", news.node_id, "this is no node id")
             return
         known = self.topology.members.get(news.node_id)
@@ -99,7 +102,7 @@ class Members:
         self.cluster.bridge_to(now, taken)
 
     def check_copied_folder(self, connectors: list[TransportConfiguration]) -> None:
-        """Somebody shows our node id: if it is not we ourselves, one data folder was copied."""
+        """Records `duplicate_node_id` if another node announces this node's id: one data folder is a copy."""
         for other in connectors:
             if self.cluster.clusters.is_own(other):
                 continue
@@ -120,10 +123,10 @@ class Members:
             self.cluster.subscribers.tell_gone(node_id, event_id)
 
     def back(self, now: int, record: PeerRecord) -> None:
-        """A peer whose link was lost answers again, perhaps without a restart of its own.
+        """Adds a peer to the topology again after its link was lost. It may not have been restarted.
 
-        Then it would go on showing the event id under which it was declared gone, and nobody would believe it: so it
-        comes back here under the next one, and everybody who was told of its going is told of its return.
+        Such a peer still announces the event id with which it was removed, and other nodes would ignore that. So it
+        is added here with the next event id. All subscribers get its removal and its return.
         """
         member = record.member
         if member is None or record.node_id in self.topology.members:
@@ -140,9 +143,9 @@ class Members:
         )
         self.news(now, returned)
 
-    # -- looking --------------------------------------------------------------------------------
+    # -- management -----------------------------------------------------------------------------
     def describe(self) -> list[dict[str, object]]:
-        """listNetworkTopology: one entry a member, addresses as host:port."""
+        """Returns the entries of listNetworkTopology: one for each member, addresses as host:port."""
         described: list[dict[str, object]] = []
         for member in self.topology.members.values():
             entry: dict[str, object] = {"nodeID": member.node_id}

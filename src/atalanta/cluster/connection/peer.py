@@ -1,4 +1,4 @@
-"""What this node knows of one peer, over all its connections: its queue here, its bindings, and its state."""
+"""State of one peer over all its connections: its store-and-forward queue, its bindings and its bridge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PeerRecord:
-    """One per member with a primary connector."""
+    """A member with a primary connector."""
 
     def __init__(self, cluster: Cluster, node_id: str, forward: Queue) -> None:
         self.node_id = node_id
@@ -26,8 +26,8 @@ class PeerRecord:
         self.member: Member | None = None
         self.forwarded: int = 0
         self.confirmed: int = 0
-        self.clients: ClientCount | None = None  # what it said last
+        self.clients: ClientCount | None = None  # its last client count
 
     def linked(self) -> bool:
-        """Does the peer talk to us? Then it is there, whatever others say."""
+        """Tells if the bridge to the peer is open. Then it is a member, whatever other nodes announce."""
         return self.bridge is not None and self.bridge.ready

@@ -1,9 +1,13 @@
-"""Redistribution: messages of a queue without a matching consumer here go to where one is.
+"""Redistribution of messages from a queue without a matching local consumer to members with one.
 
-Triggers and rules follow Artemis' Redistributor (fact sheet, "Redistribution"): the last local consumer left, a remote
-consumer appeared, or no local selector takes what waits; after redistribution-delay (-1 never, 0 at once); not for
-messages of a group, not for internal or non-destructive queues, not while a log-view lease holds the queue. Unlike
-Artemis a member that is away is never a target.
+The triggers and rules are those of Artemis' Redistributor:
+
+- Redistribution starts when the last local consumer is closed, when a remote consumer is added, or when no local
+  selector matches a waiting message.
+- It starts after redistribution-delay (-1 never, 0 at once).
+- Messages of a group, and internal or non-destructive queues are excluded, also a queue with a log-view lease.
+
+Unlike in Artemis, a member that is away is never a target.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from atalanta.kernel.routing.bindings import RemoteBinding
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import Clusters
 
-MOVES_MAX: Final = 500  # messages of one turn; the rest follows by a zero timer
+MOVES_MAX: Final = 500  # messages per event-loop iteration; the rest follows by a zero timer
 LOOKS_MAX: Final = 5_000
 TIMER: Final = "cluster.redistribute."
 
@@ -33,7 +37,7 @@ class Redistribution(Observer):
 
     # -- triggers -------------------------------------------------------------------------------
     def on_consumer_added(self, now: int, consumer: Consumer) -> None:
-        """A local consumer without selector takes everything: nothing to move."""
+        """Cancels redistribution when a local consumer without selector is added: it takes all messages."""
         if consumer.selector is None and not consumer.browse_only:
             self._disarm(consumer.queue)
 
@@ -43,14 +47,17 @@ class Redistribution(Observer):
             self.clusters.broker.timers.cancel(TIMER + queue.name)
 
     def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
-        """The delay counts from here, whatever was armed before."""
+        """Starts the delay again, whatever timer was set before."""
         queue = consumer.queue
         if not consumer.browse_only and not takes_everything(queue):
             self._disarm(queue)
             self.consider(now, queue)
 
     def on_unattended(self, now: int, queue: Queue) -> None:
-        """Also what comes after the last consumer left: Artemis' redistributor stays at the queue as a consumer."""
+        """Considers messages that arrive after the last consumer was closed.
+
+        In Artemis the redistributor stays at the queue as a consumer.
+        """
         self.consider(now, queue)
 
     def remote_consumer(self, now: int, remote: RemoteBinding) -> None:
@@ -63,7 +70,7 @@ class Redistribution(Observer):
                     self.consider(now, queue)
 
     def consider(self, now: int, queue: Queue) -> None:
-        """Arm the queue's timer if there is a reason and a delay is set."""
+        """Sets the queue's timer if another node has a consumer and a delay is configured."""
         if (
             queue.internal
             or queue.deleted
@@ -105,7 +112,7 @@ class Redistribution(Observer):
             queue.paged.request()
             broker.paging.touch(queue)
         moves = 0
-        # What was moved before stays in the list until its record is durable: looks are not for that.
+        # Moved messages stay in the list until their record is durable. They do not count for LOOKS_MAX.
         start = queue.skip_taken()
         waiting = queue.references[start : start + LOOKS_MAX]
         for reference in waiting:
@@ -126,7 +133,7 @@ class Redistribution(Observer):
                 break
         self.moved += moves
         if moves and queue.paged is not None:
-            # The rest comes into memory with this turn.
+            # The rest is read into memory in this event-loop iteration.
             self.armed[name] = True
             broker.timers.set(key, now)
         if moves:
@@ -134,5 +141,5 @@ class Redistribution(Observer):
 
 
 def takes_everything(queue: Queue) -> bool:
-    """Is there a local consumer without a selector? Then nothing is for others."""
+    """Tells if the queue has a local consumer without selector. Then no message is redistributed."""
     return any(not each.browse_only and each.selector is None for each in queue.consumers)

@@ -1,4 +1,4 @@
-"""What one peer holds: its notifications become remote bindings of this node's addresses."""
+"""Remote bindings of one peer, made from its notifications."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ GROUPING_KINDS: Final = ("PROPOSAL", "PROPOSAL_RESPONSE", "UNPROPOSAL")
 
 
 class RemoteBindings:
-    """By cluster name (queue name + id of the owning node). Between RESET and RESET_COMPLETE the peer says all it has;
-    what it does not say again is dropped."""
+    """The bindings of a peer, by cluster name (queue name + id of the owning node).
+
+    Between RESET and RESET_COMPLETE the peer sends all its bindings. Those that it does not send again are removed.
+    """
 
     def __init__(self, cluster: Cluster, node_id: str, forward: Queue) -> None:
         self.cluster = cluster
         self.node_id = node_id
         self.forward = forward
         self.bindings: dict[str, RemoteBinding] = {}
-        # Queues that another peer reaches as well, and that are reached by that one (alternate_routes.py).
+        # Spare routes: another peer reaches the queue as well and has the active binding (alternate_routes.py).
         self.spares: dict[str, RemoteBinding] = {}
         self.complete: bool = False
         self.started: bool = False
@@ -96,11 +98,11 @@ class RemoteBindings:
         if cluster_name.endswith(self.cluster.node_id):
             return
         if is_resource(self.cluster.broker.config, address_name):
-            return  # a real Artemis tells of them; by STRICT balancing neither node would keep everything
+            return  # a real Artemis announces them; with STRICT neither node would keep all messages
         path = self._path(properties.get(VIA), distance)
         if self.cluster.node_id in path.split(","):
             self.spares.pop(cluster_name, None)
-            self._lose(now, cluster_name)  # the peer goes by us: there must be another way, or none
+            self._lose(now, cluster_name)  # the peer's route leads through this node
             return
         known = self.bindings.get(cluster_name) or self.spares.get(cluster_name)
         if known is not None and known.remote_id == binding_id:
@@ -140,7 +142,7 @@ class RemoteBindings:
         return f"{self.node_id},{via}" if isinstance(via, str) and via else ""
 
     def _moved(self, now: int, remote: RemoteBinding, distance: int, path: str) -> None:
-        """The peer reaches the queue another way."""
+        """Handles a changed route from the peer to the queue."""
         if remote.cluster_name not in self.bindings:
             remote.distance = distance
             remote.path = path
@@ -154,20 +156,20 @@ class RemoteBindings:
         self.cluster.clusters.detours.look_soon(now)
 
     def _tell_again(self, now: int, remote: RemoteBinding, before: int) -> None:
-        """To those further away, after all its consumers were closed for them: the way is another one."""
+        """Announces a binding with a new route to nodes further away, after its consumers were closed for them."""
         notifications = self.cluster.notifications
         if remote.distance < self.cluster.config.max_hops:
             notifications.remote_binding(now, "BINDING_ADDED", remote)
             self._tell_consumers(now, remote, "CONSUMER_CREATED")
         elif before < self.cluster.config.max_hops:
-            # Too far for them now; they hear of the end of it as far as they heard of its beginning.
+            # The binding is beyond max-hops now. BINDING_REMOVED goes as far as its BINDING_ADDED went.
             distance = remote.distance
             remote.distance = before
             notifications.remote_binding(now, "BINDING_REMOVED", remote)
             remote.distance = distance
 
     def _enter(self, now: int, remote: RemoteBinding) -> None:
-        """From now on messages go this way."""
+        """Adds the binding to its address: messages are routed to it from now on."""
         broker = self.cluster.broker
         remote.id = broker.take_binding_id()
         self.bindings[remote.cluster_name] = remote
@@ -178,14 +180,14 @@ class RemoteBindings:
             broker.grouping.remote_added(now, remote.cluster_name)
 
     def use_spare(self, now: int, cluster_name: str) -> None:
-        """The way that was used is gone for good."""
+        """Makes a spare route active after the one in use was lost for good."""
         remote = self.spares.pop(cluster_name)
         self._enter(now, remote)
         self._tell_consumers(now, remote, "CONSUMER_CREATED")
         self.cluster.clusters.redistribution.remote_consumer(now, remote)
 
     def swap(self, now: int, cluster_name: str, other: RemoteBindings) -> None:
-        """Our way becomes a spare one, that of `other` is used under our binding's id."""
+        """Makes this peer's route a spare, and that of `other` active under the same binding id."""
         mine = self.bindings.pop(cluster_name)
         theirs = other.spares.pop(cluster_name)
         self._tell_consumers(now, mine, "CONSUMER_CLOSED")
@@ -201,7 +203,7 @@ class RemoteBindings:
         self.cluster.clusters.redistribution.remote_consumer(now, theirs)
 
     def _tell_consumers(self, now: int, remote: RemoteBinding, kind: str) -> None:
-        """One notification a consumer, to those further away."""
+        """Publishes one notification for each consumer to the nodes further away."""
         notifications = self.cluster.notifications
         with_selector = 0
         for text, (_, count) in remote.selectors.items():
@@ -212,7 +214,10 @@ class RemoteBindings:
             notifications.remote_consumer(now, kind, remote, None, remote.distance)
 
     def _forget_consumers(self, now: int) -> None:
-        """The peer tells them anew, when it is back: who is further away must not count them twice."""
+        """Removes the peer's consumers, also at nodes further away, which must not count them twice.
+
+        The peer sends them again when it is connected.
+        """
         for remote in self.bindings.values():
             self._tell_consumers(now, remote, "CONSUMER_CLOSED")
             remote.clear_consumers()
@@ -220,7 +225,7 @@ class RemoteBindings:
             remote.clear_consumers()
 
     def _binding_updated(self, message: Message) -> None:
-        """The queue's filter has changed (ClusterConnectionImpl.doBindingUpdated)."""
+        """Handles a changed filter of the queue (ClusterConnectionImpl.doBindingUpdated)."""
         cluster_name = self._text(message, "_AMQ_ClusterName")
         remote = self.bindings.get(cluster_name) or self.spares.get(cluster_name)
         if remote is not None:
@@ -293,9 +298,9 @@ class RemoteBindings:
         if grouping is not None:
             grouping.peer_complete(now, self.node_id)
 
-    # -- the peer goes --------------------------------------------------------------------------
+    # -- end of the link ------------------------------------------------------------------------
     def disconnected(self) -> None:
-        """The peer is away, perhaps for a moment: its bindings stay, but attract nothing."""
+        """Keeps the bindings of a peer that is away, perhaps for a short time. They attract no messages."""
         self.started = False
         self.complete = False
         now = self.cluster.broker.now
@@ -308,7 +313,7 @@ class RemoteBindings:
             grouping.peer_lost(now, self.node_id)
 
     def _lose(self, now: int, cluster_name: str) -> None:
-        """This way there is none any more; there may be the queue."""
+        """Removes a route. The queue itself may still exist."""
         remote = self.bindings.get(cluster_name)
         if remote is not None:
             remember_lost_way(self.cluster.broker, remote.id)
@@ -337,7 +342,7 @@ class RemoteBindings:
             grouping.remote_removed(now, cluster_name)
 
     def remove_all(self, now: int) -> None:
-        """The peer left for good."""
+        """Removes all bindings of a peer that left for good."""
         self.spares.clear()
         for cluster_name in list(self.bindings):
             self._lose(now, cluster_name)

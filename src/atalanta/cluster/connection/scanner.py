@@ -1,8 +1,9 @@
-"""The way to members by connectors: static ones, and those that were heard in a discovery group.
+"""Scanner that finds members by connectors: static ones, and those of a discovery group.
 
-While no connector answers, all are tried for ever, as Artemis' main locator does. As soon as one does, members are
-learnt from the topology; the other connectors are tried `topology-scanner-attempts` times to complete it, and again
-whenever a link opens or a new connector is heard of (ClusterConnectionImpl.TopologyScanner).
+While no connector answers, all are tried for ever, as by Artemis' main locator. When one answers, members are
+learnt from the topology. The other connectors are then tried `topology-scanner-attempts` times to complete the
+topology. They are tried again whenever a link opens or a new connector is added
+(ClusterConnectionImpl.TopologyScanner).
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ LOCATE: Final = "locate."
 
 
 class Scanner:
-    """`targets` by name of the connector; `open` are those that answered the login; `tired` were tried often enough."""
+    """Connectors by name. `open` are those that answered the login; `tired` have used up their attempts."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.targets: dict[str, TransportConfiguration] = {}
         self.locators: dict[str, Locator] = {}
         self.open: dict[str, bool] = {}
-        self.tries: dict[str, int] = {}  # failures in a row: for the length of the pause
-        self.scans: dict[str, int] = {}  # failures since the last news: for their end
+        self.tries: dict[str, int] = {}  # failures in a row; they set the pause
+        self.scans: dict[str, int] = {}  # failures since the last `wake`; they have a limit
         self.tired: dict[str, bool] = {}
 
     def find(self, now: int, name: str, target: TransportConfiguration) -> None:
-        """Keep a locator to this connector, unless it is our own."""
+        """Keeps a locator to this connector, unless it is this node's own."""
         if self.cluster.clusters.is_own(target):
             return
         known = name in self.targets or name in self.locators
@@ -42,7 +43,7 @@ class Scanner:
             self.dial(name)
 
     def forget(self, name: str) -> None:
-        """A connector that is no longer heard of: a connection there stays as long as it lasts."""
+        """Removes a connector that is no longer announced. An open connection to it stays."""
         self.targets.pop(name, None)
         self._fresh(name)
 
@@ -57,14 +58,14 @@ class Scanner:
             self.cluster.dial(self.cluster.key(LOCATE + name), target)
 
     def wake(self, now: int) -> None:
-        """There are news: what was given up is tried again."""
+        """Tries the connectors again whose attempts were used up."""
         tired = list(self.tired)
         self.scans.clear()
         self.tired.clear()
         for name in tired:
             self.dial(name)
 
-    # -- what became of it ----------------------------------------------------------------------
+    # -- results of dials -----------------------------------------------------------------------
     def dialed(self, now: int, conn: int, name: str) -> Locator | None:
         if name in self.locators or name not in self.targets:
             return None
@@ -79,7 +80,7 @@ class Scanner:
         self.wake(now)
 
     def lost(self, now: int, name: str) -> None:
-        """Or not reached at all."""
+        """Handles a lost connection or a failed dial."""
         self.locators.pop(name, None)
         self.open.pop(name, None)
         cluster = self.cluster
@@ -102,7 +103,7 @@ class Scanner:
         cluster.broker.timers.set(cluster.key(LOCATE + name), now + pause_ms * 1_000_000)
 
     def _alone(self, now: int) -> None:
-        """No connector answers any more: all of them count again."""
+        """Tries all connectors again when none is connected any more."""
         for name in list(self.tired):
             del self.tired[name]
             self.dial(name)

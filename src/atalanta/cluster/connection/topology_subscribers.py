@@ -1,7 +1,7 @@
-"""The subscribers of the topology: clients and peers connected to this node.
+"""Subscribers of the topology: clients and peers connected to this node.
 
-Before login a subscriber gets the node's own entry alone, which is enough for the scanner of a real Artemis: it never
-logs in. After login a subscriber gets all members, and every change.
+Before login a subscriber gets only the node's own entry. This is enough for the scanner of a real Artemis, which
+never logs in. After login a subscriber gets all members and every change.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Subscribers:
         self.cluster.dial_back.on_closed(connection.conn)
 
     def announced(self, now: int, connection: ClientConnection, packet: NodeAnnounce) -> None:
-        """NODE_ANNOUNCE: the peer enters the topology, and everybody is told."""
+        """Handles NODE_ANNOUNCE: adds the peer to the topology and notifies all subscribers."""
         self.cluster.dial_back.on_announce(connection.conn, packet.node_id)
         news = Member(
             packet.node_id,
@@ -52,7 +52,7 @@ class Subscribers:
         )
         self.cluster.members.news(now, news)
 
-    # -- telling --------------------------------------------------------------------------------
+    # -- notifications --------------------------------------------------------------------------
     def tell(self, member: Member) -> None:
         for connection in list(self.connections.values()):
             send(connection, member, False)

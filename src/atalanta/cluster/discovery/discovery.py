@@ -1,8 +1,8 @@
-"""Broadcast and discovery groups: a node announces its connectors and hears of others (fact sheet A1.d, C3, C4).
+"""Broadcast and discovery groups: a node announces its connectors and receives those of other nodes.
 
-What is announced is Artemis' datagram. Where it is announced is a meeting place (meeting.py): a UDP multicast group,
-or what a JGroups stack file describes. Of every node one connector is kept, the last of its newest announcement
-(DiscoveryGroup.java); a node that is silent for refresh-timeout is no longer listed.
+The announcement is Artemis' datagram. It goes to a meeting place (cluster/discovery/meeting_places.py): a UDP
+multicast group, or what a JGroups stack file describes. One connector is kept for each node, the last of its newest
+announcement (DiscoveryGroup.java). A node that is silent for refresh-timeout is removed.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ WHAT_TO_DO: Final = (
 
 
 class DiscoveryListener:
-    """Who wants to know of the nodes in a discovery group: a cluster connection, a bridge."""
+    """Listener for the nodes of a discovery group: a cluster connection or a bridge."""
 
     def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
-        """The node was heard; also when nothing changed. `connector` is how to reach it."""
+        """Handles an announcement of a node, also one without change. `connector` leads to the node."""
 
     def undiscovered(self, now: int, node_id: str) -> None:
-        """The node was silent for refresh-timeout."""
+        """Handles that a node was silent for refresh-timeout."""
 
 
 class Entry:
-    """A node that is heard."""
+    """A discovered node, and the time of its last announcement."""
 
     def __init__(self, connector: TransportConfiguration, heard_ns: int) -> None:
         self.connector = connector
@@ -68,7 +68,7 @@ class Entry:
 
 
 class DiscoveryGroup:
-    """One discovery group with listeners: `entries` by node id."""
+    """A discovery group with listeners. `entries` is by node id."""
 
     def __init__(self, config: DiscoveryGroupConfig) -> None:
         self.config = config
@@ -82,7 +82,7 @@ class DiscoveryGroup:
 
 
 class Discovery(Part):
-    """All groups of one node. A discovery group is joined once, when its first listener comes."""
+    """The groups of one node. A discovery group is joined when its first listener is added."""
 
     def __init__(
         self, settings: ClusterSettings, broker: Broker, links: Links, host: Host
@@ -127,7 +127,7 @@ class Discovery(Part):
             self.links.leave(HEARS + name)
 
     def listen(self, now: int, name: str, listener: DiscoveryListener) -> None:
-        """From now on `listener` hears of the nodes in the discovery group `name`, and at once of those known."""
+        """Adds a listener to the discovery group `name`. The listener gets the known nodes at once."""
         group = self.groups.get(name)
         if group is None:
             group = self._join(now, self.settings.discovery_groups[name])
@@ -136,7 +136,7 @@ class Discovery(Part):
             listener.discovered(now, node_id, entry.connector)
 
     def unlisten(self, name: str, listener: DiscoveryListener) -> None:
-        """No further word to `listener`; the group is left with its last one."""
+        """Removes a listener. The group is left with its last one."""
         group = self.groups[name]
         group.listeners.remove(listener)
         if not group.listeners:
@@ -149,7 +149,7 @@ class Discovery(Part):
             self.broker.timers.cancel(EXPIRE + name)
 
     def entries(self, name: str) -> dict[str, TransportConfiguration]:
-        """Node id -> how to reach it, of a group that is listened to."""
+        """Returns the connectors of a group with listeners, by node id."""
         group = self.groups.get(name)
         if group is None:
             return {}
@@ -173,7 +173,10 @@ class Discovery(Part):
         return group
 
     def _place(self, now: int, meeting: Meeting) -> Place:
-        """One for all groups that name the same stack and channel; its first tick is in the next turn."""
+        """Returns the meeting place that all groups of the same stack and channel share.
+
+        The first tick of a new one is in the next event-loop iteration.
+        """
         for place in self.places:
             if place.meeting == meeting:
                 return place
@@ -183,14 +186,14 @@ class Discovery(Part):
         self.broker.timers.set(made.key, now)
         return made
 
-    # -- speaking -------------------------------------------------------------------------------
+    # -- announcing -----------------------------------------------------------------------------
     def announcement(self, broadcast: BroadcastGroupConfig) -> bytes:
-        """What is said in that group: all its connectors."""
+        """Returns the announcement of a broadcast group, with all its connectors."""
         connectors = [self.settings.transport(name) for name in broadcast.connectors]
         return encode_announcement(Announcement(self.broker.node_id, self.unique_id, connectors))
 
     def _broadcast(self, now: int, broadcast: BroadcastGroupConfig) -> None:
-        """One announcement with our connectors, at once and then every broadcast-period."""
+        """Sends the announcement now, and sets the timer for the next one after broadcast-period."""
         self.links.multicast(SENDS + broadcast.name, self.announcement(broadcast))
         period_ns = broadcast.broadcast_period_ms * MILLISECOND_NS
         self.broker.timers.set(BROADCAST + broadcast.name, now + period_ns)
@@ -220,7 +223,7 @@ class Discovery(Part):
             self.broker.trace.event("discovery_found_nobody", {"group": name, "ms": waited_ms})
 
     def _expire(self, now: int, group: DiscoveryGroup) -> None:
-        """Entries that were not heard for refresh-timeout go; the next look is when the next one could."""
+        """Removes nodes that were silent for refresh-timeout, and sets the timer for the next one that may expire."""
         due = 0
         for node_id, entry in list(group.entries.items()):
             ends = entry.heard_ns + group.refresh_ns
@@ -238,7 +241,7 @@ class Discovery(Part):
 
     # -- meeting places ---------------------------------------------------------------------------
     def _at(self, key: str) -> tuple[Place, str]:
-        """Whose key that is, and what follows in it: "discovery.place.<number>.<rest>"."""
+        """Returns the meeting place of a key "discovery.place.<number>.<rest>", and its rest."""
         number, _, rest = key[len(PLACE) :].partition(".")
         return self.places[int(number)], rest
 
@@ -265,7 +268,7 @@ class Discovery(Part):
         if not self.stopping:
             place.on_posted(now, files, why)
 
-    # -- hearing --------------------------------------------------------------------------------
+    # -- receiving ------------------------------------------------------------------------------
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
         if group.startswith(MEETING):
             self.places[int(group[len(MEETING) :])].on_datagram(now, data)
@@ -275,7 +278,7 @@ class Discovery(Part):
                 self.heard(now, found, data)
 
     def heard(self, now: int, group: DiscoveryGroup, data: bytes) -> None:
-        """A node was heard. Anybody can send datagrams: what cannot be read is counted and dropped."""
+        """Handles an announcement. Any host can send datagrams: unreadable ones are counted and dropped."""
         try:
             said = decode_announcement(data)
         except ProtocolError:
@@ -305,7 +308,7 @@ class Discovery(Part):
             listener.discovered(now, said.node_id, connector)
 
     def _see_twin(self, now: int, group: DiscoveryGroup, said: Announcement) -> None:
-        """Another process shows our node id; the first word of it may be an echo of our own earlier life."""
+        """Records another process with this node's id. Its first announcement may be an echo of our earlier run."""
         if group.twin != said.unique_id:
             group.twin = said.unique_id
         elif not group.twin_told_ns or now - group.twin_told_ns >= group.refresh_ns:

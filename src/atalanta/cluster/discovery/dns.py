@@ -1,7 +1,8 @@
-"""Members by DNS, without JGroups: the addresses of a headless service, or its SRV records, asked for again and again.
+"""Discovery of members by DNS, without JGroups: the addresses of a headless service, or its SRV records.
 
-What a name stands for gets a locator, as a static connector does; what it no longer stands for is forgotten. While the
-DNS does not answer, or knows nothing, the last answer counts: an outage there must not take the cluster apart.
+The names are resolved every dns-discovery-period. Each address gets a locator, as a static connector does. An
+address that is no longer in the answer is removed. While the DNS does not answer, or has no addresses, the last
+answer counts: an outage of the DNS must not split the cluster.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from atalanta.cluster.native_config import OwnSettings
 
 PREFIX: Final = "dns."
-DNS_PLACE: Final = "dns/"  # begins the names of locators
+DNS_PLACE: Final = "dns/"  # prefix of the names of locators
 TCP: Final = "tcp"
 SRV: Final = "srv"
 NAMES_MAX: Final = 100
@@ -25,7 +26,7 @@ PLACES_MAX: Final = 10_000
 
 
 class DnsName:
-    """`port` 0: SRV records say it. `places` is the last answer."""
+    """A DNS name and its last answer, `places`. `port` 0: SRV records have the ports."""
 
     def __init__(self, name: str, port: int) -> None:
         self.name = name
@@ -36,7 +37,7 @@ class DnsName:
 
 
 def dns_names(text: str) -> list[DnsName]:
-    """`tcp://name:port,srv://_service._tcp.name`. UriError names the part that is wrong."""
+    """Parses `tcp://name:port,srv://_service._tcp.name`. UriError names the part that is wrong."""
     found: list[DnsName] = []
     for part in text.split(","):
         if not part.strip():
@@ -56,7 +57,7 @@ def dns_names(text: str) -> list[DnsName]:
 
 
 class DnsDiscovery(Part):
-    """Keys are "dns.<number of the name>". Names are those of all cluster connections, one after the other."""
+    """Resolves the names of all cluster connections, in their order. Keys are "dns.<number of the name>"."""
 
     def __init__(self, own: OwnSettings, clusters: Clusters) -> None:
         self.clusters = clusters.connections
@@ -117,7 +118,7 @@ class DnsDiscovery(Part):
             if not any(place in other.places for other in beside):
                 scanner.forget(locator_name(place))
         for host, port in places:
-            # Again also for one that was given up meanwhile: the DNS still names it.
+            # Also for one whose attempts were used up, since the DNS still has it.
             target = TransportConfiguration.tcp(locator_name((host, port)), host, port)
             scanner.find(now, target.name, target)
 

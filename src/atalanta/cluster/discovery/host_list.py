@@ -1,7 +1,7 @@
-"""TCPPING and DNS_PING: every node listens at its stack's port, and visits the hosts that the stack or the DNS names.
+"""TCPPING and DNS_PING: every node listens on its stack's port and connects to the hosts of the stack or the DNS.
 
-Who is visited answers with itself and with everybody it has heard of lately: so a node is found by all although only
-some are named, as with JGroups.
+The visited node answers with its own announcement and all that it received lately. So all nodes find each other,
+even if only some are configured, as with JGroups.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from atalanta.cluster.discovery.discovery import Discovery
 
 DIAL_TIMEOUT_MS: Final = 2_000
-VISITORS_MAX: Final = 1_000  # whom we remember to tell others of
+VISITORS_MAX: Final = 1_000  # announcements that are kept for answers
 
 
 class HostsPlace(Place):
-    """`dialing` are visits under way; `own` is where we met ourselves; `visitors` by node id, with the time."""
+    """The hosts of a stack: `dialing` are visits under way, `own` are addresses of this node.
+
+    `visitors` has the time and announcement of each visitor, by node id.
+    """
 
     def __init__(self, discovery: Discovery, number: int, meeting: Meeting) -> None:
         super().__init__(discovery, number, meeting)
@@ -80,16 +83,16 @@ class HostsPlace(Place):
     def on_accepted(self, now: int, conn: int) -> Connection | None:
         return Visitor(self, conn, now)
 
-    # -- what is said -----------------------------------------------------------------------------
+    # -- announcements ----------------------------------------------------------------------------
     def known(self) -> list[bytes]:
-        """Ourselves first."""
+        """Returns the known announcements, this node's first."""
         own = self.announcement()
         found = [own] if own else []
         found.extend(data for _, data in self.visitors.values())
         return found
 
     def heard(self, now: int, announcement: bytes) -> None:
-        """A visitor: others are told of it."""
+        """Stores the announcement of a visitor, for answers to others."""
         try:
             said = decode_announcement(announcement)
         except ProtocolError:
@@ -101,7 +104,7 @@ class HostsPlace(Place):
         super().heard(now, announcement)
 
     def met(self, now: int, target: tuple[str, int], announcements: list[bytes]) -> None:
-        """The answer of a host; the first word is of itself."""
+        """Handles the answer of a host. The first announcement is the host's own."""
         if announcements and announcements[0] == self.announcement():
             self.own[target] = True
             return

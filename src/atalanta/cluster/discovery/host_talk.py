@@ -1,6 +1,6 @@
-"""The short talk of two nodes at a meeting port: the visitor says who it is, and hears who is there.
+"""Exchange of two nodes at a meeting port: the visitor sends its announcement and gets the known ones.
 
-What is said stands in wire/jgroups_discovery.py.
+The format is in wire/jgroups_discovery.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SILENCE_NS: Final = 10_000_000_000
 
 
 class Talk(Connection):
-    """Lasts one question and one answer."""
+    """A connection with one question and one answer."""
 
     def __init__(self, place: HostsPlace, conn: int, now: int) -> None:
         self.place = place
@@ -45,11 +45,11 @@ class Talk(Connection):
             self.heard(now, bytes(self.got))
 
     def heard(self, now: int, data: bytes) -> None:
-        """All that came so far. ProtocolError."""
+        """Handles all bytes received so far. Raises ProtocolError."""
         raise NotImplementedError
 
     def flush(self, now: int) -> None:
-        """All was written at once."""
+        """Writes nothing: `say` writes at once."""
 
     def closed(self, now: int, why: str) -> None:
         self.over = True
@@ -59,7 +59,7 @@ class Talk(Connection):
 
 
 class Call(Talk):
-    """We went there: `target` is where."""
+    """The visit of this node at `target`."""
 
     def __init__(self, place: HostsPlace, conn: int, now: int, target: tuple[str, int]) -> None:
         super().__init__(place, conn, now)
@@ -75,7 +75,7 @@ class Call(Talk):
 
 
 class Visitor(Talk):
-    """Somebody came: a node, which is heard, or a client that only asks."""
+    """The visit of a node, whose announcement is taken, or of a client that only asks."""
 
     def heard(self, now: int, data: bytes) -> None:
         size = said_size(data)

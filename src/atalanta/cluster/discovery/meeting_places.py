@@ -1,6 +1,6 @@
-"""Meeting places of JGroups stacks: one for every stack and channel that groups of this node name.
+"""Meeting places of JGroups stacks: one for each stack and channel that the groups of this node name.
 
-A place is spoken at for broadcast groups and listened to for discovery groups, every broadcast-period (2 s without).
+Broadcast groups send to a place and discovery groups read from it, every broadcast-period (2 s without).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from atalanta.cluster.config import BroadcastGroupConfig
     from atalanta.cluster.discovery.discovery import Discovery, DiscoveryGroup
 
-MEETING: Final = "meeting/"  # begins the names of groups and doors at the Links port
+MEETING: Final = "meeting/"  # prefix of the names of groups and listeners at the Links port
 PERIOD_MS: Final = 2_000
-# A file whose time is further off is not believed until it changes: its node may be long gone, or its clock wrong.
+# A file with a time further off is ignored until it changes: its node may be gone, or its clock wrong.
 FRESH_MS: Final = 60_000
 FILES_MAX: Final = 10_000
 
 
 class Place:
-    """`key` is that of its timer, dials and questions."""
+    """A meeting place. `key` is that of its timer, dials and DNS queries."""
 
     def __init__(self, discovery: Discovery, number: int, meeting: Meeting) -> None:
         self.discovery = discovery
@@ -41,7 +41,7 @@ class Place:
         self.failing = False
 
     def open(self, now: int) -> None:
-        """Told once; the first tick follows at once."""
+        """Opens the place and records it once. The first tick follows at once."""
         self.discovery.broker.trace.event(
             "jgroups_meeting",
             {
@@ -53,17 +53,17 @@ class Place:
         )
 
     def close(self) -> None:
-        """This node is not here any more."""
+        """Leaves the place."""
 
     def tick(self, now: int) -> None:
-        """Speak and listen, once a period."""
+        """Sends and reads announcements, once a period."""
 
     def period_ns(self) -> int:
         period_ms = PERIOD_MS if self.speaks is None else self.speaks.broadcast_period_ms
         return period_ms * 1_000_000
 
     def announcement(self) -> bytes:
-        """What this node says of itself; nothing without a broadcast group."""
+        """Returns this node's announcement; empty without a broadcast group."""
         return b"" if self.speaks is None else self.discovery.announcement(self.speaks)
 
     def heard(self, now: int, announcement: bytes) -> None:
@@ -71,7 +71,7 @@ class Place:
             self.discovery.heard(now, group, announcement)
 
     def failed(self, why: str) -> None:
-        """Told once until it works again."""
+        """Records a failure once, until the place works again."""
         if why and not self.failing:
             self.discovery.broker.trace.event(
                 "meeting_failed", {"place": self.meeting.describe(), "why": why}
@@ -80,28 +80,28 @@ class Place:
 
     # -- inputs, of the kinds that have them ------------------------------------------------------
     def on_datagram(self, now: int, data: bytes) -> None:
-        """At a multicast group."""
+        """Handles a datagram of a multicast group."""
 
     def on_posted(self, now: int, files: dict[str, bytes], why: str) -> None:
-        """In a folder."""
+        """Handles the files of a folder."""
 
     def on_resolved(self, now: int, rest: str, places: list[tuple[str, int]], why: str) -> None:
-        """Of names."""
+        """Handles the addresses of a name."""
 
     def on_dialed(self, now: int, conn: int, rest: str) -> Connection | None:
-        """At a host."""
+        """Handles a connection to a host."""
         return None
 
     def on_dial_failed(self, now: int, rest: str) -> None:
-        """Nobody is there."""
+        """Handles a failed dial to a host."""
 
     def on_accepted(self, now: int, conn: int) -> Connection | None:
-        """At our own port."""
+        """Handles a connection to this node's port."""
         return None
 
 
 class MulticastPlace(Place):
-    """UDP and MPING: the group of the stack."""
+    """The multicast group of a stack, for UDP and MPING."""
 
     def open(self, now: int) -> None:
         super().open(now)
@@ -129,7 +129,7 @@ class MulticastPlace(Place):
 
 
 class FolderPlace(Place):
-    """FILE_PING: a file for each node, in a folder that all share."""
+    """A shared folder with a file for each node, for FILE_PING."""
 
     def __init__(self, discovery: Discovery, number: int, meeting: Meeting) -> None:
         super().__init__(discovery, number, meeting)

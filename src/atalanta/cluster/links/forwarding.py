@@ -1,9 +1,8 @@
-"""The frame of a forwarded message: the message as stored, plus where it must go and an id against repeats.
+"""Frame of a forwarded message: the stored message, its bindings at the peer and a duplicate id.
 
-`_AMQ_ROUTE_TO` holds the binding ids on the peer, `_AMQ_BRIDGE_DUP` 16 bytes of the link and the message's id (fact
-sheet, "Message forwarding headers"). Artemis' 16 bytes are the sending node's id, the same to all its peers. Here they
-tell apart to whom a message went: a node that takes over the ids of another must not take for a repeat what is its own
-copy of a message for both.
+`_AMQ_ROUTE_TO` holds the binding ids at the peer. `_AMQ_BRIDGE_DUP` holds 16 bytes for the link and the message's
+id. In Artemis the 16 bytes are the sending node's id, the same for all its peers. Here they depend on the peer too.
+A node that takes over the ids of another node must not drop its own copy of a message that went to both.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ BRIDGE_DUPLICATE_PREFIX: Final = entry_prefix(BRIDGE_DUPLICATE)
 
 
 def node_id_bytes(node_id: str) -> bytes:
-    """16 bytes of a node id written as a UUID; any other id is cut or padded to 16."""
+    """Returns the 16 bytes of a node id that is a UUID. Any other id is cut or padded to 16 bytes."""
     digits = node_id.replace("-", "")
     try:
         return bytes.fromhex(digits)[:16].ljust(16, b"\0")
@@ -36,18 +35,18 @@ def node_id_bytes(node_id: str) -> bytes:
 
 
 def link_bytes(source: str, target: str) -> bytes:
-    """16 bytes that stand for the link between two nodes, by their ids."""
+    """Returns 16 bytes that identify the link between two nodes, a hash of both ids."""
     both = f"{source}\0{target}".encode("utf-8", "surrogatepass")
     return hashlib.blake2b(both, digest_size=16).digest()
 
 
 def forward_id(link: bytes, message_id: int) -> bytes:
-    """`_AMQ_BRIDGE_DUP` of the source's message over that link."""
+    """Returns `_AMQ_BRIDGE_DUP` of the source's message for that link."""
     return link + message_id.to_bytes(8, "big", signed=True)
 
 
 def forwarded(reference: Reference, link: bytes, duplicate_detection: bool) -> Message:
-    """A copy with the headers of the link; the id stays the source's."""
+    """Returns a copy of the message with the headers of the link. The id stays the source's."""
     if not reference.message.special:
         return _spliced(reference, link, duplicate_detection)
     message = reference.message.copy(reference.message.id)
@@ -57,14 +56,14 @@ def forwarded(reference: Reference, link: bytes, duplicate_detection: bool) -> M
         properties.put(BRIDGE_DUPLICATE, forward_id(link, int(reference.message.id)))
     known = properties.get(FORWARD_DUPLICATE)
     if isinstance(known, bytes):
-        # A node that left may have sent it there before it gave it to us.
+        # A node that left may have sent the message there before it handed it over.
         properties.remove(FORWARD_DUPLICATE)
         properties.put(BRIDGE_DUPLICATE, known)
     return message
 
 
 def _spliced(reference: Reference, link: bytes, duplicate_detection: bool) -> Message:
-    """The usual message, which has no such headers yet: its properties need not be decoded."""
+    """Returns the copy of an ordinary message. It has no such headers yet, so its properties are not decoded."""
     message = reference.message
     entries = BytesWriter()
     write_entry(entries, ROUTE_TO_PREFIX, reference.route_to)
@@ -76,7 +75,7 @@ def _spliced(reference: Reference, link: bytes, duplicate_detection: bool) -> Me
 
 
 def send_frames(message: Message, channel: int, correlation: int) -> bytes:
-    """SESS_SEND that asks for an answer under `correlation`; large messages go by cluster/links/large_forwarding.py."""
+    """Encodes SESS_SEND that asks for an answer under `correlation`; large messages use large_forwarding.py."""
     out = BytesWriter()
     write_send(out, channel, message, True, correlation, PRODUCER_ID, NEWEST_VERSION)
     return out.getvalue()

@@ -1,4 +1,4 @@
-"""A large message on its way to a peer: read from its file piece by piece, as fast as the connection takes it."""
+"""Sending of a large message to a peer: its file is read in chunks, as fast as the connection takes them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ READ_BYTES: Final = 2 * CHUNK_BYTES  # in memory at a time
 
 
 class LargeSender(Protocol):
-    """Whose session a large message travels in."""
+    """The owner of the session that sends a large message."""
 
     link: DialedLink
     broker: Broker
@@ -29,16 +29,16 @@ class LargeSender(Protocol):
     limits: OutgoingLimits
 
     def large_sent(self) -> None:
-        """All of it is written: the next message may follow."""
+        """Handles the end of the large message: the next message may follow."""
 
     def cannot_read(self, body: LargeBody) -> None:
-        """Its file is damaged: the connection must go, since the peer has its beginning."""
+        """Handles a damaged file. The connection must be closed, since the peer has a part of the message."""
 
 
 class LargeForwarding(LargeStream):
-    """SESS_SEND_LARGE and its continuations; the last one asks for an answer under `correlation`.
+    """Sends SESS_SEND_LARGE and its continuations. The last one asks for an answer under `correlation`.
 
-    The body is held until its end: whatever becomes of the message, the peer gets all of it or loses the connection.
+    The body is held until its end, also if the message is removed. The peer gets all of it or loses the connection.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class LargeForwarding(LargeStream):
 
 
 def large_frames(message: Message, channel: int, correlation: int, chunk_bytes: int) -> bytes:
-    """A message that is in memory, in pieces all the same: its body is longer than min-large-message-size."""
+    """Encodes a message in memory as chunks, since its body is longer than min-large-message-size."""
     out = BytesWriter()
     write_send_large(out, channel, message)
     body = message.body

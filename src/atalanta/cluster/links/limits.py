@@ -1,4 +1,4 @@
-"""How much of a queue may be on its way to another broker at once, and in which pieces."""
+"""Limits for the messages of a queue that are under way to another broker, and their chunk size."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ CHUNK_BYTES_MAX: Final = 1 << 20
 
 
 class OutgoingLimits:
-    """`window_bytes`: in flight, unanswered. `producer_window_bytes` (-1: no flow control) are sent ahead of the peer's
-    credit. Bodies above `large_bytes_min` (-1: none) travel in pieces of `chunk_bytes`. `one_at_a_time`: as without
-    duplicate detection, so that at most one message is repeated (ClusterManager.deployBridge: blockOnDurableSend)."""
+    """Limits of one link.
+
+    `window_bytes`: unanswered bytes in flight. `producer_window_bytes` (-1: no flow control): bytes sent ahead of
+    the peer's credit. Bodies above `large_bytes_min` (-1: none) are sent in chunks of `chunk_bytes`.
+    `one_at_a_time`: one message in flight, used without duplicate detection, so that at most one message is
+    repeated (ClusterManager.deployBridge: blockOnDurableSend).
+    """
 
     def __init__(
         self,
@@ -32,5 +36,5 @@ class OutgoingLimits:
 
     @property
     def credit_step_bytes(self) -> int:
-        """As much is asked for at a time, and kept in store (AbstractProducerCreditsImpl: half of the window)."""
+        """Returns the credits of one request: half of the window, kept in reserve too (AbstractProducerCreditsImpl)."""
         return max(self.producer_window_bytes // 2, 1)

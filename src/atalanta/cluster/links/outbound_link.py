@@ -1,8 +1,8 @@
 """A CORE connection that this node opened to another broker, over the client's CoreTransport.
 
-wire/core/client/transport.py has frames, pings and timeouts.
-The kinds of link differ in their login and in the packets they handle: cluster/links/cluster_link.py, core bridges
-(cluster/core_bridges/link.py) and the pools of connection routers (cluster/connection_routers/target.py).
+The transport has frames, pings and timeouts (wire/core/client/transport.py). The kinds of link differ in their
+login and in the packets they handle: cluster/links/cluster_link.py, core bridges (cluster/core_bridges/link.py) and
+the pools of connection routers (cluster/connection_routers/target.py).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class DialedLink(Connection):
         self.said_goodbye: bool = False
         self.blocked: bool = False
 
-    # -- what a kind of link does ---------------------------------------------------------------
+    # -- for subclasses -------------------------------------------------------------------------
     def log_in(self, now: int) -> None:
         """Sends the first packets behind handshake and ping. The call timeout runs until `transport.answered`."""
         raise NotImplementedError

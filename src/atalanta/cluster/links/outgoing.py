@@ -1,8 +1,8 @@
-"""A local queue on its way to another broker: consumer, credits, what is unanswered, large messages.
+"""Sending of a local queue to another broker: consumer, credits, unanswered and large messages.
 
-Shared by the cluster's bridges, core bridges and scale-down: each says what a message looks like there (`prepared`),
-and what it wants to know (`sent`, `confirmed`, `refused`). A message is finished here when the other side has answered
-that it is safe there; what is unanswered when the link goes returns to its place in the queue, in order.
+The cluster's bridges, core bridges and scale-down share this. Each makes the message for the other broker
+(`prepared`) and handles its events (`sent`, `confirmed`, `refused`). A message is acknowledged here when the other
+broker has answered that it is safe there. When the link is lost, unanswered messages return to the queue, in order.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Outgoing:
-    """`waiting` are messages taken from the queue but not yet sent (the peer gave no credit for their address).
+    """The state of sending. `waiting` are messages taken from the queue, for which the peer gave no credit yet.
 
-    `passing_codes`: refusals that are about the other side's state and not about the message, which stays in its queue.
+    `passing_codes`: errors about the state of the other broker, not about the message. The message stays in its
+    queue.
     """
 
     passing_codes: tuple[int, ...] = (ADDRESS_FULL,)
@@ -69,48 +70,48 @@ class Outgoing:
         self.asked: dict[str, bool] = {}
         self.acknowledged: list[Reference] = []
         self.spoiled: list[Reference] = []  # could not be prepared
-        self.large: LargeForwarding | None = None  # on its way: nothing else is sent meanwhile
-        self.mark: SentMark | None = None  # who keeps a record of how far messages were sent
+        self.large: LargeForwarding | None = None  # being sent: no other message meanwhile
+        self.mark: SentMark | None = None  # records how far messages were sent
 
-    # -- what a kind of bridge does -------------------------------------------------------------
+    # -- for subclasses -------------------------------------------------------------------------
     def prepared(self, reference: Reference) -> Message | None:
-        """The message as the other side shall get it, under the id of the one here; None if it cannot be made."""
+        """Returns the message for the other broker, with the id of the one here; None if it cannot be made."""
         raise NotImplementedError
 
     def target(self, message: Message) -> str:
-        """The address it goes to there, whose credit it needs."""
+        """Returns the message's address at the other broker, which needs its credit."""
         return message.address
 
     def sent(self, reference: Reference) -> None:
-        """It is on its way."""
+        """Handles that a message was sent."""
         return None
 
     def confirmed(self, reference: Reference) -> None:
-        """It is safe there."""
+        """Handles that a message is safe at the other broker."""
         return None
 
     def refused(self, text: str) -> None:
-        """The other side does not want a message."""
+        """Handles that the other broker refused a message."""
         return None
 
     # -- life -----------------------------------------------------------------------------------
     def open(self) -> None:
-        """The session on `channel` is there."""
+        """Creates the producer. The session on `channel` exists already."""
         self.link.send(CreateProducer(1, None), self.channel)
 
     def attach(self) -> None:
-        """Begin to take from the queue."""
+        """Starts to consume the queue."""
         self.endpoint.attach(self.broker, self.consumer, self.limits.window_bytes)
 
     def pause(self) -> None:
-        """Take no more; what was not sent yet goes back to its place. Answers are still heard."""
+        """Stops consuming; messages not sent yet return to the queue. Answers are still handled."""
         self.consumer.started = False
         waiting = list(self.waiting)
         self.waiting.clear()
         self.endpoint.give_back(self.broker, self.consumer, waiting)
 
     def detach(self, now: int) -> None:
-        """The link is gone: what was not finished goes back to its place."""
+        """Ends the sending when the link is lost: unfinished messages return to their position in the queue."""
         if self.mark is not None:
             self.mark.link_lost()
         self.settle(now)
@@ -124,7 +125,7 @@ class Outgoing:
 
     # -- messages out ---------------------------------------------------------------------------
     def take(self, reference: Reference) -> int:
-        """From the queue's dispatch: send it as soon as the peer gives credit for its address."""
+        """Takes a message from the queue's dispatch. It is sent when the peer has given credit for its address."""
         self.waiting.append(reference)
         self.pump()
         return reference.message.size
@@ -132,14 +133,14 @@ class Outgoing:
     def pump(self) -> None:
         while self.waiting and self.large is None and not self.spoiled:
             if self.limits.one_at_a_time and self.unanswered:
-                return  # goes on with the answer
+                return  # continues with the answer
             reference = self.waiting[0]
             mark = self.mark
             if mark is not None and reference.sequence > mark.low:
                 if not mark.may_send(reference.sequence):
-                    return  # goes on in `settle`
+                    return  # continues in `settle`
             if not self._may_send(reference.message):
-                return  # goes on with the credits
+                return  # continues with the credits
             self.waiting.popleft()
             if mark is not None and reference.sequence > mark.through:
                 mark.through = reference.sequence
@@ -150,7 +151,7 @@ class Outgoing:
             if copy is None:
                 del self.unanswered[correlation]
                 self.spoiled.append(reference)
-                return  # goes on in `settle`
+                return  # continues in `settle`
             self.sent(reference)
             self._write(copy, correlation)
 
@@ -165,7 +166,7 @@ class Outgoing:
             self.link.write(send_frames(copy, self.channel, correlation))
 
     def _may_send(self, message: Message) -> bool:
-        """Whether the peer's credit lets it go; if so it is taken, if not it is asked for."""
+        """Tells if the peer's credit is enough for the message. Takes the credit, or requests more."""
         if self.limits.producer_window_bytes < 0:
             return True
         address = self.target(message)
@@ -180,7 +181,7 @@ class Outgoing:
         return True
 
     def _ask(self, address: str, amount: int) -> None:
-        """Credits are asked for once at a time; the peer withholds them while its memory is full."""
+        """Requests credits, one request at a time. The peer withholds them while its memory is full."""
         if address not in self.asked:
             self.asked[address] = True
             self.link.send(RequestProducerCredits(amount, address), self.channel)
@@ -192,23 +193,23 @@ class Outgoing:
 
     # -- large messages -------------------------------------------------------------------------
     def large_sent(self) -> None:
-        """The large message is with the peer, or on its way: the next one."""
+        """Continues with the next message after a large one was written."""
         self.large = None
         self.pump()
 
     def cannot_read(self, body: LargeBody) -> None:
-        """The peer has its beginning, and learns by the end of the connection that there is no more."""
+        """Records a damaged file and closes the connection: the peer has a part of the message and gets no more."""
         self.broker.large.damaged(body.file, body.size, -1, self.queue.name)
         self.link.close("a large message cannot be read")
 
     def unblocked(self) -> None:
-        """The connection takes more again."""
+        """Continues a large message when the connection takes more bytes."""
         if self.large is not None:
             self.large.pump()
 
     # -- answers --------------------------------------------------------------------------------
     def on_answer(self, correlation: int) -> None:
-        """It is safe there."""
+        """Handles the answer that a message is safe at the other broker."""
         reference = self.unanswered.pop(correlation, None)
         if reference is None:
             return
@@ -220,7 +221,7 @@ class Outgoing:
             self.pump()
 
     def on_refused(self, now: int, packet: ExceptionResponse) -> None:
-        """A message goes to the dead-letter address; without one it is kept, and offered again on a new link."""
+        """Moves a refused message to the dead-letter address. Without one it stays, and is sent again on a new link."""
         text = f"{packet.message} (code {packet.code})"
         reference = self.unanswered.get(packet.correlation)
         if reference is None:
@@ -247,7 +248,7 @@ class Outgoing:
             self.broker.mark_dirty(self.queue)
 
     def settle(self, now: int) -> None:
-        """Once per turn: what the peer has answered for is finished here, in one record."""
+        """Acknowledges the messages that the peer has answered, once per event-loop iteration, in one record."""
         if self.acknowledged:
             done = [reference for reference in self.acknowledged if reference.state == DELIVERING]
             self.acknowledged = []
@@ -259,9 +260,9 @@ class Outgoing:
             self._settle_spoiled(now)
 
     def _settle_spoiled(self, now: int) -> None:
-        """Messages that cannot be prepared go to the dead letters; where there are none, they hold up the others.
+        """Moves messages that cannot be prepared to the dead-letter address. Without one they block the others.
 
-        The link goes, to try again, only when all that left before is answered for.
+        The link is then closed and retried, but only when all messages sent before are answered.
         """
         reference = self.spoiled[0]
         if reference.state == DELIVERING:

@@ -1,7 +1,7 @@
-"""How often and after which pauses the link to a member is tried again.
+"""Retry rules of the link to a member: the number of attempts and the pauses between them.
 
-Rules of BridgeImpl.scheduleRetryConnect (Artemis 2.44): the first connection has `initial-connect-attempts` retries, a
-lost one `reconnect-attempts`; pause n is retry-interval * multiplier ** n, at most max-retry-interval.
+Rules of BridgeImpl.scheduleRetryConnect (Artemis 2.44): the first connection has `initial-connect-attempts`
+retries, a lost one `reconnect-attempts`. Pause n is retry-interval * multiplier ** n, at most max-retry-interval.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ EXPONENT_MAX: Final = 60
 
 
 class RetrySettings(Protocol):
-    """Of a cluster connection or a core bridge."""
+    """Retry settings of a cluster connection or a core bridge."""
 
     retry_interval_ms: int
     retry_interval_multiplier: float
@@ -22,15 +22,15 @@ class RetrySettings(Protocol):
 
 
 class Attempts:
-    """By node id. `config` tells the limits."""
+    """Counts of attempts, by node id. `config` has the limits."""
 
     def __init__(self, config: RetrySettings) -> None:
         self.config = config
         self.failed: dict[str, int] = {}  # since the last success
-        self.connected: dict[str, bool] = {}  # those that were there at least once
+        self.connected: dict[str, bool] = {}  # members that were connected at least once
 
     def next_pause_ms(self, node_id: str) -> int:
-        """Counts one failure; -1 when the attempts are used up."""
+        """Counts one failure. Returns the pause before the next attempt, -1 when the attempts are used up."""
         retries = self.failed.get(node_id, 0)
         self.failed[node_id] = retries + 1
         limit = self.config.initial_connect_attempts
@@ -39,7 +39,7 @@ class Attempts:
         return -1 if 0 <= limit <= retries else self.pause_ms(retries)
 
     def pause_ms(self, retries: int) -> int:
-        """After so many failures in a row, the one before them not counted."""
+        """Returns the pause after a failure, when `retries` failures in a row came before it."""
         config = self.config
         try:
             growth = config.retry_interval_multiplier ** min(retries, EXPONENT_MAX)
@@ -49,7 +49,7 @@ class Attempts:
         return min(pause_ms, config.max_retry_interval_ms)
 
     def again(self, node_id: str) -> bool:
-        """Was there ever a link to it?"""
+        """Tells if there was ever a link to that member."""
         return node_id in self.connected
 
     def succeeded(self, node_id: str) -> None:
@@ -57,6 +57,6 @@ class Attempts:
         self.connected[node_id] = True
 
     def forget(self, node_id: str) -> None:
-        """Whatever comes later is a first connection again."""
+        """Forgets a member. Its next connection counts as the first one."""
         self.failed.pop(node_id, None)
         self.connected.pop(node_id, None)

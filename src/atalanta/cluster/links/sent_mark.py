@@ -1,10 +1,10 @@
-"""How far the messages of one store-and-forward queue may have got to the peer, also after a crash of this node.
+"""Highest sequence of a store-and-forward queue that may have reached the peer, kept over a crash of this node.
 
-Bytes of a message leave only once its sequence is *reserved*: a durable record says "up to here may have been sent".
-Reservations run ahead of what is sent, the further the more is sent, so that a link that keeps up never waits for the
-disk and thousands of messages share a record. When the link is lost the exact place takes the reservation's. While it
-stands a look every LOOK_NS takes back what a link does not use that has become slow or waits for credits: should this
-node crash then, little stays that has not left.
+A message is sent only after its sequence is *reserved*: a durable record says "up to here may have been sent".
+Reservations run ahead of sending, the further the more is sent. So a link at full speed does not wait for the disk,
+and thousands of messages share a record. When the link is lost, the exact sequence replaces the reservation. While
+it is open, a check every LOOK_NS takes back what a slow link, or one without credits, does not use. After a crash
+of this node few messages then count as sent that were not.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
     from atalanta.kernel.journal.named_values import NamedValues
     from atalanta.kernel.queue.queue import Queue
 
-STEP_MIN: Final = 256  # sequences a reservation runs ahead at first; twice as many each time
+STEP_MIN: Final = 256  # sequences of the first reservation; doubled each time
 STEP_MAX: Final = 16_384
-STEP_IDLE: Final = 64  # what a link that sends nothing keeps
+STEP_IDLE: Final = 64  # reserved by an idle link
 LOOK_NS: Final = 200_000_000
 PREFIX: Final = "sent."
 
 
 class SentMark:
-    """`through`: the highest sequence that may have left, ever. `reserved`: what a durable record allows to leave.
+    """The mark of one queue: `through` is the highest sequence that may ever have been sent.
 
-    `low` is where the next reservation is asked for: below it sending costs one comparison.
+    `reserved` is the sequence that a durable record allows. Above `low` the next reservation is requested; below it
+    sending costs one comparison.
     """
 
     def __init__(self, broker: Broker, queue: Queue) -> None:
@@ -35,19 +36,19 @@ class SentMark:
         self.key = PREFIX + queue.name
         self.through: int = 0
         known = broker.values.get(self.key)
-        # A queue that was made anew under the same name counts from 1 again.
+        # A new queue of the same name counts from 1 again.
         if known is not None and known[:8] == _encoded(queue.id):
             self.through = int.from_bytes(known[8:], "big")
         self.reserved: int = self.through
         self.low: int = 0
         self.asked: int = self.through
-        self.asked_lsn: int = 0  # of a reservation on its way to the disk; 0: none
+        self.asked_lsn: int = 0  # of a reservation that is being written; 0: none
         self.step: int = STEP_MIN
-        self.timer: str = ""  # key of the timer of `look`; "": nobody looks
+        self.timer: str = ""  # key of the timer of `look`; "": no checks
         self.seen: int = self.through
 
     def may_send(self, sequence: int) -> bool:
-        """May bytes of that message leave? Asks for more room before there is none; see `settle`."""
+        """Tells if that message may be sent. Requests the next reservation before this one is used up (`settle`)."""
         if sequence > self.asked - self.step // 2:
             self.step = min(2 * self.step, STEP_MAX)
             self.asked = max(sequence, self.asked) + self.step
@@ -55,7 +56,7 @@ class SentMark:
         return sequence <= self.reserved
 
     def settle(self) -> bool:
-        """Once a turn while a reservation is on its way: is there more room now?"""
+        """Tells if a reservation has become durable. Runs in each event-loop iteration while one is being written."""
         if self.asked_lsn == 0 or self.broker.journal.durable < self.asked_lsn:
             return False
         self.asked_lsn = 0
@@ -66,7 +67,7 @@ class SentMark:
         return True
 
     def look(self, now: int) -> None:
-        """Room that would not be used within two more looks is given back; a later reservation may take it again."""
+        """Gives back sequences that are not needed until two checks later. A later reservation may include them."""
         used = self.through - self.seen
         self.seen = self.through
         keep = max(2 * used, STEP_IDLE)
@@ -81,7 +82,7 @@ class SentMark:
             self.broker.timers.set(self.timer, now + LOOK_NS)
 
     def link_lost(self) -> None:
-        """Nothing leaves any more: what was reserved and not used is free again."""
+        """Gives back all reserved sequences that are not used: the link sends no more."""
         if self.asked != self.through:
             self._store(self.through, False)
         self.reserved = self.asked = self.through
@@ -92,7 +93,7 @@ class SentMark:
             self.broker.timers.cancel(self.timer)
 
     def forget(self) -> None:
-        """An operator takes it that nothing has arrived; only while there is no link."""
+        """Resets the mark, when an operator assumes that no message has arrived. Allowed only without a link."""
         self.through = 0
         self.link_lost()
         self._store(0, True)

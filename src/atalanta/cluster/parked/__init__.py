@@ -1,1 +1,1 @@
-"""Messages parked for an absent member, and their way back to local queues."""
+"""Messages parked for an absent member, and their move to other queues."""

@@ -1,7 +1,7 @@
-"""What the binding ids on parked messages mean, over a restart of this node while the member is away.
+"""Names of the binding ids on parked messages, kept over a restart of this node while the member is away.
 
-Ids are the member's; it says what they stand for whenever it links. When the link is lost, the meaning of those that
-messages in its queue carry is written down, and forgotten when it is back.
+The ids are the member's. It sends their bindings whenever its link opens. When the link is lost, address and
+routing name of the ids on its waiting messages are stored. They are removed when the member is connected again.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
 
 PREFIX: Final = "meant."
-Meanings = dict[int, tuple[str, str]]  # binding id there -> address, routing name
+Meanings = dict[int, tuple[str, str]]  # binding id at the member -> address, routing name
 
 
 def ids_of(route_to: bytes) -> list[int]:
-    """The concatenated 8-byte ids of `_AMQ_ROUTE_TO`."""
+    """Returns the ids in `_AMQ_ROUTE_TO`, 8 bytes each."""
     return [
         int.from_bytes(route_to[start : start + 8], "big", signed=True)
         for start in range(0, len(route_to) - 7, 8)
@@ -29,12 +29,12 @@ def ids_of(route_to: bytes) -> list[int]:
 
 
 def encode_ids(ids: Iterable[int]) -> bytes:
-    """What `ids_of` takes apart."""
+    """Encodes ids in the format that `ids_of` reads."""
     return b"".join(each.to_bytes(8, "big", signed=True) for each in ids)
 
 
 def remember(values: NamedValues, queue: Queue, meant: Meanings) -> None:
-    """Write down what of `meant` the messages in memory need; nothing if they need nothing."""
+    """Stores the names in `meant` that the messages in memory need; stores nothing if they need none."""
     needed: dict[bytes, None] = {}
     for reference in queue.references:
         if reference.state != DONE:
@@ -50,7 +50,7 @@ def remember(values: NamedValues, queue: Queue, meant: Meanings) -> None:
 
 
 def recall(values: NamedValues, name: str) -> Meanings:
-    """What was written down for the queue of that name."""
+    """Returns the names that are stored for the queue."""
     known = values.get(PREFIX + name)
     if known is None:
         return {}

@@ -1,16 +1,15 @@
-"""Messages parked for a member that is away come back: to a consumer here, or at another member.
+"""Messages parked for a member that is away are moved to a consumer here or at another member.
 
-They lie in the member's store-and-forward queue. After `parked-message-timeout` without a link those go back that have
-certainly not reached it (cluster/links/sent_mark.py): as a copy at the end of the other queue, which is in one record
-with
-the removal from here, as redistribution moves messages. What may have arrived stays until the member is back and has
-answered: it drops repeats, so nothing is doubled and nothing lost. A message goes back as a whole, and only where a
-consumer takes it; with it go its rules:
+They wait in the member's store-and-forward queue. After `parked-message-timeout` without a link, those are moved
+that certainly have not reached the member (cluster/links/sent_mark.py). A copy goes to the end of the other queue,
+in one record with the removal here, as in redistribution. A message that may have arrived stays until the member is
+back and has answered. The member drops repeats, so no message is doubled or lost. A message is moved as a whole,
+and only to queues with a consumer for it:
 
-- An anycast message, or one for a subscription that exists elsewhere under the same name, may be another node's. A copy
-  for a subscription that only the member has is that subscription's, and stays.
-- A group stays together: behind a message of a group that stays all others stay, and what goes back goes to one queue.
-  Where a grouping handler has given the group to the member it all stays there.
+- An anycast message may go to another node. So may a message for a subscription that exists there under the same
+  name. A message for a subscription that only the member has stays.
+- A group stays together. After a message of a group that stays, all others stay, and moved ones go to one queue. If
+  a grouping handler has given the group to the member, all its messages stay.
 
 Artemis leaves such messages in the store-and-forward queue. docs/internals/decisions/0009 has the reasons.
 """
@@ -38,22 +37,24 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection.peer import PeerRecord
     from atalanta.message.message import Message
 
-MOVES_MAX: Final = 500  # messages of one turn; the rest follows by a zero timer
+MOVES_MAX: Final = 500  # messages per event-loop iteration; the rest follows by a zero timer
 LOOKS_MAX: Final = 5_000
-ROOM_LOOKS: Final = 40  # so often, every ROOM_NS, room for the next page is waited for
+ROOM_LOOKS: Final = 40  # checks for free memory for the next page, one every ROOM_NS
 ROOM_NS: Final = 50_000_000
 PARKED: Final = "parked."
 MARK: Final = "mark."
 
 
 def sent_by_another(message: Message) -> bool:
-    """Who had it before this node, and left, may have sent it to the member
-    (cluster/scale_down/scale_down_shipment.py)."""
+    """Tells if the node that had the message before, and left, may have sent it to the member.
+
+    cluster/scale_down/shipments.py marks such messages.
+    """
     return message.special and message.has_property(FORWARD_DUPLICATE)
 
 
 def may_have_arrived(queue: Queue, through: int) -> int:
-    """Messages in its list up to that place, and those that another node may have sent."""
+    """Returns the number of messages up to the sequence `through`, and of those that another node may have sent."""
     return sum(
         1
         for reference in queue.references
@@ -63,31 +64,31 @@ def may_have_arrived(queue: Queue, through: int) -> int:
 
 
 class Away:
-    """A member without a link, and the look through what is parked for it.
+    """A member without a link, and the scan of its parked messages.
 
-    `meant`: binding id there -> address and routing name, as far as they are known. The look takes several turns; it
-    goes on at `position`, a sequence, and is over at 0.
+    `meant`: binding id at the member -> address and routing name, as far as they are known. A scan takes several
+    event-loop iterations. It continues at `position`, a sequence, and is finished at 0.
     """
 
     def __init__(self, since: int) -> None:
         self.since = since
         self.meant: dict[int, tuple[str, str]] = {}
-        self.due: bool = False  # the time is over
+        self.due: bool = False  # parked-message-timeout is over
         self.armed: bool = False
-        self.given_up: bool = False  # by an operator, in this life of the node
-        self.groups: dict[str, Queue | RemoteBinding] = {}  # where groups went
+        self.given_up: bool = False  # by an operator, since the start of this node
+        self.groups: dict[str, Queue | RemoteBinding] = {}  # target of each group that was moved
         self.returned: int = 0
         self.position: int = 0
-        self.staying_groups: dict[str, bool] = {}  # of which this look has left a message
+        self.staying_groups: dict[str, bool] = {}  # groups with a message that stays
         self.without_room: int = (
-            0  # turns of this look in a row that found no room for the next page
+            0  # checks in a row without free memory for the next page
         )
         self.again: bool = (
-            False  # a consumer came meanwhile: what the look has passed may be for it
+            False  # a consumer was added during the scan and may take messages before `position`
         )
 
     def begin(self) -> None:
-        """A look from the front."""
+        """Starts a scan at the front of the queue."""
         self.position = 0
         self.staying_groups = {}
         self.without_room = 0
@@ -95,7 +96,7 @@ class Away:
 
 
 class ParkedMessages(Observer):
-    """`away` and `marks` by node id."""
+    """The parked messages of a cluster connection. `away` and `marks` are by node id."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -103,20 +104,20 @@ class ParkedMessages(Observer):
         self.marks: dict[str, SentMark] = {}
         self.moves_max: int = MOVES_MAX
 
-    # -- who is away ----------------------------------------------------------------------------
+    # -- absent members --------------------------------------------------------------------------
     def start(self, now: int) -> None:
-        """After a restart all members are away whose queues are not empty."""
+        """Records all members with waiting messages as away, after a restart of this node."""
         self.cluster.broker.observers.append(self)
         broker = self.cluster.broker
         prefix = self.cluster.forward_name("")
         for key in broker.values.keys():
             name = key.removeprefix(sent_mark.PREFIX).removeprefix(binding_names.PREFIX)
             if name != key and name.startswith(prefix) and name not in broker.queues:
-                self._forget(name)  # a crash came between the end of the queue and this
+                self._forget(name)  # a crash came after the queue was deleted
         for name, queue in self.cluster.broker.queues.items():
             node_id = name[len(prefix) :]
             if not name.startswith(prefix) or "." in node_id:
-                continue  # the latter: of a cluster whose name begins like this one's
+                continue  # with ".": another cluster, whose name begins like this one's
             if queue.internal and queue.message_count > 0:
                 away = self._gone(now, node_id)
                 away.meant.update(binding_names.recall(self.cluster.broker.values, name))
@@ -130,20 +131,20 @@ class ParkedMessages(Observer):
         return known
 
     def lost(self, now: int, record: PeerRecord) -> None:
-        """The link is gone, in good order or not; before the member's bindings are."""
+        """Records a member as away when its link ends, with or without DISCONNECT; before its bindings are removed."""
         away = self._gone(now, record.node_id)
-        bindings = record.bindings  # what waits may be for a queue that is reached another way since
+        bindings = record.bindings  # with spares: the route to a queue may have changed since
         for remote in [*bindings.spares.values(), *bindings.bindings.values()]:
             away.meant[remote.remote_id] = (remote.address, remote.routing_name)
         if record.forward.message_count > 0:
             binding_names.remember(self.cluster.broker.values, record.forward, away.meant)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
-        """Of a node that has left, or whose queue an operator has deleted: nothing is kept."""
+        """Forgets a node whose queue is deleted: the node has left, or an operator deleted the queue."""
         prefix = self.cluster.forward_name("")
         node_id = queue.name[len(prefix) :]
         ours = queue.internal and queue.name.startswith(prefix) and "." not in node_id
-        if not queue.deleted or not ours:  # not deleted: it has changed
+        if not queue.deleted or not ours:  # not deleted: only changed
             return
         self.marks.pop(node_id, None)
         self.away.pop(node_id, None)
@@ -156,11 +157,11 @@ class ParkedMessages(Observer):
         binding_names.forget(self.cluster.broker.values, name)
 
     def expect(self, now: int, node_id: str) -> None:
-        """Messages for a node that has no link, from one that left."""
+        """Records a node without link as away, when a node that left hands over messages for it."""
         self._gone(now, node_id)
 
     def back(self, node_id: str) -> None:
-        """Messages flow to it again."""
+        """Records that a member is connected: its messages are delivered to it again."""
         if self.away.pop(node_id, None) is not None:
             binding_names.forget(self.cluster.broker.values, self.cluster.forward_name(node_id))
             self.cluster.broker.timers.cancel(self.cluster.key(PARKED + node_id))
@@ -180,9 +181,8 @@ class ParkedMessages(Observer):
         self.cluster.broker.timers.set(self.cluster.key(PARKED + node_id), at)
 
     def give_up(self, now: int, node_id: str) -> int:
-        """An operator says that the member never returns: also what may have arrived there goes to others.
-
-        How many messages that are; -1 if the member is not away. If it does return, those may be there twice.
+        """Moves all parked messages of a member that never returns, as an operator states: also those that may be
+        there.
         """
         away = self.away.get(node_id)
         queue = self.cluster.broker.queues.get(self.cluster.forward_name(node_id))
@@ -203,7 +203,7 @@ class ParkedMessages(Observer):
             self.look_again(now)
 
     def look_again(self, now: int) -> None:
-        """There is a consumer more, here or elsewhere."""
+        """Scans again after a consumer was added, here or on another node."""
         for node_id, away in self.away.items():
             if away.due and away.armed:
                 away.again = True
@@ -243,9 +243,9 @@ class ParkedMessages(Observer):
         if away.again and not away.armed:
             self._arm(node_id, away, now)
 
-    # -- going back -----------------------------------------------------------------------------
+    # -- moving ---------------------------------------------------------------------------------
     def _look(self, now: int, queue: Queue, away: Away, mark: SentMark) -> int:
-        """One bounded part of the queue. Returns how many went."""
+        """Scans a limited part of the queue. Returns the number of moved messages."""
         broker = self.cluster.broker
         start = queue.index_of(max(away.position, 1))
         looked = queue.references[start : start + LOOKS_MAX]
@@ -270,7 +270,7 @@ class ParkedMessages(Observer):
         return moves
 
     def _next_page(self, now: int, queue: Queue, away: Away) -> bool:
-        """Whether more of it lies in page files that can be looked at; room may come with what has just gone."""
+        """Tells if the scan continues in page files. Moved messages may soon free memory for the next page."""
         paging = self.cluster.broker.paging
         if paging.refill(now, queue, True):
             away.without_room = 0
@@ -281,11 +281,11 @@ class ParkedMessages(Observer):
         return away.without_room <= ROOM_LOOKS
 
     def _return(self, reference: Reference, away: Away, mark: SentMark) -> bool:
-        """False if it has to stay."""
+        """Moves a message. Returns False if it has to stay."""
         group = reference.message.group_id
         by_handler = self.cluster.broker.grouping is not None
         if group is not None and (by_handler or group in away.staying_groups):
-            return False  # a grouping handler keeps its groups with the member (kernel/publish/grouping.py)
+            return False  # a grouping handler leaves its groups to the member (kernel/publish/grouping.py)
         chosen: list[Queue | RemoteBinding] = []
         unsent = reference.sequence > mark.through or reference.sequence == 0
         if unsent and (away.given_up or not sent_by_another(reference.message)):
@@ -309,7 +309,7 @@ class ParkedMessages(Observer):
     def _takers(
         self, reference: Reference, away: Away, group_id: str | None
     ) -> list[Queue | RemoteBinding]:
-        """One for each queue of the member that the message is for; none unless there is one for all of them."""
+        """Returns one target for each of the member's queues that the message is for; none if one has no target."""
         message = reference.message
         only_queue = split_fqqn(message.address)[1]
         takers: list[Queue | RemoteBinding] = []
@@ -336,9 +336,9 @@ class ParkedMessages(Observer):
         return takers
 
     def _meant(self, reference: Reference, away: Away) -> list[tuple[str, str]]:
-        """Address and routing name of each binding id; empty if one of them is unknown.
+        """Returns address and routing name of each binding id; empty if one of them is unknown.
 
-        Those of anycast messages are told by their address, also when nobody wrote down what they mean.
+        A single unknown id means the message's address, if the message is anycast or the address has no multicast.
         """
         ids = binding_names.ids_of(reference.route_to)
         found: list[tuple[str, str]] = []
@@ -353,6 +353,6 @@ class ParkedMessages(Observer):
                     return []
                 known = (name, name)
             if known in found:
-                return []  # two queues of one name: which of them is whose is not ours to say
+                return []  # two queues of one name cannot be told apart
             found.append(known)
         return found
