@@ -1,4 +1,5 @@
-"""`<scale-down>` of `<primary-only>` (older: `<live-only>`): to whom a node gives its messages when it stops."""
+"""`<scale-down>` of `<primary-only>` (older: `<live-only>`): the target of a node's messages when
+the node stops."""
 
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ from atalanta.kernel.option import option
 
 @dataclass
 class ScaleDownConfig:
-    """Without `connectors`, `discovery_group` and `group_name` any member of the cluster will do.
+    """Settings of `<scale-down>`.
 
-    Artemis looks at the first in-VM connector then, which only a colocated backup has.
-    """
+    Without `connectors`, `discovery_group` and `group_name`, any member of the cluster is a target.
+    Artemis then uses the first in-VM connector, which only a colocated backup has."""
 
     enabled: bool = option(
         True, "enabled", "false: the node only takes over the messages of others of its group"

@@ -1,4 +1,4 @@
-"""Shipments of a scale-down: messages on their way to the target."""
+"""Shipments of a scale-down: messages under way to the target."""
 
 from __future__ import annotations
 
@@ -38,22 +38,23 @@ if TYPE_CHECKING:
 
 
 class Shipment:
-    """`copies` are what travels, `references` what they stand for here; `unanswered` copies are not safe there yet."""
+    """A message under way. `copies` are sent for `references`; `unanswered` copies are not yet safe
+    at the target."""
 
     def __init__(self, references: list[Reference], copies: list[Message]) -> None:
         self.references = references
         self.copies = copies
         self.unanswered: int = len(copies)
         self.refused: str = ""
-        self.full: bool = False  # the address is: it may have room later
+        self.full: bool = False  # the address at the target is full and may have room later
 
 
 def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
-    """`_AMQ_BRIDGE_DUP`: the message of this node, and what this copy of it is for.
+    """Returns the `_AMQ_BRIDGE_DUP` of one copy of a message: node id, message id, and a digest of
+    the copy's purpose.
 
-    A message may travel as several copies, and what went over a bridge before is another one
-    (cluster/links/forwarding.py).
-    """
+    A message may be sent as several copies. A message that was forwarded over a bridge before has
+    another id (cluster/links/forwarding.py)."""
     digest = hashlib.blake2b(place, digest_size=8).digest()
     return node_bytes + message_id.to_bytes(8, "big", signed=True) + digest
 
@@ -61,7 +62,8 @@ def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
 def for_queues(
     references: list[Reference], ids: list[int], node_bytes: bytes, origins: Origins
 ) -> Shipment:
-    """A message for queues of the target, one copy for all of them; core bridges there know it by its first id."""
+    """Returns one copy for all its queues at the target. Core bridges there recognize the message
+    by its first id."""
     message = references[0].message
     place = encode_ids(sorted(reference.queue.id for reference in references))
     copy = message.copy(message.id)
@@ -73,7 +75,8 @@ def for_queues(
 
 
 def for_target(reference: Reference, link: bytes) -> Shipment:
-    """What waited in the store-and-forward queue of the target itself: as its bridge sends it."""
+    """Returns a message of the target's own store-and-forward queue, as the bridge to the target
+    sends it."""
     message = reference.message
     copy = message.copy(message.id)
     known = copy.properties.get(FORWARD_DUPLICATE)
@@ -88,11 +91,11 @@ def for_target(reference: Reference, link: bytes) -> Shipment:
 def for_third(
     reference: Reference, node_id: str, node_bytes: bytes, named: bool, known: bytes
 ) -> Shipment:
-    """What waited for a third node; `known`: the id under which it may be there already, empty if it cannot be.
+    """Returns a message of the store-and-forward queue of a third node.
 
-    A real Artemis looks at the last id alone, so it gets a copy for each; one of ours gets all, and the `node_id` they
-    are of (`named`).
-    """
+    `known` is the id under which the message may already be at that node, or empty. Artemis reads
+    only the last id of the routing list, so it gets one copy per id. An Atalanta gets all ids in
+    one copy, with their `node_id` (`named`)."""
     message = reference.message
     ids = reference.route_to
     pieces = [ids] if named else [ids[at : at + 8] for at in range(0, len(ids), 8)]
@@ -102,7 +105,7 @@ def for_third(
         copy.properties.put(SCALEDOWN_TO, piece)
         if named:
             copy.properties.put(SCALEDOWN_NODE, node_id)
-            if known and FORWARD_DUPLICATE not in copy.properties:  # else it came here with it
+            if known and FORWARD_DUPLICATE not in copy.properties:  # else the message arrived here with its own id
                 copy.properties.put(FORWARD_DUPLICATE, known)
         there = node_id.encode("utf-8", "surrogatepass") + piece
         copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), there))
@@ -113,10 +116,11 @@ def for_third(
 def for_transaction(
     message: Message, ids: list[int], acknowledged: list[int], node_bytes: bytes, place: bytes
 ) -> Message:
-    """A message that a prepared transaction sends, or has acknowledged (ids of the target's queues).
+    """Returns a message that a prepared transaction sends, or has acknowledged (ids of the target's
+    queues).
 
-    What it sends has no number of its own yet: `place` tells it apart, the transaction and the place in it.
-    """
+    A message that the transaction sends has no id of its own yet. `place` identifies it by
+    transaction and position."""
     copy = message.copy(message.id)
     copy.properties.put(ROUTE_TO, encode_ids(ids))
     if acknowledged:
@@ -126,7 +130,7 @@ def for_transaction(
 
 
 def finish(broker: Broker, references: list[Reference], batch: records.Batch) -> int:
-    """They are safe elsewhere: gone from here, whatever kind of queue it is. Returns how many there were."""
+    """Removes messages that are safe at the target, for any kind of queue. Returns their number."""
     per_queue: dict[int, list[int]] = {}
     count = 0
     for reference in references:
