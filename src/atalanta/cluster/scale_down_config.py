@@ -1,5 +1,4 @@
-"""`<scale-down>` of `<primary-only>` (older: `<live-only>`): the target of a node's messages when
-the node stops."""
+"""`<scale-down>` of `<primary-only>` (older: `<live-only>`): the target of a node's messages when the node stops."""
 
 from __future__ import annotations
 
@@ -12,8 +11,8 @@ from atalanta.kernel.option import option
 class ScaleDownConfig:
     """Settings of `<scale-down>`.
 
-    Without `connectors`, `discovery_group` and `group_name`, any member of the cluster is a target.
-    Artemis then uses the first in-VM connector, which only a colocated backup has."""
+    Without `connectors`, `discovery_group` and `group_name`, any member of the cluster is a target. Artemis then
+    uses the first in-VM connector, which only a colocated backup has."""
 
     enabled: bool = option(
         True, "enabled", "false: the node only takes over the messages of others of its group"

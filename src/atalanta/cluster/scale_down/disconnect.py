@@ -1,17 +1,17 @@
 """Disconnects the clients and members of a node that scales down.
 
-From the freeze on, the node reads nothing more from these connections. Clients and members get the
-DISCONNECT with the target only when the target knows all duplicate ids of this node. A message that
-they then repeat at the target is recognized as a duplicate.
+From the freeze on, the node reads nothing more from these connections. Clients and members get the DISCONNECT with
+the target only when the target knows all duplicate ids of this node. A message that they then repeat at the target
+is recognized as a duplicate.
 
-If the target is lost for longer than HOLD_NS, clients are disconnected nevertheless: they would
-wait in vain. Members are not: they keep the messages that this node may have got until they see it
-again. A connection that has not yet said whether it is a member only gets refusals until then. The
-same holds for connections to a node whose scale-down was interrupted by a crash.
+If the target is lost for longer than HOLD_NS, clients are disconnected nevertheless: they would wait in vain.
+Members are not: they keep the messages that this node may have got until they see it again. A connection that has
+not yet said whether it is a member only gets refusals until then. The same holds for connections to a node whose
+scale-down was interrupted by a crash.
 
-A connection that is just opening (wire/core/server/connection.py, `stop`) may ignore a DISCONNECT,
-and even a closed connection, until its requests are answered. The node therefore answers these
-requests with refusals, sends the DISCONNECT, and closes the connection itself."""
+A connection that is just opening (wire/core/server/connection.py, `stop`) may ignore a DISCONNECT, and even a closed
+connection, until its requests are answered. The node therefore answers these requests with refusals, sends the
+DISCONNECT, and closes the connection itself."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ HOLD_NS: Final = 10_000_000_000
 class Goodbyes:
     """Sends the DISCONNECTs of a scale-down.
 
-    `waiting` maps the connections that must end before anything is moved to whether they need a
-    DISCONNECT. `held` maps them to the time since when they are held."""
+    `waiting` maps the connections that must end before anything is moved to whether they need a DISCONNECT. `held`
+    maps them to the time since when they are held."""
 
     def __init__(
         self, broker: Broker, host: Host, connections: dict[int, Connection], now: int
@@ -47,8 +47,8 @@ class Goodbyes:
         self.until = now + HOLD_NS
 
     def hold(self, now: int, askers: dict[int, bool]) -> None:
-        """Stops reading from all connections, except from `askers`: they requested the scale-down
-        and follow its progress."""
+        """Stops reading from all connections, except from `askers`: they requested the scale-down and follow its
+        progress."""
         for conn, connection in list(self.connections.items()):
             if isinstance(connection, ClientConnection):
                 if conn not in askers:

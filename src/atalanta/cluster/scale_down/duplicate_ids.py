@@ -1,16 +1,15 @@
 """Transfers the duplicate id caches of a node that scales down to its target.
 
-An Atalanta target takes the ids by the thousand with `updateDuplicateIdCache`. Artemis 2.44 has
-that operation, but the operation fails: an array of texts does not fit JsonUtil.convertJsonValue,
-and ScaleDownHandler does not wait for the answer. Artemis therefore gets each id with a message
-that is routed to no queue, and remembers the id. Each id is sent once, since Artemis would log a
-warning for each repeat.
+An Atalanta target takes the ids by the thousand with `updateDuplicateIdCache`. Artemis 2.44 has that operation, but
+the operation fails: an array of texts does not fit JsonUtil.convertJsonValue, and ScaleDownHandler does not wait for
+the answer. Artemis therefore gets each id with a message that is routed to no queue, and remembers the id. Each id
+is sent once, since Artemis would log a warning for each repeat.
 
 Messages that follow are recognized by `_AMQ_BRIDGE_DUP`. Their own ids are then not checked
 (PostOfficeImpl.checkDuplicateID), so the ids may be sent before the messages.
 
-A message that Artemis forwards as a member has the same id at all its peers. The target has such an
-id for its own copy of the message, so this node must not transfer the id."""
+A message that Artemis forwards as a member has the same id at all its peers. The target has such an id for its own
+copy of the message, so this node must not transfer the id."""
 
 from __future__ import annotations
 
@@ -70,8 +69,7 @@ class CacheStage(Stage):
         return not self.ids and link.sender.idle()
 
     def _members(self) -> dict[bytes, bool]:
-        """Returns the prefixes of the ids of messages that were forwarded by members that are
-        Artemis brokers."""
+        """Returns the prefixes of the ids of messages that were forwarded by members that are Artemis brokers."""
         prefix = f"{self.mover.broker.config.internal_naming_prefix}sf."
         known = [
             name.rsplit(".", 1)[1]
@@ -83,8 +81,7 @@ class CacheStage(Stage):
         return {node_id_bytes(node_id): True for node_id in known}
 
     def _ask(self, now: int, ids: deque[tuple[str, bytes]]) -> None:
-        """Requests `updateDuplicateIdCache` for the next ids. Bytes that are no UTF-8 are sent as
-        lone surrogates."""
+        """Requests `updateDuplicateIdCache` for the next ids. Bytes that are no UTF-8 are sent as lone surrogates."""
         name = ids[0][0]
         some: list[object] = []
         left = BYTES_MAX

@@ -1,9 +1,9 @@
 """The durable record of a scale-down: its target, and the messages that stay.
 
-The record is on disk before anything is sent to the target, and before the first DISCONNECT. While
-the record exists, some messages may be at both nodes, and it is unknown which. After a crash the
-node therefore continues the scale-down before it serves clients. The record is removed when
-everything that was sent has been answered, even if messages are left."""
+The record is on disk before anything is sent to the target, and before the first DISCONNECT. While the record
+exists, some messages may be at both nodes, and it is unknown which. After a crash the node therefore continues the
+scale-down before it serves clients. The record is removed when everything that was sent has been answered, even if
+messages are left."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ KEY: Final = "scaledown.under-way"
 
 
 class DepartureMark:
-    """The record of the scale-down. `lsn` is that of its newest version, and 0 as long as there is
-    none."""
+    """The record of the scale-down. `lsn` is that of its newest version, and 0 as long as there is none."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -41,8 +40,8 @@ class DepartureMark:
         return self.broker.journal.durable >= self.lsn
 
     def read(self) -> tuple[Candidate, dict[str, int]] | None:
-        """Returns the target and the pinned sequences of the previous run. Raises DecodeError if
-        the record is invalid."""
+        """Returns the target and the pinned sequences of the previous run. Raises DecodeError if the record is
+        invalid."""
         known = self.broker.values.get(KEY)
         if known is None:
             return None

@@ -1,5 +1,4 @@
-"""The connection to the target of a scale-down: cluster login, one session for management, two for
-messages.
+"""The connection to the target of a scale-down: cluster login, one session for management, two for messages.
 
 Management requests are sent to the target as messages, as Artemis' ScaleDownHandler sends them."""
 
@@ -47,8 +46,7 @@ QUESTION: Final = 1  # correlation of requests; those that create queues have no
 
 
 class TargetLink(ClusterLink):
-    """The link to the target. `identified` is set once the node id is known; `ours` means that it
-    is an Atalanta."""
+    """The link to the target. `identified` is set once the node id is known; `ours` means that it is an Atalanta."""
 
     def __init__(self, part: ScaleDown, conn: int, now: int, commit_interval: int) -> None:
         super().__init__(part.cluster, conn, now)
@@ -123,8 +121,8 @@ class TargetLink(ClusterLink):
         self.write(self.requests.operation(now, resource, operation, parameters, handler))
 
     def create_queue(self, now: int, spec: QueueSpec, handler: AnswerHandler) -> None:
-        """Creates the queue with all attributes of `spec`. Artemis sends name, filter, routing type
-        and durability only."""
+        """Creates the queue with all attributes of `spec`. Artemis sends name, filter, routing type and durability
+        only."""
         self.created.append(handler)
         packet = CreateQueueV2(
             address=spec.address,

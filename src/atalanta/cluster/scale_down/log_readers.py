@@ -1,10 +1,9 @@
 """Waits for the readers of the log (Spark) before their node scales down.
 
-A stream plans a range, reads it, and acknowledges it with its next trigger. Messages that the
-reader was shown cannot be delivered to another consumer: the reader may have stored them already,
-and at the target they would have another offset. A node that scales down therefore shows nothing
-new and waits until all shown messages are acknowledged. Messages that arrive meanwhile were never
-shown, so they are moved."""
+A stream plans a range, reads it, and acknowledges it with its next trigger. Messages that the reader was shown
+cannot be delivered to another consumer: the reader may have stored them already, and at the target they would have
+another offset. A node that scales down therefore shows nothing new and waits until all shown messages are
+acknowledged. Messages that arrive meanwhile were never shown, so they are moved."""
 
 from __future__ import annotations
 
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 
 
 class Readers:
-    """Call `settle` once, then `waiting` until it returns False. Call `release` if the node stays
-    after all."""
+    """Call `settle` once, then `waiting` until it returns False. Call `release` if the node stays after all."""
 
     def __init__(self, broker: Broker, timeout_ms: int) -> None:
         self.broker = broker
@@ -35,8 +33,7 @@ class Readers:
             self.broker.trace.event("scale_down_waits_for_readers", {"queues": names})
 
     def waiting(self, now: int) -> bool:
-        """Returns True while a connected reader has unacknowledged messages and the timeout has not
-        passed."""
+        """Returns True while a connected reader has unacknowledged messages and the timeout has not passed."""
         return now < self.until and any(unsettled(queue) for queue in self.settling)
 
     def release(self) -> None:

@@ -1,10 +1,8 @@
-"""The order in which the messages of one address are moved: by arrival, and each once, however many
-queues hold it.
+"""The order in which the messages of one address are moved: by arrival, and each once, however many queues hold it.
 
-Message ids ascend with arrival, and so do the sequences of every queue. The heads of the queues are
-therefore merged by id, and queues with the same message at the head get it together. Artemis moves
-queue by queue, the fullest first, and takes messages out of order from the others. Scheduled
-messages without a sequence are moved last, by time."""
+Message ids ascend with arrival, and so do the sequences of every queue. The heads of the queues are therefore merged
+by id, and queues with the same message at the head get it together. Artemis moves queue by queue, the fullest first,
+and takes messages out of order from the others. Scheduled messages without a sequence are moved last, by time."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ if TYPE_CHECKING:
 class QueueWalk:
     """Iterates over the messages of one queue.
 
-    `waiting` means that the next messages are in page files and there is no memory for them yet.
-    Messages up to sequence `pinned` stay."""
+    `waiting` means that the next messages are in page files and there is no memory for them yet. Messages up to
+    sequence `pinned` stay."""
 
     def __init__(self, broker: Broker, queue: Queue, pinned: int = 0) -> None:
         self.broker = broker
@@ -33,8 +31,7 @@ class QueueWalk:
         self.later: deque[Reference] | None = None
 
     def head(self) -> Reference | None:
-        """Returns the next message that is not in delivery. None means that there is none, or
-        `waiting`."""
+        """Returns the next message that is not in delivery. None means that there is none, or `waiting`."""
         self.waiting = False
         queue = self.queue
         references = queue.references
@@ -88,8 +85,7 @@ def give_back(broker: Broker, references: list[Reference]) -> None:
 
 
 class AddressWalk:
-    """Iterates over the queues of one address. Call `take` until it returns None and `waiting` is
-    False."""
+    """Iterates over the queues of one address. Call `take` until it returns None and `waiting` is False."""
 
     def __init__(self, broker: Broker, queues: list[Queue], pinned: dict[str, int]) -> None:
         self.walks = [QueueWalk(broker, queue, pinned.get(queue.name, 0)) for queue in queues]

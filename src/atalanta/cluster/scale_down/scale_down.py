@@ -1,43 +1,39 @@
 """Scale-down: a node moves all its messages to one other member, disconnects its clients and stops
 (ScaleDownHandler).
 
-Seeking: the node connects to the target, while it still serves clients. A node that scales down
-itself is no target.
+Seeking: the node connects to the target, while it still serves clients. A node that scales down itself is no target.
 
 Reading: readers of the log get nothing new, and acknowledge what they were shown
 (cluster/scale_down/log_readers.py).
 
-Freezing: nothing more is read from clients and peers. When all that was read is durable and
-answered, and the target knows the duplicate ids of this node, they get DISCONNECT with the target
-(reason 2), and reconnect there.
+Freezing: nothing more is read from clients and peers. When all that was read is durable and answered, and the target
+knows the duplicate ids of this node, they get DISCONNECT with the target (reason 2), and reconnect there.
 
 Moving: messages, transactions in doubt, and duplicate ids again (cluster/scale_down/stages.py).
 
-The target is chosen once. A lost link to the target is dialled again until the timeout. When the
-target scales down itself, or at the timeout, the node stops moving, keeps the remaining messages in
-its journal, and ends. `why` states the remedy.
+The target is chosen once. A lost link to the target is dialled again until the timeout. When the target scales down
+itself, or at the timeout, the node stops moving, keeps the remaining messages in its journal, and ends. `why` states
+the remedy.
 
 The durable state of each side, step by step:
 
-1. Seeking, reading: nothing of the scale-down. After a crash here the node serves its clients
-again.
+1. Seeking, reading: nothing of the scale-down. After a crash here the node serves its clients again.
 
-2. Frozen: the source has a record with the target and the messages that stay
-(cluster/scale_down/journal_mark.py), before step 3. A source that starts with this record reads
-nothing from clients and peers, and continues at step 3 with the same target.
+2. Frozen: the source has a record with the target and the messages that stay (cluster/scale_down/journal_mark.py),
+before step 3. A source that starts with this record reads nothing from clients and peers, and continues at step 3
+with the same target.
 
-3. Ids: the target has every duplicate id of the source on disk. Only now are clients and peers
-disconnected: a message that they repeat at the target is recognized there. Members that missed the
-DISCONNECT keep their messages.
+3. Ids: the target has every duplicate id of the source on disk. Only now are clients and peers disconnected: a
+message that they repeat at the target is recognized there. Members that missed the DISCONNECT keep their messages.
 
-4. Moving: the target writes each message with its repeat id (cluster/scale_down/shipments.py) in
-one record, before it answers. The source removes the message after the answer. In between the
-message is at both nodes, and the source delivers it to no consumer. The message is sent again under
-the same id until there is an answer, on a new link and after a crash of either side alike.
+4. Moving: the target writes each message with its repeat id (cluster/scale_down/shipments.py) in one record, before
+it answers. The source removes the message after the answer. In between the message is at both nodes, and the source
+delivers it to no consumer. The message is sent again under the same id until there is an answer, on a new link and
+after a crash of either side alike.
 
-5. End: the record is removed if all that was sent has been answered. The remaining messages are
-then only here, and the next start serves clients. If a sent message has no answer (`in_doubt`), the
-record stays, and the next start continues at step 3."""
+5. End: the record is removed if all that was sent has been answered. The remaining messages are then only here, and
+the next start serves clients. If a sent message has no answer (`in_doubt`), the record stays, and the next start
+continues at step 3."""
 
 from __future__ import annotations
 
@@ -82,8 +78,8 @@ SEEK_NS: Final = 10_000_000_000
 
 
 class ScaleDown(Part):
-    """The scale-down of a node. `frozen`: clients were disconnected, so the node must end even if
-    the scale-down fails."""
+    """The scale-down of a node. `frozen`: clients were disconnected, so the node must end even if the scale-down
+    fails."""
 
     def __init__(
         self,
@@ -128,8 +124,7 @@ class ScaleDown(Part):
 
     @property
     def linger_ns(self) -> int:
-        """Returns how long the node stays after its end, so that management clients can read the
-        result."""
+        """Returns how long the node stays after its end, so that management clients can read the result."""
         return LINGER_NS if self.askers else 0
 
     # -- beginning ------------------------------------------------------------------------------
@@ -144,8 +139,8 @@ class ScaleDown(Part):
         return self.phase in UNDER_WAY
 
     def asked(self, now: int, connector: str | None, asker: int) -> None:
-        """Starts a scale-down for management. Raises BrokerError if there is no target; the node
-        then continues to serve."""
+        """Starts a scale-down for management. Raises BrokerError if there is no target; the node then continues to
+        serve."""
         if self.under_way() or self.frozen:
             raise BrokerError(ILLEGAL_STATE, "this broker is leaving already")
         if connector is not None and connector not in self.cluster.settings.connectors:
@@ -176,8 +171,8 @@ class ScaleDown(Part):
         self._seek(now)
 
     def resume(self, now: int) -> bool:
-        """Continues a scale-down that a crash interrupted, before any client is served. Returns
-        False if there is none."""
+        """Continues a scale-down that a crash interrupted, before any client is served. Returns False if there is
+        none."""
         known = self.mark.read()
         if known is None:
             return False
@@ -209,8 +204,7 @@ class ScaleDown(Part):
         self.seek_until = now + SEEK_NS
 
     def _seek(self, now: int) -> None:
-        """Dials the next candidate. When all were tried, the search starts again until SEEK_NS have
-        passed."""
+        """Dials the next candidate. When all were tried, the search starts again until SEEK_NS have passed."""
         if self.candidate is not None or self.phase != SEEKING:
             return
         self.candidate = self.choice.next()
@@ -288,8 +282,7 @@ class ScaleDown(Part):
         self._read_step(now)
 
     def link_lost(self, now: int, link: TargetLink, why: str) -> None:
-        """Returns the messages under way to their queues. The target is dialled again, unless it
-        has left itself."""
+        """Returns the messages under way to their queues. The target is dialled again, unless it has left itself."""
         if self.link is link:
             self.link = None
             self.taken = False
@@ -320,8 +313,7 @@ class ScaleDown(Part):
     def _freeze(self, now: int) -> None:
         """Stops reading from clients and peers; the parts dial nothing more.
 
-        Bridges of the cluster continue: messages for a member that is connected are forwarded
-        directly."""
+        Bridges of the cluster continue: messages for a member that is connected are forwarded directly."""
         assert self.target is not None
         self.phase = FREEZING
         self.frozen = True
@@ -340,19 +332,18 @@ class ScaleDown(Part):
         self.goodbyes.hold(now, self.askers)
 
     def _pin(self) -> None:
-        """Pins messages that a log reader was shown and has not acknowledged: the reader may have
-        stored them already.
+        """Pins messages that a log reader was shown and has not acknowledged: the reader may have stored them
+        already.
 
-        The reader would read them once more at the target. When this node starts again, the reader
-        continues at its offset."""
+        The reader would read them once more at the target. When this node starts again, the reader continues at its
+        offset."""
         for queue in self.movable():
             if unsettled(queue):
                 self.pinned[queue.name] = queue.log.shown_through
                 self.why = f"a reader of queue {queue.name} has not acknowledged what it was shown"
 
     def say_goodbye(self, now: int, to_members: bool) -> bool:
-        """Disconnects clients and members once the target knows the duplicate ids. Returns True if
-        all have ended."""
+        """Disconnects clients and members once the target knows the duplicate ids. Returns True if all have ended."""
         assert self.target is not None
         self.members_told = self.members_told or to_members
         self.host.successor = Successor(self.target.node_id, self.target.transport)
@@ -369,8 +360,7 @@ class ScaleDown(Part):
     def arrived(self, now: int, conn: int, connection: ClientConnection) -> None:
         """Answers a connection that opened after the freeze like all others.
 
-        As long as members must not be disconnected, the connection only gets refusals: it may be a
-        member."""
+        As long as members must not be disconnected, the connection only gets refusals: it may be a member."""
         if self.goodbyes is not None:
             self.goodbyes.add(now, conn, connection)
         elif self.members_told:
@@ -425,8 +415,7 @@ class ScaleDown(Part):
 
     # -- the end --------------------------------------------------------------------------------
     def moved_all(self, now: int) -> None:
-        """Ends the scale-down after everything was tried. The target has answered for all that was
-        sent."""
+        """Ends the scale-down after everything was tried. The target has answered for all that was sent."""
         self.in_doubt = False
         left = self.left()
         if left:
@@ -491,7 +480,6 @@ class ScaleDown(Part):
         }
 
     def left(self) -> int:
-        """Returns the number of messages left, counted per queue, plus the transactions in
-        doubt."""
+        """Returns the number of messages left, counted per queue, plus the transactions in doubt."""
         counts = sum(queue.message_count for queue in self.movable())
         return counts + self.broker.branches.prepared

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 
 
 class Shipment:
-    """A message under way. `copies` are sent for `references`; `unanswered` copies are not yet safe
-    at the target."""
+    """A message under way. `copies` are sent for `references`; `unanswered` copies are not yet safe at the target."""
 
     def __init__(self, references: list[Reference], copies: list[Message]) -> None:
         self.references = references
@@ -50,11 +49,11 @@ class Shipment:
 
 
 def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
-    """Returns the `_AMQ_BRIDGE_DUP` of one copy of a message: node id, message id, and a digest of
-    the copy's purpose.
+    """Returns the `_AMQ_BRIDGE_DUP` of one copy of a message: node id, message id, and a digest of the copy's
+    purpose.
 
-    A message may be sent as several copies. A message that was forwarded over a bridge before has
-    another id (cluster/links/forwarding.py)."""
+    A message may be sent as several copies. A message that was forwarded over a bridge before has another id
+    (cluster/links/forwarding.py)."""
     digest = hashlib.blake2b(place, digest_size=8).digest()
     return node_bytes + message_id.to_bytes(8, "big", signed=True) + digest
 
@@ -62,8 +61,7 @@ def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
 def for_queues(
     references: list[Reference], ids: list[int], node_bytes: bytes, origins: Origins
 ) -> Shipment:
-    """Returns one copy for all its queues at the target. Core bridges there recognize the message
-    by its first id."""
+    """Returns one copy for all its queues at the target. Core bridges there recognize the message by its first id."""
     message = references[0].message
     place = encode_ids(sorted(reference.queue.id for reference in references))
     copy = message.copy(message.id)
@@ -75,8 +73,7 @@ def for_queues(
 
 
 def for_target(reference: Reference, link: bytes) -> Shipment:
-    """Returns a message of the target's own store-and-forward queue, as the bridge to the target
-    sends it."""
+    """Returns a message of the target's own store-and-forward queue, as the bridge to the target sends it."""
     message = reference.message
     copy = message.copy(message.id)
     known = copy.properties.get(FORWARD_DUPLICATE)
@@ -93,9 +90,9 @@ def for_third(
 ) -> Shipment:
     """Returns a message of the store-and-forward queue of a third node.
 
-    `known` is the id under which the message may already be at that node, or empty. Artemis reads
-    only the last id of the routing list, so it gets one copy per id. An Atalanta gets all ids in
-    one copy, with their `node_id` (`named`)."""
+    `known` is the id under which the message may already be at that node, or empty. Artemis reads only the last id
+    of the routing list, so it gets one copy per id. An Atalanta gets all ids in one copy, with their `node_id`
+    (`named`)."""
     message = reference.message
     ids = reference.route_to
     pieces = [ids] if named else [ids[at : at + 8] for at in range(0, len(ids), 8)]
@@ -116,11 +113,9 @@ def for_third(
 def for_transaction(
     message: Message, ids: list[int], acknowledged: list[int], node_bytes: bytes, place: bytes
 ) -> Message:
-    """Returns a message that a prepared transaction sends, or has acknowledged (ids of the target's
-    queues).
+    """Returns a message that a prepared transaction sends, or has acknowledged (ids of the target's queues).
 
-    A message that the transaction sends has no id of its own yet. `place` identifies it by
-    transaction and position."""
+    A message that the transaction sends has no id of its own yet. `place` identifies it by transaction and position."""
     copy = message.copy(message.id)
     copy.properties.put(ROUTE_TO, encode_ids(ids))
     if acknowledged:
@@ -152,7 +147,10 @@ CREDIT_STEP_MIN: Final = 64 << 10
 
 
 class Sender:
-    """`limit`: how many may be unanswered. `waiting` and `open_copies` (waiting or unanswered) are by address."""
+    """Sends shipments over one session.
+
+    At most `limit` messages are unanswered. `waiting` and `open_copies` (waiting or unanswered) are kept per
+    address."""
 
     def __init__(self, link: DialedLink, broker: Broker, channel: int, limit: int) -> None:
         self.link = link
@@ -164,8 +162,8 @@ class Sender:
         self.open_copies: dict[str, int] = {}
         self.unanswered: dict[int, Shipment] = {}
         self.sizes: dict[int, int] = {}
-        self.addresses: dict[int, str] = {}  # copies of one shipment may be for several
-        self.bytes: int = 0  # of what is unanswered
+        self.addresses: dict[int, str] = {}  # copies of one shipment may have several addresses
+        self.bytes: int = 0  # size of the unanswered messages
         self.arrived: list[Shipment] = []
         self.refused: list[Shipment] = []
         self.next_correlation: int = 1
@@ -174,20 +172,20 @@ class Sender:
         self.large: LargeForwarding | None = None
 
     def open(self) -> None:
-        """The session on `channel` is there."""
+        """Creates the producer once the session on `channel` is open."""
         self.link.send(CreateProducer(1, None), self.channel)
 
     def has_room(self) -> bool:
-        waiting = sum(map(len, self.waiting.values()))  # not sent yet: what is stuck uses up no `limit`
+        waiting = sum(map(len, self.waiting.values()))  # not sent yet, so they do not count for `limit`
         under_way = self.bytes < WINDOW_BYTES and len(self.unanswered) < self.limit
         return under_way and waiting < WINDOW_MESSAGES
 
     def under_way(self, address: str) -> bool:
-        """Whether anything for it is neither answered nor refused."""
+        """Returns True if a message for the address is neither answered nor refused."""
         return self.open_copies.get(address, 0) > 0
 
     def idle(self) -> bool:
-        """Nothing is under way, and nothing answered is left to be finished."""
+        """Returns True if nothing is under way and all answers have been processed."""
         return not (self.waiting or self.unanswered or self.arrived or self.refused)
 
     def ship(self, shipment: Shipment) -> None:
@@ -278,7 +276,8 @@ class Sender:
             (self.refused if shipment.refused else self.arrived).append(shipment)
 
     def abort(self) -> None:
-        """The link is gone: what is unanswered goes back to its place."""
+        """Ends the transfer after the link was lost. Returns the unanswered shipments, to be given back to their
+        queues."""
         if self.large is not None:
             self.large.abort()
             self.large = None

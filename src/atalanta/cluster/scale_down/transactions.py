@@ -1,15 +1,14 @@
 """Moves prepared transactions: each is repeated and prepared at the target, and ended here.
 
-Follows ScaleDownHandler.scaleDownTransactions. The messages that the transaction has acknowledged
-are moved with it, to queues that hold them only after a rollback (`_AMQ_ACK_ROUTE_TO`). The
-transaction manager finds the transaction at the target by its xid.
+Follows ScaleDownHandler.scaleDownTransactions. The messages that the transaction has acknowledged are moved with it,
+to queues that hold them only after a rollback (`_AMQ_ACK_ROUTE_TO`). The transaction manager finds the transaction
+at the target by its xid.
 
-The target's answer to the prepare may be lost. From the prepare on, the target remembers the
-messages of the transaction (kernel/publish/deduplicate.py). A second attempt is therefore refused
-as a repeat, even if the transaction has ended.
+The target's answer to the prepare may be lost. From the prepare on, the target remembers the messages of the
+transaction (kernel/publish/deduplicate.py). A second attempt is therefore refused as a repeat, even if the
+transaction has ended.
 
-If the target refuses a message of a transaction, the attempt is rolled back there: it would block
-the next attempt."""
+If the target refuses a message of a transaction, the attempt is rolled back there: it would block the next attempt."""
 
 from __future__ import annotations
 
@@ -149,8 +148,7 @@ class TransactionStage(Stage):
             self._undo(self.refused or why)
 
     def _undo(self, refused: str) -> None:
-        """Rolls the attempt back. `refused` is the reason; empty if the branch is, or was, at the
-        target already."""
+        """Rolls the attempt back. `refused` is the reason; empty if the branch is, or was, at the target already."""
         self.refused = refused
         if self.state == SENDING:
             self.state = ENDING
@@ -160,8 +158,8 @@ class TransactionStage(Stage):
             self._say(XaRollback(self._xid()))
 
     def _undone(self) -> None:
-        """Handles the end of the rollback. A branch that was a repeat has ended at the target, so
-        it ends here as well."""
+        """Handles the end of the rollback. A branch that was a repeat has ended at the target, so it ends here as
+        well."""
         if self.refused:
             self._failed(self.refused)
         else:
