@@ -12,7 +12,8 @@ class ScaleDownConfig:
     """Settings of `<scale-down>`.
 
     Without `connectors`, `discovery_group` and `group_name`, any member of the cluster is a target. Artemis then
-    uses the first in-VM connector, which only a colocated backup has."""
+    uses the first in-VM connector, which only a colocated backup has.
+    """
 
     enabled: bool = option(
         True, "enabled", "false: the node only takes over the messages of others of its group"

@@ -1,7 +1,8 @@
-"""One node: broker, journal, connections and cluster. Pure; a shell drives it.
+"""A node: broker, journal, connections and cluster. Pure; a shell drives it.
 
 Both shells, `runtime/` (asyncio) and `sim/` (simulated), call the inputs below and implement the ports. A node never
-blocks, never reads a clock, and does bounded work per input."""
+blocks, never reads a clock, and does bounded work per input.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +107,7 @@ class Node:
         self.bridges = parts.bridges
         self.routers = parts.routers
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start and stop -------------------------------------------------------------------------
     def recover(self, now: int) -> None:
         """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid."""
         recovery = Recovery(self.broker)
@@ -344,7 +345,7 @@ class Node:
                 except (ProtocolError, DecodeError) as error:
                     self._break_off(now, conn, str(error))
 
-    # -- time -----------------------------------------------------------------------------------
+    # -- timers ---------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
         if self.failed is not None:
             return
@@ -417,7 +418,7 @@ class Node:
         if self.journal.compact_step(now):
             self.ports.timers.set(COMPACT_TIMER, now)
 
-    # -- turns ----------------------------------------------------------------------------------
+    # -- batches of inputs ----------------------------------------------------------------------
     def flush(self, now: int) -> None:
         """Delivers, writes to the connections, and starts the next commit. A failed node does nothing more."""
         if self.failed is not None:

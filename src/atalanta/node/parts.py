@@ -42,7 +42,8 @@ class Parts:
     """The parts of a node.
 
     `by_name` holds all parts in start order, by the first segment of their keys. `connections` and `acceptors` are
-    the node's own."""
+    the node's own.
+    """
 
     def __init__(
         self,

@@ -73,7 +73,7 @@ class PoolConfig:
 
 @dataclass
 class RouterConfig:
-    """One `<connection-router>`, used by the acceptors that name it (`router=`)."""
+    """A `<connection-router>`, used by the acceptors that name it (`router=`)."""
 
     name: str = option("", "name", "unique", attribute=True)
     key_type: str = option(
@@ -93,7 +93,7 @@ class RouterConfig:
 
 @dataclass
 class RoutersConfig:
-    """All routers of a node; `settings` holds the connectors and groups that they name."""
+    """The routers of a node. `settings` holds the connectors and groups that they name."""
 
     routers: list[RouterConfig]
     settings: ClusterSettings

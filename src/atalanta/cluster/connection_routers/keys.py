@@ -32,7 +32,8 @@ class KeyResolver:
     """Resolves the key of a client.
 
     `filter_text` is a regular expression whose first match is the key. For roles, the first role with a match
-    counts."""
+    counts.
+    """
 
     def __init__(self, key_type: str, filter_text: str | None) -> None:
         self.key_type = key_type

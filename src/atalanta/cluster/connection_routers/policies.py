@@ -34,7 +34,7 @@ def java_hash(text: str) -> int:
 
 
 class Policy:
-    """One policy. `number` is its property: a modulus, or the connections below which targets count as equal."""
+    """A policy. `number` is its property: a modulus, or the connections below which targets count as equal."""
 
     def __init__(self, name: str, number: int, position: int) -> None:
         self.name = name

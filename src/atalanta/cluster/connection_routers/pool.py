@@ -23,7 +23,8 @@ class Pool(DiscoveryListener):
     """The pool of one router.
 
     `targets` are in the order of discovery, with this node first if it is one. `key` is the prefix of the keys of
-    dials and timers."""
+    dials and timers.
+    """
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class Pool(DiscoveryListener):
         self.stopping: bool = False
         self.listening: bool = False
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start and stop -------------------------------------------------------------------------
     def start(self, now: int) -> None:
         config = self.config
         if config.local_target_enabled:
@@ -80,7 +81,7 @@ class Pool(DiscoveryListener):
         for target in list(self.targets):
             self._drop(target)
 
-    # -- who there is ---------------------------------------------------------------------------
+    # -- targets --------------------------------------------------------------------------------
     def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
         known = self.of_node(node_id)
         if known is not None and known.connector is not None:
@@ -129,7 +130,7 @@ class Pool(DiscoveryListener):
                 return target
         return None
 
-    # -- who is ready ---------------------------------------------------------------------------
+    # -- readiness ------------------------------------------------------------------------------
     def ready(self) -> list[Target]:
         """Returns the ready targets, or an empty list if they are fewer than quorum-size."""
         found = [target for target in self.targets if target.ready]

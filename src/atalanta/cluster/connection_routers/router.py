@@ -1,4 +1,4 @@
-"""One router, which maps the key of a client to its target (ConnectionRouter.getTarget of Artemis)."""
+"""A connection router, which maps the key of a client to its target (ConnectionRouter.getTarget of Artemis)."""
 
 from __future__ import annotations
 

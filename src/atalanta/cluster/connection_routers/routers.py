@@ -5,7 +5,8 @@ known. A client whose version is too old for routing, or for which there is no t
 the pool has too few ready targets, the client waits for quorum-timeout.
 
 Artemis decides for each session, so that a round-robin policy separates the sessions of a connection. Here each
-connection is routed once. Nodes of the cluster are never redirected."""
+connection is routed once. Nodes of the cluster are never redirected.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ class WaitingClient:
 
 
 class Routers(Part, Routing):
-    """All routers by name. Keys of their dials and timers are "routers.<number>.<rest>"."""
+    """The routers of a node, by name. Keys of their dials and timers are "routers.<number>.<rest>"."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class Routers(Part, Routing):
         self.host.management.routers[each.name] = Listed(self, each.name)
         return router
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start and stop -------------------------------------------------------------------------
     def start(self, now: int) -> None:
         for router in self.routers.values():
             self._start(now, router)
@@ -102,7 +103,8 @@ class Routers(Part, Routing):
         """Replaces changed routers and adds new ones (ConnectionRouterManager.update).
 
         A router that was removed from the file stays until the node stops: acceptors are not reloaded and may name
-        it."""
+        it.
+        """
         if config is None:
             return
         for each in config.routers:

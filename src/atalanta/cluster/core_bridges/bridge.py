@@ -1,8 +1,9 @@
-"""One core bridge: its state, and the connection to its target (BridgeImpl, Artemis 2.44).
+"""A core bridge: its state, and the connection to its target (BridgeImpl, Artemis 2.44).
 
 The queue keeps the messages that were not answered for, however long the target is not reachable. A bridge whose
 attempts are used up stops, and can be started again. A bridge whose queue does not exist waits for the queue;
-Artemis does not deploy such a bridge."""
+Artemis does not deploy such a bridge.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ class CoreBridge(DiscoveryListener):
         self.sent: int = 0
         self.acknowledged: int = 0
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start and stop -------------------------------------------------------------------------
     def start(self, now: int) -> None:
         """Starts the bridge, unless it is started."""
         if self.state == STARTED:
@@ -119,7 +120,7 @@ class CoreBridge(DiscoveryListener):
         """Returns True if the bridge is destroyed and its link is closed."""
         return self.gone and self.link is None and not self.dialing
 
-    # -- connecting -----------------------------------------------------------------------------
+    # -- connection -----------------------------------------------------------------------------
     def connect(self, now: int) -> None:
         if self.state != STARTED or self.dialing or self.link is not None or self.bridges.stopping:
             return
@@ -205,7 +206,7 @@ class CoreBridge(DiscoveryListener):
     def undiscovered(self, now: int, node_id: str) -> None:
         self.targets.discovered.pop(node_id, None)
 
-    # -- its queue ------------------------------------------------------------------------------
+    # -- queue ----------------------------------------------------------------------------------
     def queue_removed(self, now: int) -> None:
         if self.link is not None:
             self.link.close("its queue was deleted")
@@ -220,7 +221,7 @@ class CoreBridge(DiscoveryListener):
         if self.state == STOPPING and link.settled() and not link.leaving:
             link.stop(now)
 
-    # -- telling --------------------------------------------------------------------------------
+    # -- log ------------------------------------------------------------------------------------
     def place(self) -> str:
         current = self.targets.current
         return "nowhere" if current is None else current.place

@@ -1,7 +1,8 @@
 """The core bridges of a node: those of its configuration, and those that management created and the journal keeps.
 
 A bridge with `concurrency` 3 is three bridges, NAME-0 to NAME-2 (ClusterManager.deployBridge). A bridge with an
-error in its configuration is logged, and the node continues without it, as Artemis does."""
+error in its configuration is logged, and the node continues without it, as Artemis does.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ BRIDGED: Final = "bridged."  # likewise: queues whose messages a bridge may have
 class CoreBridges(Part):
     """Creates and destroys the core bridges.
 
-    `by_name` holds the single bridges, `configs` their configurations by the configured name."""
+    `by_name` holds the single bridges, `configs` their configurations by the configured name.
+    """
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class CoreBridges(Part):
         self.by_number: dict[str, CoreBridge] = {}  # includes bridges that are ending
         management.bridges = Registry(self)
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start and stop -------------------------------------------------------------------------
     def start(self, now: int) -> None:
         """Deploys the configured bridges, and the stored ones whose names are not configured."""
         self.broker.observers.append(QueueWatch(self))
@@ -76,10 +78,11 @@ class CoreBridges(Part):
                 values.forget(key)  # of a deleted bridge
 
     def name_queues(self) -> None:
-        """Registers the queues of these bridges, so that messages keep their origin ids.
+        """Registers the queues of these bridges, so that moved messages keep their ids.
 
         A node that only continues a scale-down does so as well. Bridges that are no longer configured are included,
-        as long as messages that they sent may be left."""
+        as long as messages that they sent may be left.
+        """
         node_bytes = node_id_bytes(self.broker.node_id)
         origins = self.broker.origins
         for config in self.settings.bridges:
@@ -125,7 +128,7 @@ class CoreBridges(Part):
         for bridge in self.by_number.values():
             bridge.settle(now)
 
-    # -- making and ending ----------------------------------------------------------------------
+    # -- create and destroy ---------------------------------------------------------------------
     def create(self, now: int, config: BridgeConfig) -> None:
         """Creates and starts a bridge. Raises BrokerError if the configuration is invalid."""
         self._check(config)
@@ -190,7 +193,8 @@ class CoreBridges(Part):
     def reload(self, now: int, settings: BridgeSettings) -> None:
         """Deploys new and changed bridges, and ends removed ones. Bridges that management created stay as they are.
 
-        Follows ActiveMQServerImpl.deployReloadableConfigFromConfiguration."""
+        Follows ActiveMQServerImpl.deployReloadableConfigFromConfiguration.
+        """
         before = self.settings
         self.settings = settings
         wanted = {config.name: config for config in settings.bridges}

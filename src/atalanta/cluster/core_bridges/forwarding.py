@@ -79,7 +79,8 @@ class Forwarding:
         """Returns node id, message id and queue name; the original ones if the message has moved (bridge_origin.py).
 
         Artemis leaves the queue out. Artemis thus loses all but one copy of a multicast message whose queues are
-        bridged to one address."""
+        bridged to one address.
+        """
         origin = origin_of(reference.message)
         if origin is None:
             origin = self.node_bytes + int(reference.message.id).to_bytes(8, "big", signed=True)

@@ -2,7 +2,8 @@
 
 The bridge logs in with user and password, not with the cluster's login (BridgeImpl.ConnectRunnable). The forwarding
 address must exist at the target before the first message. Otherwise the message would be lost, or the target would
-create the address automatically."""
+create the address automatically.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +122,8 @@ class CoreBridgeLink(DialedLink):
     """The bridge's link.
 
     `connected` is set after the session is open and the address exists. `counted` means that a failure counts as an
-    attempt."""
+    attempt.
+    """
 
     def __init__(
         self, bridge: CoreBridge, conn: int, now: int, queue: Queue, selector: Filter | None
@@ -154,7 +156,7 @@ class CoreBridgeLink(DialedLink):
         version_2 = config.client_id is not None  # the older packet has no client id
         self.send(session_creation(settings, SEND_CHANNEL, version_2), SESSION_CHANNEL)
 
-    # -- frames in ------------------------------------------------------------------------------
+    # -- received packets -----------------------------------------------------------------------
     def on_packet(self, now: int, packet: Packet, channel: int) -> None:
         if isinstance(packet, NullResponse):
             if channel == SEND_CHANNEL:
@@ -217,7 +219,7 @@ class CoreBridgeLink(DialedLink):
         if goodbye.target_node_id is not None:
             self.bridge.targets.leaves_for(goodbye.target_node_id)
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- flow control and end -------------------------------------------------------------------
     def on_blocked(self, now: int, blocked: bool) -> None:
         super().on_blocked(now, blocked)
         if not blocked:

@@ -3,7 +3,8 @@
 The messages that were sent last may be safe at that node without an answer. Only that node can recognize them, so
 the bridge reconnects there first, also after a crash. The record is on disk before anything is sent to another node
 than before. The record is valid as long as the bridge's configured targets are unchanged. In Artemis a bridge begins
-with its connectors again."""
+with its connectors again.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The targets of a core bridge, in the order in which they are tried.
 
-The order follows BridgeImpl.createSessionFactory and reconnectOnOriginalNode. `reconnect-attempts-same-node`
-attempts are made at the lost node, its primary and its backup alternately. Then the bridge uses its connectors and
-the discovery group again, and then the members of the target's cluster."""
+Follows BridgeImpl.createSessionFactory and reconnectOnOriginalNode. `reconnect-attempts-same-node` attempts are made at
+the lost node, at its primary and its backup alternately. Then the bridge tries its connectors, the nodes of its
+discovery group and, with `ha`, the members of the target's cluster, in rotation.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +20,10 @@ PORT_MAX: Final = 65_535
 
 
 class Target:
-    """One target. `connector` is the local connector whose TLS is used, "" for a plain connection.
+    """A target. `connector` is the local connector whose TLS is used, "" for a plain connection.
 
-    `node_id` is the node id, if the target is tried because the bridge was connected to that node or followed there."""
+    `node_id` is the node id, if the target is tried because the bridge was connected to that node or followed there.
+    """
 
     def __init__(self, transport: TransportConfiguration, connector: str, timeout_ms: int) -> None:
         self.transport = transport
@@ -38,7 +40,8 @@ class Targets:
     """The targets of one bridge.
 
     `discovered` is by node id. `members` holds the target's cluster as [primary, backup], without missing ones.
-    `followed` is the node to which a target scaled down; "" once the bridge is connected elsewhere."""
+    `followed` is the node to which a target scaled down; "" once the bridge is connected elsewhere.
+    """
 
     def __init__(self, config: BridgeConfig, settings: BridgeSettings) -> None:
         self.config = config
@@ -90,7 +93,8 @@ class Targets:
         """Returns the target of an announced transport.
 
         Announced transports carry no secrets and are not trusted: TLS is used as a local connector says, and never
-        dropped."""
+        dropped.
+        """
         connectors = self.settings.connectors
         names = [transport.name, *self.config.static_connectors, *connectors]
         own = [name for name in names if name in connectors and connectors[name].tls is not None]

@@ -2,7 +2,8 @@
 
 Nodes exchange notifications on the handler's address. PROPOSAL names the queue to which a node would send the group.
 PROPOSAL_RESPONSE is the LOCAL handler's decision, for all nodes. UNPROPOSAL frees the group. Each node passes
-received notifications to its own peers with the distance increased by one; the peers' filters stop them at max-hops."""
+received notifications to its own peers with the distance increased by one; the peers' filters stop them at max-hops.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +39,11 @@ GROUPS_MAX: Final = 1_000_000  # limit per node
 
 
 class Question:
-    """One group without a decision that senders wait for.
+    """A group without a decision that senders wait for.
 
     `proposed` is the queue that this node proposes, `chosen` a decided queue that is not known here. One of them is
-    empty."""
+    empty.
+    """
 
     def __init__(self, now: int, proposed: str, chosen: str) -> None:
         self.proposed = proposed
@@ -97,7 +99,7 @@ class ClusterGrouping(GroupingHandler, Part):
     def is_own(self, cluster_name: str) -> bool:
         return cluster_name.endswith(self.broker.node_id)
 
-    # -- those who wait -------------------------------------------------------------------------
+    # -- waiting senders ------------------------------------------------------------------------
     def wait(self, now: int, ids: list[str], waiter: GroupWaiter) -> None:
         if waiter.since == 0:
             waiter.since = now
@@ -220,7 +222,7 @@ class ClusterGrouping(GroupingHandler, Part):
     def peer_lost(self, now: int, node_id: str) -> None:
         self.complete.pop(node_id, None)
 
-    # -- what is said ---------------------------------------------------------------------------
+    # -- notifications --------------------------------------------------------------------------
     def on_notification(self, now: int, node_id: str, kind: str, message: Message) -> None:
         properties = message.properties
         full_id = properties.get(GROUP_ID)

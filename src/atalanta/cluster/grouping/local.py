@@ -3,7 +3,8 @@
 A decision is in the journal before it is sent. Unlike in Artemis, a response always names the winner as alternative
 value as well. REMOTE nodes of Artemis read only that value. Otherwise they would take a response to another node for
 an acceptance of their own proposal, as was observed. After a restart the groups of a disconnected node stay with it;
-Artemis frees them after `timeout`."""
+Artemis frees them after `timeout`.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ class LocalGrouping(ClusterGrouping):
         self.full: bool = False
         self.rival: str = ""  # another node with a LOCAL handler
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start ----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
         super().start(now)
         values = self.broker.values
@@ -139,7 +140,8 @@ class LocalGrouping(ClusterGrouping):
         """Frees the group if its queue is unknown here too.
 
         A REMOTE node of Artemis sends this when it does not know the queue, perhaps only not yet. A known queue
-        keeps the group."""
+        keeps the group.
+        """
         pin = self.pins.get(full_id)
         if pin is not None and pin.cluster_name == value and not self.located(pin.cluster_name):
             self._release(now, full_id, distance + 1)

@@ -5,7 +5,8 @@ renewed at half of that time. The LOCAL handler frees no group earlier, so both 
 
 Three things differ from Artemis. The queue in the response counts, never the one that this node proposed. If the
 queue is not known here yet, the sender waits for it. Without an answer within `timeout` the send is refused, as
-Artemis' manual says; Artemis' code asks ten times more and then routes the message without its group."""
+Artemis' manual says; Artemis' code asks ten times more and then routes the message without its group.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ class RemoteGrouping(ClusterGrouping):
         self.by_queue: dict[str, dict[str, bool]] = {}  # cluster name -> its groups
         self.arbiter: str = ""
 
-    # -- what routing asks ----------------------------------------------------------------------
+    # -- routing --------------------------------------------------------------------------------
     def chosen(self, now: int, full_id: str) -> str | None:
         answer = self.answers.get(full_id)
         if answer is None:
@@ -88,7 +89,7 @@ class RemoteGrouping(ClusterGrouping):
     def ask(self, now: int, full_id: str, question: Question) -> None:
         self.say(now, PROPOSAL, full_id, question.proposed or question.chosen, None, 0)
 
-    # -- what is heard --------------------------------------------------------------------------
+    # -- notifications --------------------------------------------------------------------------
     def on_proposal(self, now: int, full_id: str, value: str | None, distance: int) -> None:
         self.say(now, PROPOSAL, full_id, value, None, distance + 1)
 
@@ -156,7 +157,7 @@ class RemoteGrouping(ClusterGrouping):
         self.say(now, UNPROPOSAL, full_id, cluster_name, None, 0)
         self.answered(now, full_id)
 
-    # -- the cluster ----------------------------------------------------------------------------
+    # -- changes in the cluster -----------------------------------------------------------------
     def queue_gone(self, now: int, cluster_name: str) -> None:
         for full_id in list(self.by_queue.get(cluster_name, {})):
             self._forget(full_id)

@@ -41,7 +41,8 @@ def place(candidate: Candidate) -> str:
 class Choice:
     """Chooses the target of a scale-down.
 
-    `connector` is the connector that an operator named. That connector is preferred to everything in the file."""
+    `connector` is the connector that an operator named. That connector is preferred to everything in the file.
+    """
 
     def __init__(self, config: ScaleDownConfig, cluster: Cluster) -> None:
         self.config = config

@@ -1,17 +1,17 @@
 """Disconnects the clients and members of a node that scales down.
 
-From the freeze on, the node reads nothing more from these connections. Clients and members get the DISCONNECT with
-the target only when the target knows all duplicate ids of this node. A message that they then repeat at the target
-is recognized as a duplicate.
+From the freeze on, the node reads nothing more from these connections. Clients and members get the DISCONNECT with the
+target only when the target knows all duplicate ids of this node. A message that they then repeat at the target is
+recognized as a duplicate.
 
-If the target is lost for longer than HOLD_NS, clients are disconnected nevertheless: they would wait in vain.
-Members are not: they keep the messages that this node may have got until they see it again. A connection that has
-not yet said whether it is a member only gets refusals until then. The same holds for connections to a node whose
-scale-down was interrupted by a crash.
+If the target is lost for longer than HOLD_NS, clients are disconnected nevertheless: they would wait in vain. Members
+are not: they keep the messages that this node may have got until they see it again. A connection that has not yet said
+whether it is a member only gets refusals until then. The same holds after a crash that interrupted the scale-down.
 
-A connection that is just opening (wire/core/server/connection.py, `stop`) may ignore a DISCONNECT, and even a closed
-connection, until its requests are answered. The node therefore answers these requests with refusals, sends the
-DISCONNECT, and closes the connection itself."""
+A client that is just connecting (wire/core/server/connection.py, `stop`) may ignore a DISCONNECT, and the end of its
+connection, until its requests are answered. The client gets refusals and the DISCONNECT, and then closes the
+connection itself.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Goodbyes:
     """Sends the DISCONNECTs of a scale-down.
 
     `waiting` maps the connections that must end before anything is moved to whether they need a DISCONNECT. `held`
-    maps them to the time since when they are held."""
+    maps them to the time since when they are held.
+    """
 
     def __init__(
         self, broker: Broker, host: Host, connections: dict[int, Connection], now: int

@@ -9,7 +9,8 @@ Messages that follow are recognized by `_AMQ_BRIDGE_DUP`. Their own ids are then
 (PostOfficeImpl.checkDuplicateID), so the ids may be sent before the messages.
 
 A message that Artemis forwards as a member has the same id at all its peers. The target has such an id for its own
-copy of the message, so this node must not transfer the id."""
+copy of the message, so this node must not transfer the id.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 The record is on disk before anything is sent to the target, and before the first DISCONNECT. While the record
 exists, some messages may be at both nodes, and it is unknown which. After a crash the node therefore continues the
 scale-down before it serves clients. The record is removed when everything that was sent has been answered, even if
-messages are left."""
+messages are left.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The connection to the target of a scale-down: cluster login, one session for management, two for messages.
 
-Management requests are sent to the target as messages, as Artemis' ScaleDownHandler sends them."""
+Management requests are sent to the target as messages, as Artemis' ScaleDownHandler sends them.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ class TargetLink(ClusterLink):
         self.created: deque[AnswerHandler] = deque()
         self.on_xa: Callable[[int, Packet], None] | None = None
 
-    # -- opening --------------------------------------------------------------------------------
+    # -- login ----------------------------------------------------------------------------------
     def on_ready(self, now: int) -> None:
         settings = self.cluster.settings
         name = f"scaledown.{self.cluster.node_id}.{self.cluster.unique_name()}"
@@ -155,7 +156,7 @@ class TargetLink(ClusterLink):
         """Sends SCALEDOWN_ANNOUNCEMENT: clients of this node may reconnect to the target."""
         self.send(ScaleDownAnnouncement(target, self.cluster.node_id), CLUSTER_CHANNEL)
 
-    # -- frames in ------------------------------------------------------------------------------
+    # -- received packets -----------------------------------------------------------------------
     def on_said(self, now: int, packet: Packet, channel: int) -> None:
         if isinstance(packet, NullResponse):
             self._done(now, packet.correlation, channel)
@@ -197,7 +198,7 @@ class TargetLink(ClusterLink):
             self.sender.unblocked()
             self.xa_sender.unblocked()
 
-    # -- the end --------------------------------------------------------------------------------
+    # -- end ------------------------------------------------------------------------------------
     def on_goodbye(self, goodbye: Goodbye) -> None:
         if goodbye.reason not in SCALE_DOWN:
             return

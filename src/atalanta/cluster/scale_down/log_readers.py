@@ -3,7 +3,8 @@
 A stream plans a range, reads it, and acknowledges it with its next trigger. Messages that the reader was shown
 cannot be delivered to another consumer: the reader may have stored them already, and at the target they would have
 another offset. A node that scales down therefore shows nothing new and waits until all shown messages are
-acknowledged. Messages that arrive meanwhile were never shown, so they are moved."""
+acknowledged. Messages that arrive meanwhile were never shown, so they are moved.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 Message ids ascend with arrival, and so do the sequences of every queue. The heads of the queues are therefore merged
 by id, and queues with the same message at the head get it together. Artemis moves queue by queue, the fullest first,
-and takes messages out of order from the others. Scheduled messages without a sequence are moved last, by time."""
+and takes messages out of order from the others. Scheduled messages without a sequence are moved last, by time.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ class QueueWalk:
     """Iterates over the messages of one queue.
 
     `waiting` means that the next messages are in page files and there is no memory for them yet. Messages up to
-    sequence `pinned` stay."""
+    sequence `pinned` stay.
+    """
 
     def __init__(self, broker: Broker, queue: Queue, pinned: int = 0) -> None:
         self.broker = broker
@@ -77,7 +79,7 @@ class QueueWalk:
 
 
 def give_back(broker: Broker, references: list[Reference]) -> None:
-    """Returns messages that did not arrive to their queues, each at its old position."""
+    """Gives messages that did not arrive back to their queues, each at its old position."""
     for reference in references:
         broker.scheduled.come_back(reference)
         if reference.state == DELIVERING:

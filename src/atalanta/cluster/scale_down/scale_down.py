@@ -1,15 +1,10 @@
-"""Scale-down: a node moves all its messages to one other member, disconnects its clients and stops
-(ScaleDownHandler).
+"""Scale-down: a node moves all its messages to another member, disconnects its clients, and stops (ScaleDownHandler).
 
-Seeking: the node connects to the target, while it still serves clients. A node that scales down itself is no target.
-
-Reading: readers of the log get nothing new, and acknowledge what they were shown
-(cluster/scale_down/log_readers.py).
-
-Freezing: nothing more is read from clients and peers. When all that was read is durable and answered, and the target
-knows the duplicate ids of this node, they get DISCONNECT with the target (reason 2), and reconnect there.
-
-Moving: messages, transactions in doubt, and duplicate ids again (cluster/scale_down/stages.py).
+- Seeking: the node connects to the target, while it still serves clients. A node that scales down is no target.
+- Reading: readers of the log get nothing new, and acknowledge what they were shown (log_readers.py).
+- Freezing: nothing more is read from clients and peers. When all that was read is durable and answered, and the target
+  knows the duplicate ids of this node, they get DISCONNECT with the target (reason 2), and reconnect there.
+- Moving: messages, transactions in doubt, and duplicate ids again (stages.py).
 
 The target is chosen once. A lost link to the target is dialled again until the timeout. When the target scales down
 itself, or at the timeout, the node stops moving, keeps the remaining messages in its journal, and ends. `why` states
@@ -18,22 +13,18 @@ the remedy.
 The durable state of each side, step by step:
 
 1. Seeking, reading: nothing of the scale-down. After a crash here the node serves its clients again.
-
-2. Frozen: the source has a record with the target and the messages that stay (cluster/scale_down/journal_mark.py),
-before step 3. A source that starts with this record reads nothing from clients and peers, and continues at step 3
-with the same target.
-
-3. Ids: the target has every duplicate id of the source on disk. Only now are clients and peers disconnected: a
-message that they repeat at the target is recognized there. Members that missed the DISCONNECT keep their messages.
-
-4. Moving: the target writes each message with its repeat id (cluster/scale_down/shipments.py) in one record, before
-it answers. The source removes the message after the answer. In between the message is at both nodes, and the source
-delivers it to no consumer. The message is sent again under the same id until there is an answer, on a new link and
-after a crash of either side alike.
-
-5. End: the record is removed if all that was sent has been answered. The remaining messages are then only here, and
-the next start serves clients. If a sent message has no answer (`in_doubt`), the record stays, and the next start
-continues at step 3."""
+2. Frozen: the source has a record with the target and the messages that stay (journal_mark.py), before step 3. A source
+   that starts with this record reads nothing from clients and peers, and continues at step 3 with the same target.
+3. Ids: the target has every duplicate id of the source on disk. Only now are clients and peers disconnected: a message
+   that they repeat at the target is recognized there. Members that missed the DISCONNECT keep their messages.
+4. Moving: the target writes each message with its repeat id (shipments.py) in one record, before it answers. The source
+   removes the message after the answer. In between the message is at both nodes, and the source delivers it to no
+   consumer. The message is sent again under the same id until there is an answer, on a new link and after a crash of
+   either side alike.
+5. End: the record is removed if all that was sent has been answered. The remaining messages are then only here, and the
+   next start serves clients. If a sent message has no answer (`in_doubt`), the record stays, and the next start
+   continues at step 3.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +118,7 @@ class ScaleDown(Part):
         """Returns how long the node stays after its end, so that management clients can read the result."""
         return LINGER_NS if self.askers else 0
 
-    # -- beginning ------------------------------------------------------------------------------
+    # -- start ----------------------------------------------------------------------------------
     def wanted_at_stop(self) -> bool:
         """Returns True if `<scale-down>` is configured and enabled."""
         return self.cluster.settings.scale_down is not None and self.choice.config.enabled
@@ -282,7 +273,7 @@ class ScaleDown(Part):
         self._read_step(now)
 
     def link_lost(self, now: int, link: TargetLink, why: str) -> None:
-        """Returns the messages under way to their queues. The target is dialled again, unless it has left itself."""
+        """Gives messages under way back to their queues. Dials the target again, unless it scales down itself."""
         if self.link is link:
             self.link = None
             self.taken = False
@@ -313,7 +304,8 @@ class ScaleDown(Part):
     def _freeze(self, now: int) -> None:
         """Stops reading from clients and peers; the parts dial nothing more.
 
-        Bridges of the cluster continue: messages for a member that is connected are forwarded directly."""
+        Bridges of the cluster continue: messages for a member that is connected are forwarded directly.
+        """
         assert self.target is not None
         self.phase = FREEZING
         self.frozen = True
@@ -336,7 +328,8 @@ class ScaleDown(Part):
         already.
 
         The reader would read them once more at the target. When this node starts again, the reader continues at its
-        offset."""
+        offset.
+        """
         for queue in self.movable():
             if unsettled(queue):
                 self.pinned[queue.name] = queue.log.shown_through
@@ -360,7 +353,8 @@ class ScaleDown(Part):
     def arrived(self, now: int, conn: int, connection: ClientConnection) -> None:
         """Answers a connection that opened after the freeze like all others.
 
-        As long as members must not be disconnected, the connection only gets refusals: it may be a member."""
+        As long as members must not be disconnected, the connection only gets refusals: it may be a member.
+        """
         if self.goodbyes is not None:
             self.goodbyes.add(now, conn, connection)
         elif self.members_told:
@@ -368,7 +362,7 @@ class ScaleDown(Part):
         else:
             connection.refuse(False)
 
-    # -- turns ----------------------------------------------------------------------------------
+    # -- batches of inputs ----------------------------------------------------------------------
     def flush(self, now: int) -> None:
         if self.phase != FREEZING and self.phase != MOVING:
             return
@@ -465,7 +459,7 @@ class ScaleDown(Part):
             " serve its clients; those messages may then be delivered twice"
         )
 
-    # -- looking --------------------------------------------------------------------------------
+    # -- state ----------------------------------------------------------------------------------
     def target_text(self) -> str:
         """Returns the target's address and node id."""
         return "" if self.target is None else f"{place(self.target)} ({self.target.node_id})"

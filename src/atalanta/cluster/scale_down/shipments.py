@@ -53,7 +53,8 @@ def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
     purpose.
 
     A message may be sent as several copies. A message that was forwarded over a bridge before has another id
-    (cluster/links/forwarding.py)."""
+    (cluster/links/forwarding.py).
+    """
     digest = hashlib.blake2b(place, digest_size=8).digest()
     return node_bytes + message_id.to_bytes(8, "big", signed=True) + digest
 
@@ -92,7 +93,8 @@ def for_third(
 
     `known` is the id under which the message may already be at that node, or empty. Artemis reads only the last id
     of the routing list, so it gets one copy per id. An Atalanta gets all ids in one copy, with their `node_id`
-    (`named`)."""
+    (`named`).
+    """
     message = reference.message
     ids = reference.route_to
     pieces = [ids] if named else [ids[at : at + 8] for at in range(0, len(ids), 8)]
@@ -115,7 +117,8 @@ def for_transaction(
 ) -> Message:
     """Returns a message that a prepared transaction sends, or has acknowledged (ids of the target's queues).
 
-    A message that the transaction sends has no id of its own yet. `place` identifies it by transaction and position."""
+    A message that the transaction sends has no id of its own yet. `place` identifies it by transaction and position.
+    """
     copy = message.copy(message.id)
     copy.properties.put(ROUTE_TO, encode_ids(ids))
     if acknowledged:
@@ -150,7 +153,8 @@ class Sender:
     """Sends shipments over one session.
 
     At most `limit` messages are unanswered. `waiting` and `open_copies` (waiting or unanswered) are kept per
-    address."""
+    address.
+    """
 
     def __init__(self, link: DialedLink, broker: Broker, channel: int, limit: int) -> None:
         self.link = link
@@ -276,8 +280,7 @@ class Sender:
             (self.refused if shipment.refused else self.arrived).append(shipment)
 
     def abort(self) -> None:
-        """Ends the transfer after the link was lost. Returns the unanswered shipments, to be given back to their
-        queues."""
+        """Ends the transfer after the link was lost: unanswered messages are given back to their queues."""
         if self.large is not None:
             self.large.abort()
             self.large = None

@@ -7,7 +7,8 @@ messages push them out of the target's cache.
 
 Messages that the target refuses stay here, and the others are moved. The refused ones are offered again, ROUNDS_MAX
 times without any progress, with pauses. If an address is full, all its messages wait for the next round, and are
-from then on sent one at a time. Only messages under way behind the first refused one may have overtaken it."""
+from then on sent one at a time. Only messages under way behind the first refused one may have overtaken it.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +104,7 @@ class Mover:
         self.refusals = {}
         self.plan()
 
-    # -- turns ----------------------------------------------------------------------------------
+    # -- batches of inputs ----------------------------------------------------------------------
     def turn(self, now: int) -> None:
         self._settle(now)
         self.aside = [stage for stage in self.aside if stage.stuck() or not stage.step(now)]
@@ -349,8 +350,10 @@ class ForwardStage(Stage):
 
 
 class EndStage(Stage):
-    """Announces the end to the target and awaits the answer to one more request, unless messages
-    arrived meanwhile."""
+    """Starts further rounds while messages are left.
+
+    Then announces the end to the target and awaits the answer to one more request.
+    """
 
     def __init__(self, mover: Mover) -> None:
         self.mover = mover

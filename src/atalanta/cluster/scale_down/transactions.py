@@ -8,7 +8,8 @@ The target's answer to the prepare may be lost. From the prepare on, the target 
 transaction (kernel/publish/deduplicate.py). A second attempt is therefore refused as a repeat, even if the
 transaction has ended.
 
-If the target refuses a message of a transaction, the attempt is rolled back there: it would block the next attempt."""
+If the target refuses a message of a transaction, the attempt is rolled back there: it would block the next attempt.
+"""
 
 from __future__ import annotations
 
@@ -176,7 +177,7 @@ class TransactionStage(Stage):
             self.state = ENDING
             self._say(XaEnd(self._xid(), False))
 
-    # -- what it holds --------------------------------------------------------------------------
+    # -- messages of a branch -------------------------------------------------------------------
     def _copies(self) -> list[Message]:
         assert self.branch is not None
         mover = self.mover
@@ -221,7 +222,7 @@ class TransactionStage(Stage):
             copies.append(copy)
         return copies
 
-    # -- its end here ---------------------------------------------------------------------------
+    # -- end of a branch here -------------------------------------------------------------------
     def _moved(self) -> None:
         assert self.branch is not None
         broker = self.mover.broker

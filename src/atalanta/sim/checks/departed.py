@@ -2,7 +2,8 @@
 
 At the target, the moved messages are behind those that arrived there directly. Logs of the target may therefore show
 any producer out of order. Messages that waited at the source for other nodes are sent over the target. Messages that
-the source's own producers send after its return may overtake them. All other messages keep their order."""
+the source's own producers send after its return may overtake them. All other messages keep their order.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +15,11 @@ from atalanta.sim.host import Host
 
 
 class Handover:
-    """One scale-down of `source` to `target`. `ended` is the last time when it was seen in progress.
+    """A scale-down of `source` to `target`. `ended` is the last time when it was seen in progress.
 
     `order` is the order of the source's messages when the scale-down was first seen; empty once it is not valid any
-    more."""
+    more.
+    """
 
     def __init__(self, source: str, target: str, now: int) -> None:
         self.source = source
@@ -30,7 +32,8 @@ class Handover:
 class Departed:
     """The scale-downs so far. `targets` and `sources` are by name of the host.
 
-    `in_order` means that messages are moved by scale-downs only, so that they keep their order at the target."""
+    `in_order` means that messages are moved by scale-downs only, so that they keep their order at the target.
+    """
 
     in_order: bool = False
 

@@ -10,7 +10,8 @@ from atalanta.sim.host import Host
 def check_one_queue(hosts: list[Host]) -> None:
     """Raises Violation for a message in queues of one name at two nodes, or in one of them twice.
 
-    Store-and-forward queues do not count: they keep a message until its arrival is confirmed."""
+    Store-and-forward queues do not count: they keep a message until its arrival is confirmed.
+    """
     seen: dict[tuple[str, str], str] = {}
     for host in hosts:
         if host.node is None:

@@ -2,7 +2,8 @@
 
 The simulation thus tests the engine under every fault: sessions that are created again, messages that are sent
 again, credits and acknowledgements. The use of the engine is a job, in sim/clients/jobs.py, sim/clients/mover.py,
-sim/clients/readers.py and the loads."""
+sim/clients/readers.py and the loads.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class SimClient(Machine):
 
     With `resume` the session is created again on the next connection, like the client's reconnectAttempts; otherwise
     a new session replaces it. With a `window_bytes` the client reattaches its session if the node still has it. A
-    client that `follows` connects to the target of a scale-down, and returns to its own node after a while."""
+    client that `follows` connects to the target of a scale-down, and returns to its own node after a while.
+    """
 
     transacted: bool = False
     xa: bool = False
@@ -74,7 +76,7 @@ class SimClient(Machine):
         # on disk.
         self.retry_ns: int = world.random(f"retry/{name}").choice((1_000_000, SECOND // 2))
 
-    # -- job ------------------------------------------------------------------------------------
+    # -- job callbacks --------------------------------------------------------------------------
     def on_session(self) -> None:
         """Creates the producers and consumers of a new session."""
         raise NotImplementedError
@@ -167,7 +169,7 @@ class SimClient(Machine):
         members = self.engine.topology.values()
         return {each.node_id: (each.host or "", each.port or 0) for each in members}
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start and kill -------------------------------------------------------------------------
     def start(self) -> None:
         if self.up:
             return

@@ -1,6 +1,7 @@
 """The choice of clients that connect to the target of a scale-down and return later (SimClient.on_goodbye).
 
-Log readers do not follow, since their checkpoints are of one node's queue. Managers of XA branches do not either."""
+Log readers do not follow, since their checkpoints are of one node's queue. Managers of XA branches do not either.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The jobs of simulated clients that send and consume.
 
-Logs are read in sim/clients/readers.py; transactions are in sim/clients/mover.py."""
+Logs are read in sim/clients/readers.py; transactions are in sim/clients/mover.py.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ class Producer(Sender):
     `knows_alerts(node)` is not 0 while that node has a binding for alerts, and differs in each of its lives. A node
     that has just started routes to other nodes' subscriptions only once it knows them, as in Artemis.
 
-    Messages are sent in bursts, one in `mean_ns` on average, so that faults hit some of them under way."""
+    Messages are sent in bursts, one in `mean_ns` on average, so that faults hit some of them under way.
+    """
 
     def __init__(
         self,
@@ -94,7 +96,8 @@ def durable(number: int) -> bool:
 def later_ms(number: int) -> int:
     """Returns the delay of an order, up to a second: faults, forwarding and compaction happen while it is scheduled.
 
-    Prices have no delay: log readers check that the archive keeps the order of each producer."""
+    Prices have no delay: log readers check that the archive keeps the order of each producer.
+    """
     return number % 7 * 150 if number % 10 in (3, 7) else 0
 
 

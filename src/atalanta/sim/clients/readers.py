@@ -34,7 +34,8 @@ class LogReader(SimClient):
 
     `planned` and `committed` are its checkpoint, which survives a kill. After a restart the planned range is read
     again and must hold the same messages. Sometimes the reader acknowledges an uncommitted range under an epoch of
-    its earlier life, like a driver that was believed dead. The node must refuse that."""
+    its earlier life, like a driver that was believed dead. The node must refuse that.
+    """
 
     def __init__(
         self, world: World, network: Network, name: str, target: str, ledger: Ledger, queue: str

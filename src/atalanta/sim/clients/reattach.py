@@ -1,7 +1,8 @@
 """The client's half of REATTACH_SESSION, between the engine and the network.
 
 The engine does not see a lost connection whose session continues. The Python client does not reattach; clients of
-Artemis do, with a confirmation window."""
+Artemis do, with a confirmation window.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,8 @@ class Routing:
 class RoutedClient(SimClient):
     """Connects through a router each time; a redirect is obeyed once, with the next connection.
 
-    Sessions end with their connections: the next node does not know the earlier ones."""
+    Sessions end with their connections: the next node does not know the earlier ones.
+    """
 
     resume = False
     routing: Routing
@@ -77,7 +78,8 @@ class RoutedSender(RoutedClient, Sender):
     """Sends messages through a router.
 
     Messages without an answer may be at the former node. At the next node they are sent under new numbers, and the
-    old ones are not checked."""
+    old ones stay unconfirmed.
+    """
 
     def __init__(
         self,

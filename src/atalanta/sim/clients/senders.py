@@ -57,7 +57,7 @@ class Sender(SimClient):
     def done(self) -> bool:
         return self.next >= self.total and not self.open
 
-    # -- what a kind of sender does -------------------------------------------------------------
+    # -- overridable methods --------------------------------------------------------------------
     def begin(self, key: str, number: int) -> None:
         """Records the first send of a message."""
         self.ledger.sent[key] = True
@@ -86,7 +86,7 @@ class Sender(SimClient):
         sending.reply = reply = Reply()
         return reply
 
-    # -- the work -------------------------------------------------------------------------------
+    # -- sending --------------------------------------------------------------------------------
     def on_session(self) -> None:
         self.producer = self.session.producer(self.address)
         for number in list(self.open):

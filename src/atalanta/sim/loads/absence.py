@@ -1,6 +1,7 @@
 """A member is down for longer than its messages wait for it, while another node has a backlog of the same address.
 
-The messages parked for the member are moved to that node: none is lost, and none is delivered twice."""
+The messages parked for the member are moved to that node: none is lost, and none is delivered twice.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ TURN_NS: Final = SECOND // 20
 class Absences(Sending):
     """Senders at `near`, and a consumer at `far`, whose node crashes repeatedly.
 
-    A slow consumer, at `near` or at a third node, connects when the timeout of the parked messages has passed."""
+    A slow consumer, at `near` or at a third node, connects when the timeout of the parked messages has passed.
+    """
 
     def __init__(
         self, world: World, network: Network, ledger: Ledger, nodes: int, shape: Shape
