@@ -1,4 +1,4 @@
-"""`<scale-down>` of `<primary-only>` (older: `<live-only>`): the target for a node's messages when it stops."""
+"""`<scale-down>` of `<primary-only>` (older: `<live-only>`): the target of a node's messages when the node stops."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from atalanta.kernel.option import option
 
 @dataclass
 class ScaleDownConfig:
-    """The configuration of scale-down.
+    """Settings of `<scale-down>`.
 
-    Without `connectors`, `discovery_group` and `group_name` any member of the cluster may be the target. Artemis
-    takes the first in-VM connector in that case, which only a colocated backup has.
+    Without `connectors`, `discovery_group` and `group_name`, any member of the cluster is a target. Artemis then
+    uses the first in-VM connector, which only a colocated backup has.
     """
 
     enabled: bool = option(

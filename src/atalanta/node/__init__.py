@@ -1,1 +1,1 @@
-"""One node: its configuration, its parts and the inputs that a shell calls."""
+"""A node: its configuration, its parts and the inputs that a shell calls."""

@@ -19,7 +19,7 @@ from atalanta.wire.core.config import AcceptorConfig
 
 @dataclass
 class NodeConfig:
-    """Everything a node must know; made by `app` from broker.xml, by the simulator from either."""
+    """The whole configuration of a node, made by `app` from broker.xml, and by the simulator."""
 
     node_id: str
     broker: BrokerConfig
@@ -36,7 +36,7 @@ class NodeConfig:
 
 @dataclass
 class Ports:
-    """The world, as far as a node may touch it."""
+    """The ports of a node: its only access to the outside."""
 
     wire: Wire
     disk: Disk

@@ -1,7 +1,7 @@
-"""One node, whole: broker, journal, connections and cluster, put together. Pure; a shell drives it.
+"""A node: broker, journal, connections and cluster. Pure; a shell drives it.
 
-Both shells, `runtime/` (asyncio) and `sim/` (a virtual world), call the inputs below and implement the ports. A node
-never blocks, never looks at a clock, and does bounded work per input.
+Both shells, `runtime/` (asyncio) and `sim/` (simulated), call the inputs below and implement the ports. A node never
+blocks, never reads a clock, and does bounded work per input.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ VERSION: Final = "0.1.0"
 TTL_TIMER: Final = "wire.ttl"
 COMPACT_TIMER: Final = "store.compact"
 COMMIT_TIMER: Final = "store.commit"
-# Acknowledgements that nobody waits for go with the next message's record, or alone after this.
+# Acknowledgements without a waiting client are written with the next message's record, or alone
+# after this time.
 IDLE_RECORDS_NS: Final = 5_000_000
 
 
 class Node:
-    """Inputs are `on_*`, called one at a time; `flush` once after each batch of inputs."""
+    """A node. Inputs are `on_*`, called one at a time; `flush` is called once after each batch of inputs."""
 
     def __init__(self, config: NodeConfig, ports: Ports) -> None:
         self.config = config
@@ -99,16 +100,16 @@ class Node:
             config, self.host, self.notifications, ports.links, self.connections, self.acceptors
         )
         self.parts = parts.by_name
-        # Most have nothing to do at the end of a turn, and a call for nothing is dear where turns are short.
+        # Most parts do nothing in `flush`, and an empty call is expensive when batches are short.
         self._turning = [part for part in self.parts.values() if type(part).flush is not Part.flush]
         self.clusters = parts.clusters
         self.scale_down = parts.scale_down
         self.bridges = parts.bridges
         self.routers = parts.routers
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start and stop -------------------------------------------------------------------------
     def recover(self, now: int) -> None:
-        """Read the journal into the broker; DecodeError or JournalDamaged if it cannot be trusted."""
+        """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid."""
         recovery = Recovery(self.broker)
         report = self.journal.recover(recovery)
         recovery.finish(now)
@@ -117,13 +118,15 @@ class Node:
         )
 
     def start(self, now: int) -> None:
-        """Create what the configuration names, arm timers, begin to look for peers. `recover` came before."""
+        """Creates the configured addresses and queues, arms timers, and connects to peers. `recover` must be called
+        before."""
         self.broker.observers.append(self.notifications)
         self.management.start(now)
         reload.undeploy(self.broker, now)
         maintenance.create_configured(self.broker, now)
         if self.config.cluster is None:
-            # In a cluster a peer may hold messages for an empty queue: it goes by the usual sweep, if at all.
+            # In a cluster a peer may hold messages for an empty queue: only the periodic sweep
+            # removes the queue.
             self.broker.queue_registry.sweep_at_start(now)
         maintenance.arm(self.broker, now)
         self.ports.timers.set(
@@ -140,12 +143,12 @@ class Node:
         self.flush(now)
 
     def leave(self, now: int) -> None:
-        """Give everything to another member; `scale_down.over()` says when that has come to an end."""
+        """Starts the scale-down to another member; `scale_down.over()` tells when it has ended."""
         if self.scale_down is not None:
             self.scale_down.leave(now)
 
     def stop(self, now: int) -> None:
-        """Say good-bye to clients and peers; the shell then waits for the journal and closes."""
+        """Disconnects clients and peers; the shell then waits for the journal and closes."""
         self.broker.stopping = True
         for part in self.parts.values():
             part.stop(now)
@@ -156,7 +159,7 @@ class Node:
         self.stopped = True
 
     def arriving(self) -> bool:
-        """Returns True while clients of a node that stops are only just arriving and learn where to go."""
+        """Returns True while clients of a stopping node are still connecting and are told the target."""
         for connection in self.connections.values():
             if isinstance(connection, ClientConnection) and connection.arriving:
                 return True
@@ -203,13 +206,13 @@ class Node:
             connection.lost(now, why)
 
     def on_blocked(self, now: int, conn: int) -> None:
-        """The peer takes what is written too slowly: deliveries to it wait."""
+        """Pauses deliveries to a peer that reads too slowly."""
         connection = self.connections.get(conn)
         if connection is not None and self.failed is None:
             connection.on_blocked(now, True)
 
     def on_unblocked(self, now: int, conn: int) -> None:
-        """The peer has taken (almost) all that was written."""
+        """Resumes deliveries: the peer has read almost everything that was written."""
         connection = self.connections.get(conn)
         if connection is not None and self.failed is None:
             connection.on_blocked(now, False)
@@ -222,7 +225,7 @@ class Node:
                 protocol.end(self.broker.now, conn)
 
     def _break_off(self, now: int, conn: int, why: str) -> None:
-        """The peer broke the protocol."""
+        """Closes the connection of a peer that violated the protocol."""
         connection = self.connections.get(conn)
         remote = "" if connection is None else connection.peer()
         self.ports.trace.event(
@@ -258,19 +261,19 @@ class Node:
                 part.on_datagram(now, group, data)
 
     def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
-        """From `Links.resolve`."""
+        """Handles the result of `Links.resolve`."""
         part = self.part_of(key)
         if part is not None and self.failed is None:
             part.on_resolved(now, key, places, why)
 
     def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
-        """From `Links.post`."""
+        """Handles the result of `Links.post`."""
         part = self.part_of(key)
         if part is not None and self.failed is None:
             part.on_posted(now, key, files, why)
 
     def on_verified(self, now: int, token: int, ok: bool) -> None:
-        """From the Passwords port: all who logged in with these credentials get their answer."""
+        """Handles the result of the Passwords port: all logins with these credentials are answered."""
         if self.failed is not None:
             return
         verdict = self.host.logins.finished(now, token, ok)
@@ -281,13 +284,13 @@ class Node:
                 self._break_off(now, waiter.conn, str(error))
 
     def on_reload(self, now: int, config: NodeConfig) -> None:
-        """The configuration was read again, and is good: what can change without a restart does."""
+        """Applies a reloaded, valid configuration, as far as it can change without a restart."""
         if self.failed is not None or self.stopped:
             return
         reload.reload(self.broker, now, config.broker, config.settings, config.security)
         change_domains(self.ports.trace, self.acceptors, config.acceptors, config.security)
         if self.scale_down is None or not self.scale_down.frozen:
-            # Who leaves starts no bridge: what it has may be at its target already.
+            # A node that scales down starts no bridge: its messages may be at the target already.
             self.bridges.reload(now, config.bridges)
             if self.routers is not None:
                 self.routers.reload(now, config.routers)
@@ -306,32 +309,32 @@ class Node:
 
     # -- files of large messages ----------------------------------------------------------------
     def on_large_written(self, now: int, file: int, size: int) -> None:
-        """So many more bytes of the file are written."""
+        """Handles the write of `size` more bytes to the file."""
         if self.failed is None:
             self.broker.large.on_written(now, file, size)
             self._resume(now)
 
     def on_large_synced(self, now: int, file: int) -> None:
-        """All that was appended to the file survives a crash."""
+        """Handles the sync: all bytes appended to the file survive a crash."""
         if self.failed is None:
             self.broker.now = now
             self.broker.large.on_synced(now, file)
             self._resume(now)
 
     def on_large_failed(self, now: int, file: int, why: str) -> None:
-        """The file cannot be written: its message is refused."""
+        """Handles a write error: the message of the file is refused."""
         if self.failed is None:
             self.broker.now = now
             self.broker.large.on_failed(now, file, why)
             self._resume(now)
 
     def on_large_read(self, now: int, token: int, data: bytes) -> None:
-        """What was asked for under that token."""
+        """Handles the data of the read request `token`."""
         if self.failed is None:
             self.broker.large.on_read(now, token, data)
 
     def _resume(self, now: int) -> None:
-        """Connections that waited for the disk take up what came meanwhile."""
+        """Continues connections that waited for the disk with their buffered input."""
         while self.host.resumed:
             for conn in self.host.take_resumed():
                 connection = self.connections.get(conn)
@@ -342,7 +345,7 @@ class Node:
                 except (ProtocolError, DecodeError) as error:
                     self._break_off(now, conn, str(error))
 
-    # -- time -----------------------------------------------------------------------------------
+    # -- timers ---------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
         if self.failed is not None:
             return
@@ -370,11 +373,11 @@ class Node:
 
     @property
     def cluster(self) -> Cluster | None:
-        """The first of its cluster connections: that of whoever names none."""
+        """Returns the first cluster connection, for callers that name none."""
         return None if self.clusters is None else self.clusters.connections[0]
 
     def part_of(self, key: str) -> Part | None:
-        """Whose dial or timer that is."""
+        """Returns the part that owns the dial or timer."""
         return self.parts.get(key.partition(".")[0])
 
     def _check_alive(self, now: int) -> None:
@@ -396,18 +399,18 @@ class Node:
         self.journal.on_failed(now, why)
 
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
-        """How full the disk of the journal is."""
+        """Handles the usage of the journal's disk."""
         self.management.disk_used = used_fraction
         maintenance.on_disk_usage(self.broker, used_fraction, free_bytes)
 
     def on_durable(self, now: int, lsn: int) -> None:
-        """From the journal: tell the broker, and see whether old segments can go."""
+        """Passes the durable LSN to the broker, and starts compaction if old segments can be removed."""
         self.broker.on_durable(now, lsn)
         if self.journal.wants_compaction():
             self.ports.timers.set(COMPACT_TIMER, now)
 
     def on_journal_failed(self, now: int, why: str) -> None:
-        """Nothing can be confirmed any more: the shell must end this node."""
+        """Fails the node: nothing can be confirmed any more, so the shell must end it."""
         self.failed = f"journal failed: {why}"
         self.ports.trace.event("journal_failed", {"why": why})
 
@@ -415,9 +418,9 @@ class Node:
         if self.journal.compact_step(now):
             self.ports.timers.set(COMPACT_TIMER, now)
 
-    # -- turns ----------------------------------------------------------------------------------
+    # -- batches of inputs ----------------------------------------------------------------------
     def flush(self, now: int) -> None:
-        """Deliver, write to the wire, start the next commit. A node that failed does nothing more."""
+        """Delivers, writes to the connections, and starts the next commit. A failed node does nothing more."""
         if self.failed is not None:
             return
         if self.host.resumed:
@@ -434,7 +437,7 @@ class Node:
             for conn, why in self.host.take_closing():
                 self._close(now, conn, why)
         if self.broker.large.released:
-            self.broker.settle_large(now)  # what bridges and ended deliveries let go
+            self.broker.settle_large(now)  # files that bridges and ended deliveries released
         if self.broker.stopping:
             self.journal.hurry()
         self.journal.flush(now)
@@ -443,7 +446,7 @@ class Node:
             self.ports.timers.set(COMMIT_TIMER, now + IDLE_RECORDS_NS)
 
     def flush_answers(self, now: int) -> None:
-        """What is said already goes to the wire; `flush` follows."""
+        """Writes the pending answers to the connections; `flush` follows."""
         if self.failed is None:
             self._write(now)
 
@@ -454,5 +457,5 @@ class Node:
                 connection.flush(now)
 
     def validate(self) -> None:
-        """Assert what must hold between any two inputs (used by the simulator)."""
+        """Asserts the invariants that hold between inputs (used by the simulator)."""
         invariants.validate(self.broker)

@@ -1,4 +1,4 @@
-"""The parts of a node, made from its configuration and known to each other."""
+"""Creates the parts of a node from its configuration and connects them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from atalanta.wire.host import Host
 
 
 class PartsConfig(Protocol):
-    """What of a node's configuration (`node.NodeConfig`) its parts are made from."""
+    """The fields of a node's configuration (`node.NodeConfig`) from which the parts are made."""
 
     cluster: ClusterSettings | None
     own: OwnSettings
@@ -39,9 +39,10 @@ class PartsConfig(Protocol):
 
 
 class Parts:
-    """`by_name` are all of them, by the first segment of their keys, in the order in which they start.
+    """The parts of a node.
 
-    `connections` and `acceptors` are the node's own.
+    `by_name` holds all parts in start order, by the first segment of their keys. `connections` and `acceptors` are
+    the node's own.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Parts:
         self.by_name["discovery"] = discovery
         if config.cluster is not None:
             self._join(config.cluster, discovery)
-        # Every node has them: management may make some where the configuration names none.
+        # Every node has these parts: management may create bridges that are not configured.
         self.bridges = CoreBridges(
             config.bridges, host.broker, notifications, host.management, host, links, discovery
         )
@@ -79,7 +80,7 @@ class Parts:
             self.by_name["routers"] = self.routers
 
     def _join(self, cluster: ClusterSettings, discovery: Discovery) -> None:
-        """The parts of a member of a cluster."""
+        """Creates the parts of a cluster member."""
         own = self.config.own
         host = self.host
         management = host.management
@@ -113,7 +114,7 @@ class Parts:
             self._keep_groups(self.config.grouping, cluster)
 
     def _keep_groups(self, config: GroupingHandlerConfig, cluster: ClusterSettings) -> None:
-        """Before the cluster starts, so that it hears of every queue."""
+        """Creates the grouping handler, before the cluster starts, so that the handler sees every queue."""
         kind = LocalGrouping if config.type == LOCAL else RemoteGrouping
         grouping = kind(config, cluster, self.host.broker, self.notifications)
         self.host.broker.grouping = grouping

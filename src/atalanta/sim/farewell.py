@@ -1,4 +1,4 @@
-"""The last act of some worlds: one node leaves in good order for good, and nobody may go on believing in it."""
+"""The end of some simulations: one node stops for good, and all others must forget it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS_MAX: Final = 30
 
 
 def farewell(world: World, hosts: list[Host], clients: list[SimClient]) -> None:
-    """Violation if a node or a client still knows the one that left after SECONDS_MAX virtual seconds."""
+    """Raises Violation if a node or a client still knows the stopped node after SECONDS_MAX virtual seconds."""
     draw = world.random("farewell")
     if len(hosts) < 2 or draw.random() >= SHARE:
         return

@@ -1,4 +1,4 @@
-"""One simulation: a cluster under load with faults from the seed, then without faults until it is idle."""
+"""A simulation: a cluster under load with faults from the seed, then without faults until it is idle."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""Connection routers: which broker a client belongs to, so that related producers and consumers meet on one. Pure."""
+"""Connection routers: the choice of the broker for a client, so that related producers and consumers share one.
+Pure."""

@@ -1,4 +1,4 @@
-"""Which target a key was given before (LocalCache of Artemis); kept in the journal where that is wanted."""
+"""The targets that keys were given before (LocalCache of Artemis), optionally kept in the journal."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection_routers.config import CacheConfig
     from atalanta.kernel.journal.named_values import NamedValues
 
-KEYS_MAX: Final = 100_000  # the one that was used longest ago goes first
+KEYS_MAX: Final = 100_000  # beyond it the least recently used key is removed
 PREFIX: Final = "router:"  # of VALUE records: "router:<router>:<key>" -> node id
 
 
 class Cache:
-    """`entries`: key -> (node id, when it was last used), in the order of use."""
+    """The cache of one router. `entries` maps a key to its node id and time of last use, in the order of use."""
 
     def __init__(self, config: CacheConfig, router: str, values: NamedValues) -> None:
         self.persisted = config.persisted
@@ -52,7 +52,7 @@ class Cache:
             self._gone(oldest)
 
     def prune(self, now: int) -> None:
-        """Those whose time is over; the oldest come first."""
+        """Removes expired entries; the oldest are first."""
         while self.timeout_ns > 0 and self.entries:
             oldest = next(iter(self.entries))
             if now - self.entries[oldest][1] < self.timeout_ns:

@@ -36,7 +36,7 @@ POLICIES: Final[dict[str, tuple[str, bool]]] = {
 
 @dataclass
 class CacheConfig:
-    """A key keeps its target as long as that is ready."""
+    """`<cache>`: a key keeps its target as long as the target is ready."""
 
     persisted: bool = option(False, "persisted", "kept over restarts")
     timeout_ms: int = option(
@@ -46,7 +46,7 @@ class CacheConfig:
 
 @dataclass
 class PoolConfig:
-    """The targets: members of a cluster connection, nodes of a discovery group, or static connectors."""
+    """`<pool>`: the targets, from a cluster connection, a discovery group, or static connectors."""
 
     user: str | None = option(
         None, "username", "who asks the targets whether they are ready; the cluster user if absent"
@@ -73,7 +73,7 @@ class PoolConfig:
 
 @dataclass
 class RouterConfig:
-    """Used by the acceptors that name it (`router=`)."""
+    """A `<connection-router>`, used by the acceptors that name it (`router=`)."""
 
     name: str = option("", "name", "unique", attribute=True)
     key_type: str = option(
@@ -86,14 +86,14 @@ class RouterConfig:
         None, "local-target-filter", "regular expression of the whole key: such clients stay here"
     )
     policy: str | None = None
-    policy_number: int = 0  # its property
+    policy_number: int = 0  # value of the policy's property
     pool: PoolConfig | None = None
     cache: CacheConfig | None = None
 
 
 @dataclass
 class RoutersConfig:
-    """All routers of a node; `settings` has the connectors and groups they name."""
+    """The routers of a node. `settings` holds the connectors and groups that they name."""
 
     routers: list[RouterConfig]
     settings: ClusterSettings

@@ -1,4 +1,4 @@
-"""How targets are dialled: as cluster links are, so that credentials never leave over a weaker way than theirs."""
+"""Dials the targets like cluster links, so that credentials are never sent over a less secure connection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Dialing:
-    """Through the first cluster connection, if there is one; else as the connector of that name says."""
+    """Dials through the first cluster connection if there is one, else with the settings of the named connector."""
 
     def __init__(self, settings: ClusterSettings, clusters: Clusters | None, links: Links) -> None:
         self.settings = settings

@@ -11,7 +11,7 @@ NULL: Final = "NULL"
 
 
 class Newcomer:
-    """What is known of a client that logs in. `remote` is "host:port"."""
+    """The attributes of a client that logs in. `remote` is "host:port"."""
 
     def __init__(
         self,
@@ -29,7 +29,11 @@ class Newcomer:
 
 
 class KeyResolver:
-    """`filter_text`: the first match in the key is the key; for roles, the first role that has one."""
+    """Resolves the key of a client.
+
+    `filter_text` is a regular expression whose first match is the key. For roles, the first role with a match
+    counts.
+    """
 
     def __init__(self, key_type: str, filter_text: str | None) -> None:
         self.key_type = key_type

@@ -1,4 +1,4 @@
-"""A router as management sees it."""
+"""Management of a connection router."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Listed(ListedRouter):
-    """By name: a reload may have put another router in its place."""
+    """A router for management, found by name since a reload may have replaced it."""
 
     def __init__(self, routers: Routers, name: str) -> None:
         self.routers = routers
@@ -50,7 +50,7 @@ class Listed(ListedRouter):
 
 
 def compiled(text: str | None) -> re.Pattern[str] | None:
-    """ValueError; None for an empty one, as in ConnectionRouter.setLocalTargetFilter."""
+    """Compiles the filter; None for an empty one, as in ConnectionRouter.setLocalTargetFilter. Raises ValueError."""
     if text is None or not text.strip():
         return None
     try:

@@ -1,4 +1,4 @@
-"""How a target is chosen among those that are ready (the policies of Artemis, its hash included)."""
+"""The policies of Artemis that choose among the ready targets, with the same hash."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NOT_COUNTED: Final = 1 << 31
 
 
 class Choice:
-    """What a policy sees of a target; `connections` is -1 until it was asked for them."""
+    """The attributes of a target that policies use. `connections` is -1 until the target has answered."""
 
     node_id: str = ""
     connections: int = -1
 
 
 def java_hash(text: str) -> int:
-    """FNV-1a over UTF-16 code units in a signed int of 32 bits, as ConsistentHashPolicy has it."""
+    """Returns FNV-1a over UTF-16 code units as a signed 32-bit int, like ConsistentHashPolicy."""
     encoded = text.encode("utf-16-le", "surrogatepass")
     value = FNV_INIT
     for at in range(0, len(encoded), 2):
@@ -34,16 +34,16 @@ def java_hash(text: str) -> int:
 
 
 class Policy:
-    """`number` is the policy's property: a modulus, or the connections below which targets are alike."""
+    """A policy. `number` is its property: a modulus, or the connections below which targets count as equal."""
 
     def __init__(self, name: str, number: int, position: int) -> None:
         self.name = name
         self.number = number
-        self.position = position  # of the round
+        self.position = position  # of round-robin
 
     @property
     def counts(self) -> bool:
-        """Must targets be asked for their connections?"""
+        """Returns True if targets must be asked for their connections."""
         return self.name == LEAST_CONNECTIONS
 
     def transform(self, key: str) -> str:
@@ -52,7 +52,7 @@ class Policy:
         return key
 
     def select(self, targets: Sequence[Choice], key: str) -> int:
-        """An index in `targets`, -1: none of them."""
+        """Returns an index in `targets`, or -1 for no target."""
         if not targets or self.name == CONSISTENT_HASH_MODULO:
             return -1
         if len(targets) == 1 or self.name == FIRST_ELEMENT:
@@ -73,7 +73,7 @@ class Policy:
 
 
 def _by_hash(targets: Sequence[Choice], key: str) -> int:
-    """The greatest hash not above the key's, else the lowest of all."""
+    """Returns the target with the greatest hash not above the key's, else the one with the lowest hash."""
     ordered = sorted((java_hash(target.node_id), at) for at, target in enumerate(targets))
     wanted = java_hash(key)
     found = ordered[-1]

@@ -1,4 +1,4 @@
-"""The targets of one router, and which of them are ready (the pools of Artemis)."""
+"""The targets of one router, and whether they are ready (the pools of Artemis)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ if TYPE_CHECKING:
     from atalanta.wire.core.transport import TransportConfiguration
     from atalanta.wire.host import Host
 
-LOOK_NS: Final = 500_000_000  # at the members of a cluster connection
+LOOK_NS: Final = 500_000_000  # interval of checks of the cluster connection's members
 TARGETS_MAX: Final = 10_000
 
 
 class Pool(DiscoveryListener):
-    """`targets` in the order they came, this node first if it is one. `key` begins the keys of dials and timers."""
+    """The pool of one router.
+
+    `targets` are in the order of discovery, with this node first if it is one. `key` is the prefix of the keys of
+    dials and timers.
+    """
 
     def __init__(
         self,
@@ -47,11 +51,11 @@ class Pool(DiscoveryListener):
             self.credentials = (settings.cluster_user, settings.cluster_password)
         self.targets: list[Target] = []
         self.made: int = 0
-        self.changed: bool = False  # somebody became ready
+        self.changed: bool = False  # a target became ready
         self.stopping: bool = False
         self.listening: bool = False
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start and stop -------------------------------------------------------------------------
     def start(self, now: int) -> None:
         config = self.config
         if config.local_target_enabled:
@@ -64,19 +68,20 @@ class Pool(DiscoveryListener):
         self._look(now)
 
     def stop(self) -> None:
-        """Twice, if the node leaves first; one that goes on leaving has never started it."""
+        """Stops listening. A node that scales down calls this twice; an interrupted scale-down has never started the
+        pool."""
         self.stopping = True
         if self.listening and self.config.discovery_group is not None and self.discovery is not None:
             self.listening = False
             self.discovery.unlisten(self.config.discovery_group, self)
 
     def end(self) -> None:
-        """Another one takes its place: nobody is asked any more."""
+        """Ends the pool that a reload replaces: its targets are not asked any more."""
         self.stop()
         for target in list(self.targets):
             self._drop(target)
 
-    # -- who there is ---------------------------------------------------------------------------
+    # -- targets --------------------------------------------------------------------------------
     def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
         known = self.of_node(node_id)
         if known is not None and known.connector is not None:
@@ -91,7 +96,7 @@ class Pool(DiscoveryListener):
             self._drop(known)
 
     def _look(self, now: int) -> None:
-        """At the members of the cluster connection; those who left are no targets any more."""
+        """Updates the targets from the members of the cluster connection, and drops those that left."""
         name = self.config.cluster_connection
         cluster = None if name is None or self.clusters is None else self.clusters.by_name.get(name)
         if cluster is None or self.stopping:
@@ -125,9 +130,9 @@ class Pool(DiscoveryListener):
                 return target
         return None
 
-    # -- who is ready ---------------------------------------------------------------------------
+    # -- readiness ------------------------------------------------------------------------------
     def ready(self) -> list[Target]:
-        """None if they are fewer than quorum-size."""
+        """Returns the ready targets, or an empty list if they are fewer than quorum-size."""
         found = [target for target in self.targets if target.ready]
         for target in found:
             if target.local:

@@ -1,4 +1,4 @@
-"""One router: from the key of a client to its target (ConnectionRouter.getTarget of Artemis)."""
+"""A connection router, which maps the key of a client to its target (ConnectionRouter.getTarget of Artemis)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REJECTED: Final = 3
 
 
 class Decision:
-    """`kind` as above; `target` for GOES."""
+    """The result for a client. `kind` is one of the constants above; `target` is set for GOES."""
 
     def __init__(self, kind: int, target: Target | None = None) -> None:
         self.kind = kind

@@ -1,9 +1,11 @@
-"""All connection routers of a node, and the clients that wait for one of them.
+"""The connection routers of a node, and the clients that wait for a target.
 
-An acceptor names its router (`router=`); it is asked for the first session of a connection, when the user is known. A
-client of an older version than routing, or one that has no target, is refused as Artemis does; one whose pool has not
-enough ready targets waits for quorum-timeout. Unlike Artemis a connection is asked for once, not for each of its
-sessions, which a round-robin policy would tear apart, and nodes of the cluster are never sent elsewhere.
+An acceptor names its router (`router=`). The router decides at the first session of a connection, when the user is
+known. A client whose version is too old for routing, or for which there is no target, is refused as in Artemis. If
+the pool has too few ready targets, the client waits for quorum-timeout.
+
+Artemis decides for each session, so that a round-robin policy separates the sessions of a connection. Here each
+connection is routed once. Nodes of the cluster are never redirected.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 WAIT_TIMER: Final = "routers.wait"
 PRUNE_TIMER: Final = "routers.prune"
 PRUNE_NS: Final = 60_000_000_000
-# A client that is refused as "not ready" asks again at once, for ever.
+# A client that is refused as "not ready" tries again at once, and without end.
 REFUSE_AFTER_NS: Final = 100_000_000
 
 
@@ -47,7 +49,7 @@ class WaitingClient:
 
 
 class Routers(Part, Routing):
-    """`routers` by name; their parts have the keys "routers.<number>.<rest>"."""
+    """The routers of a node, by name. Keys of their dials and timers are "routers.<number>.<rest>"."""
 
     def __init__(
         self,
@@ -91,16 +93,17 @@ class Routers(Part, Routing):
         self.host.management.routers[each.name] = Listed(self, each.name)
         return router
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start and stop -------------------------------------------------------------------------
     def start(self, now: int) -> None:
         for router in self.routers.values():
             self._start(now, router)
         self.broker.timers.set(PRUNE_TIMER, now + PRUNE_NS)
 
     def reload(self, now: int, config: RoutersConfig | None) -> None:
-        """Changed routers are made anew, new ones join them (ConnectionRouterManager.update).
+        """Replaces changed routers and adds new ones (ConnectionRouterManager.update).
 
-        One that is gone from the file stays as long as the node runs: acceptors, which are not reloaded, may name it.
+        A router that was removed from the file stays until the node stops: acceptors are not reloaded and may name
+        it.
         """
         if config is None:
             return
@@ -155,7 +158,7 @@ class Routers(Part, Routing):
                 pool.on_timer(now, rest)
 
     def flush(self, now: int) -> None:
-        """Somebody became ready: who waits for it may go."""
+        """Routes waiting clients if a target became ready."""
         changed = False
         for pool in self.pools.values():
             changed = changed or pool.changed
@@ -167,7 +170,7 @@ class Routers(Part, Routing):
     def route(
         self, now: int, connection: ClientConnection, client_id: str | None, identity: Identity
     ) -> bool:
-        """Returns True if the client stays. Else `connection.routed` answers it, now or later."""
+        """Returns True if the client stays. Else `connection.routed` answers the client, now or later."""
         acceptor = connection.acceptor
         name = None if acceptor is None else acceptor.router
         if name is None or identity.cluster or connection.authenticated:
@@ -180,7 +183,7 @@ class Routers(Part, Routing):
             raise BrokerError(INCOMPATIBLE, obstacle)
         router = self.routers[name]
         if router.config.key_type == CLIENT_ID and connection.can_repeat_login():
-            # After this error the client logs in anew, with its client id.
+            # After this error the client logs in again, with its client id.
             connection.routed(now, BrokerError(ROUTING, f"connection router {name} needs a client id"))
             return False
         client = Newcomer(

@@ -1,7 +1,7 @@
-"""A broker that clients may be sent to, and how it is watched (ActiveMQTarget and TargetMonitor of Artemis).
+"""A target of a router, and its check (ActiveMQTarget and TargetMonitor of Artemis).
 
-A link of its own asks it by management whether it is active, every check-period; it is ready while it says so. The
-client id of that link begins as routers know it: they never send such a client away.
+The pool requests over a link of its own, every check-period, whether the target is active. The target is ready as
+long as it answers so. The client id of this link has a prefix that routers know: they never redirect such a client.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 CHANNEL: Final = FIRST_SESSION_CHANNEL
 CREDITS: Final = 1 << 20
-CALL_TIMEOUT_MS: Final = 3_000  # as Artemis waits for each attribute
+CALL_TIMEOUT_MS: Final = 3_000  # Artemis waits this long for each attribute
 TTL_MS: Final = 60_000
-CLIENT_ID_PREFIX: Final = "router.client."  # behind the internal naming prefix
+CLIENT_ID_PREFIX: Final = "router.client."  # after the internal naming prefix
 
 
 class Target(Choice):

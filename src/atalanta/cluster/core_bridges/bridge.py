@@ -1,7 +1,8 @@
-"""One core bridge: started or stopped, connected or trying to be (BridgeImpl, Artemis 2.44).
+"""A core bridge: its state, and the connection to its target (BridgeImpl, Artemis 2.44).
 
-Its queue keeps what was not answered for, however long the target is away. A bridge whose attempts are used up stops;
-it can be started again. One whose queue is not there waits for the queue (Artemis' is not deployed then).
+The queue keeps the messages that were not answered for, however long the target is not reachable. A bridge whose
+attempts are used up stops, and can be started again. A bridge whose queue does not exist waits for the queue;
+Artemis does not deploy such a bridge.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
     from atalanta.wire.core.transport import TransportConfiguration
 
 STARTED: Final = "started"
-STOPPING: Final = "stopping"  # answers are waited for
+STOPPING: Final = "stopping"  # waits for answers
 STOPPED: Final = "stopped"
-TARGET: Final = "target"  # the one key of its attempts
+TARGET: Final = "target"  # the only key of its attempts
 
 
 class CoreBridge(DiscoveryListener):
-    """`sent` and `acknowledged` are BridgeControl's messagesPendingAcknowledgement and messagesAcknowledged."""
+    """A core bridge. `sent` and `acknowledged` are messagesPendingAcknowledgement and messagesAcknowledged."""
 
     def __init__(self, bridges: CoreBridges, config: BridgeConfig, name: str, number: int) -> None:
         self.bridges = bridges
@@ -54,14 +55,14 @@ class CoreBridge(DiscoveryListener):
         self.state: str = STOPPED
         self.link: CoreBridgeLink | None = None
         self.dialing: bool = False
-        self.nowhere: bool = False  # to go: a discovery group has told of nobody
+        self.nowhere: bool = False  # the discovery group has no node yet
         self.gone: bool = False  # destroyed
         self.sent: int = 0
         self.acknowledged: int = 0
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start and stop -------------------------------------------------------------------------
     def start(self, now: int) -> None:
-        """Nothing happens if it is started."""
+        """Starts the bridge, unless it is started."""
         if self.state == STARTED:
             return
         self.broker.timers.cancel(self.prefix + "pending")
@@ -78,7 +79,7 @@ class CoreBridge(DiscoveryListener):
             self.link.close("the bridge was stopped and started")
 
     def stop(self, now: int) -> None:
-        """It takes no more; what is on its way may arrive within pending-ack-timeout (BridgeImpl.StopRunnable)."""
+        """Stops sending; messages under way may be answered within pending-ack-timeout (BridgeImpl.StopRunnable)."""
         if self.state != STARTED:
             return
         link = self.link
@@ -110,16 +111,16 @@ class CoreBridge(DiscoveryListener):
         self.tell("core_bridge_stopped", "its queue keeps what comes")
 
     def destroy(self, now: int) -> None:
-        """As `stop`, without a return."""
+        """Stops the bridge for good."""
         self.gone = True
         self.memory.forget()
         self.stop(now)
 
     def finished(self) -> bool:
-        """Destroyed, and nothing of it is left."""
+        """Returns True if the bridge is destroyed and its link is closed."""
         return self.gone and self.link is None and not self.dialing
 
-    # -- connecting -----------------------------------------------------------------------------
+    # -- connection -----------------------------------------------------------------------------
     def connect(self, now: int) -> None:
         if self.state != STARTED or self.dialing or self.link is not None or self.bridges.stopping:
             return
@@ -129,7 +130,7 @@ class CoreBridge(DiscoveryListener):
         target = self.targets.next()
         self.nowhere = target is None
         if target is None:
-            return  # goes on when the discovery group tells of somebody
+            return  # continues when the discovery group finds a node
         self.dialing = True
         transport = target.transport
         key = self.prefix + "dial"
@@ -153,7 +154,7 @@ class CoreBridge(DiscoveryListener):
     def on_dial_failed(self, now: int, why: str) -> None:
         self.dialing = False
         if self.state == STARTED and TARGET not in self.attempts.failed:
-            self.tell("core_bridge_connect_failed", why)  # once; the bridge goes on trying
+            self.tell("core_bridge_connect_failed", why)  # logged once; the bridge continues to try
         self._retry(now)
 
     def on_connected(self, now: int) -> None:
@@ -205,13 +206,13 @@ class CoreBridge(DiscoveryListener):
     def undiscovered(self, now: int, node_id: str) -> None:
         self.targets.discovered.pop(node_id, None)
 
-    # -- its queue ------------------------------------------------------------------------------
+    # -- queue ----------------------------------------------------------------------------------
     def queue_removed(self, now: int) -> None:
         if self.link is not None:
             self.link.close("its queue was deleted")
 
     def settle(self, now: int) -> None:
-        """Once per turn: what was answered for is finished; a bridge that stops goes with the last answer."""
+        """Finishes answered messages, once per batch of inputs. A stopping bridge ends with the last answer."""
         link = self.link
         if link is None:
             return
@@ -220,7 +221,7 @@ class CoreBridge(DiscoveryListener):
         if self.state == STOPPING and link.settled() and not link.leaving:
             link.stop(now)
 
-    # -- telling --------------------------------------------------------------------------------
+    # -- log ------------------------------------------------------------------------------------
     def place(self) -> str:
         current = self.targets.current
         return "nowhere" if current is None else current.place

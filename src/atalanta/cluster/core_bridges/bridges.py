@@ -1,7 +1,7 @@
-"""The core bridges of a node: those of its configuration, and those management made, which the journal keeps.
+"""The core bridges of a node: those of its configuration, and those that management created and the journal keeps.
 
-A bridge with `concurrency` 3 is three, NAME-0 to NAME-2 (ClusterManager.deployBridge). What is wrong with a bridge is
-told, and the node goes on without it, as Artemis does.
+A bridge with `concurrency` 3 is three bridges, NAME-0 to NAME-2 (ClusterManager.deployBridge). A bridge with an
+error in its configuration is logged, and the node continues without it, as Artemis does.
 """
 
 from __future__ import annotations
@@ -30,12 +30,15 @@ if TYPE_CHECKING:
     from atalanta.management.management import Management
     from atalanta.wire.host import Host
 
-KEY_PREFIX: Final = "bridge."  # in the journal's values
-BRIDGED: Final = "bridged."  # there, too: queues whose messages a bridge may have sent
+KEY_PREFIX: Final = "bridge."  # prefix of values in the journal
+BRIDGED: Final = "bridged."  # likewise: queues whose messages a bridge may have sent
 
 
 class CoreBridges(Part):
-    """`by_name` are the single bridges, `configs` what they were made from, by the name in the configuration."""
+    """Creates and destroys the core bridges.
+
+    `by_name` holds the single bridges, `configs` their configurations by the configured name.
+    """
 
     def __init__(
         self,
@@ -57,12 +60,12 @@ class CoreBridges(Part):
         self.next_number: int = 1
         self.configs: dict[str, BridgeConfig] = {}
         self.by_name: dict[str, CoreBridge] = {}
-        self.by_number: dict[str, CoreBridge] = {}  # also those on their way out
+        self.by_number: dict[str, CoreBridge] = {}  # includes bridges that are ending
         management.bridges = Registry(self)
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start and stop -------------------------------------------------------------------------
     def start(self, now: int) -> None:
-        """The configuration's bridges, and the stored ones whose names it does not use."""
+        """Deploys the configured bridges, and the stored ones whose names are not configured."""
         self.broker.observers.append(QueueWatch(self))
         for config in self.settings.bridges:
             self._deploy(now, config)
@@ -75,9 +78,10 @@ class CoreBridges(Part):
                 values.forget(key)  # of a deleted bridge
 
     def name_queues(self) -> None:
-        """Also of a node that only goes on leaving: what these bridges may have sent goes with their ids.
+        """Registers the queues of these bridges, so that moved messages keep their ids.
 
-        As does what bridges have sent that are no longer in the configuration, as long as anything of it may be left.
+        A node that only continues a scale-down does so as well. Bridges that are no longer configured are included,
+        as long as messages that they sent may be left.
         """
         node_bytes = node_id_bytes(self.broker.node_id)
         origins = self.broker.origins
@@ -88,7 +92,7 @@ class CoreBridges(Part):
             try:
                 stored = config_of(json.loads(values.get(key) or b""))
             except (ValueError, BrokerError):
-                continue  # told when the bridge is to be made
+                continue  # logged when the bridge is created
             origins.bridge(stored.queue_name, node_bytes)
         for key in values.keys(BRIDGED):
             name = key[len(BRIDGED) :]
@@ -124,9 +128,9 @@ class CoreBridges(Part):
         for bridge in self.by_number.values():
             bridge.settle(now)
 
-    # -- making and ending ----------------------------------------------------------------------
+    # -- create and destroy ---------------------------------------------------------------------
     def create(self, now: int, config: BridgeConfig) -> None:
-        """Made and started. BrokerError says what is wrong."""
+        """Creates and starts a bridge. Raises BrokerError if the configuration is invalid."""
         self._check(config)
         self.configs[config.name] = config
         self.broker.origins.bridge(config.queue_name, node_id_bytes(self.broker.node_id))
@@ -141,7 +145,8 @@ class CoreBridges(Part):
             bridge.start(now)
 
     def _check(self, config: BridgeConfig) -> None:
-        """ClusterManager.deployBridge; a queue that is missing may come."""
+        """Checks the configuration as ClusterManager.deployBridge does, except that the queue
+        may be created later."""
         name = config.name
         if not name:
             raise BrokerError(ILLEGAL_STATE, "a bridge needs a name")
@@ -162,13 +167,14 @@ class CoreBridges(Part):
             check_transformer(config.transformer_class)
 
     def store(self, config: BridgeConfig) -> None:
-        """Made by management: it is there again after a restart."""
+        """Stores a bridge that management created, so that it exists after a restart."""
         self.broker.values.set(
             KEY_PREFIX + config.name, json.dumps(definition_of(config)).encode()
         )
 
     def destroy(self, now: int, name: str) -> None:
-        """By the name in the configuration. A configured one is there again after a restart."""
+        """Destroys the bridges of a configured name. A bridge of the configuration file exists again after a
+        restart."""
         if name not in self.configs:
             raise BrokerError(ILLEGAL_STATE, f"there is no bridge {name}")
         config = self.configs.pop(name)
@@ -185,7 +191,7 @@ class CoreBridges(Part):
             self.by_number.pop(number, None)
 
     def reload(self, now: int, settings: BridgeSettings) -> None:
-        """Bridges that are new or different are made, those that are gone end; management's own stay as they are.
+        """Deploys new and changed bridges, and ends removed ones. Bridges that management created stay as they are.
 
         Follows ActiveMQServerImpl.deployReloadableConfigFromConfiguration.
         """
@@ -232,12 +238,12 @@ class CoreBridges(Part):
         return [each for each in self.by_name.values() if each.config.queue_name == name]
 
     def notify(self, now: int, kind: str, bridge: CoreBridge) -> None:
-        """BRIDGE_STARTED, BRIDGE_STOPPED."""
+        """Publishes BRIDGE_STARTED or BRIDGE_STOPPED."""
         self.notifications.publish(now, kind, {"name": bridge.name})
 
 
 class QueueWatch(Observer):
-    """Bridges come and go with their queues."""
+    """Connects and stops bridges when their queues are added and removed."""
 
     def __init__(self, bridges: CoreBridges) -> None:
         self.bridges = bridges

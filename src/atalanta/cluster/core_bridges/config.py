@@ -1,4 +1,4 @@
-"""Core bridges as `broker.xml` writes them (fact sheet C9; defaults of BridgeConfiguration, Artemis 2.44)."""
+"""Core bridges in `broker.xml` (defaults of BridgeConfiguration, Artemis 2.44)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_
 from atalanta.message.message import Message
 from atalanta.wire.core.config import ConnectorConfig
 
-# What the packets that tell these can hold.
+# Limits of the packets that carry these values.
 INT_MAX: Final = (1 << 31) - 1
 LONG_MAX: Final = (1 << 63) - 1
-# Gets a copy that may be changed, and returns it, another message, or None for the copy.
+# Gets a copy that it may change. Returns the copy, another message, or None for the copy.
 Transform = Callable[[Message], Message | None]
 
 
 @dataclass
 class BridgeConfig:
-    """A queue of this node whose messages go to an address of another broker."""
+    """A core bridge: the messages of a local queue are sent to an address of another broker."""
 
     name: str = option("", "name", "unique in the broker", attribute=True)
     queue_name: str = option("", "queue-name", "the local queue that is emptied")
@@ -145,7 +145,7 @@ class BridgeConfig:
 
 @dataclass
 class BridgeSettings:
-    """What the bridges of one node are told. `transforms` are Python functions by name of the bridge."""
+    """Settings of all bridges of one node. `transforms` are Python functions by the name of the bridge."""
 
     bridges: list[BridgeConfig] = field(default_factory=list)
     connectors: dict[str, ConnectorConfig] = field(default_factory=dict)
@@ -154,5 +154,6 @@ class BridgeSettings:
     transforms: dict[str, Transform] = field(default_factory=dict)
 
     def listening(self) -> ClusterSettings:
-        """What discovery needs in a node without a cluster connection: it hears of others and announces nothing."""
+        """Returns the settings for discovery in a node without a cluster connection, which listens and announces
+        nothing."""
         return ClusterSettings(connectors=self.connectors, discovery_groups=self.discovery_groups)

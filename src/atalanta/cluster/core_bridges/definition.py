@@ -1,4 +1,4 @@
-"""A bridge as JSON: what createBridge takes, and what the journal keeps (BridgeConfiguration.toJSON, fromJSON)."""
+"""The JSON form of a bridge, for createBridge and for the journal (BridgeConfiguration.toJSON, fromJSON)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from atalanta.cluster.core_bridges.config import BridgeConfig
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.routing.divert_config import ADD_HEADERS
 
-# Where BridgeConfiguration's names are not those of broker.xml.
+# Names that differ between BridgeConfiguration and broker.xml.
 RENAMED: Final = {
     "reconnect-attempts-same-node": "reconnect-attempts-on-same-node",
     "check-period": "client-failure-check-period",
@@ -18,7 +18,7 @@ IGNORED: Final = ("configuration-managed",)
 
 
 def described() -> dict[str, Field[Any]]:
-    """JSON name -> field."""
+    """Returns the fields by JSON name."""
     found: dict[str, Field[Any]] = {}
     for entry in fields(BridgeConfig):
         if entry.metadata:
@@ -28,7 +28,7 @@ def described() -> dict[str, Field[Any]]:
 
 
 def definition_of(config: BridgeConfig) -> dict[str, object]:
-    """Everything of it, ready for JSON; the inverse of `config_of`."""
+    """Returns the whole configuration, ready for JSON; the inverse of `config_of`."""
     made: dict[str, object] = {}
     for name, entry in described().items():
         value = getattr(config, entry.name)
@@ -52,7 +52,7 @@ def definition_of(config: BridgeConfig) -> dict[str, object]:
 
 
 def config_of(definition: dict[str, object]) -> BridgeConfig:
-    """BrokerError names the key that is unknown or has no good value."""
+    """Decodes a bridge. Raises BrokerError with the key that is unknown or has an invalid value."""
     config = BridgeConfig()
     known = described()
     for key, value in definition.items():
@@ -75,7 +75,7 @@ def config_of(definition: dict[str, object]) -> BridgeConfig:
 
 
 def scalar(key: str, value: object, entry: Field[Any]) -> object:
-    """Numbers and booleans may come as text, as BridgeConfiguration.set takes them."""
+    """Decodes one value. Numbers and booleans may be texts, as in BridgeConfiguration.set."""
     metadata = entry.metadata
     choices = metadata["choices"]
     if choices is not None:
@@ -124,7 +124,7 @@ def set_transformer(config: BridgeConfig, value: object) -> None:
 
 
 def check_transformer(name: str | None) -> None:
-    """What comes over the wire names no code."""
+    """Refuses Java transformers: a name from the wire must not load code."""
     if name is not None and name != ADD_HEADERS:
         raise BrokerError(
             ILLEGAL_STATE, f"the transformer {name} is Java: only {ADD_HEADERS} is known"

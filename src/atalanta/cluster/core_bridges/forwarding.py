@@ -1,4 +1,4 @@
-"""What a message looks like at the target of a core bridge (BridgeImpl.beforeForwardingNoCopy)."""
+"""The message that a core bridge sends to its target (BridgeImpl.beforeForwardingNoCopy)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Forwarding:
-    """Address, routing type, transformer and duplicate id of one bridge."""
+    """Sets address, routing type, transformer and duplicate id for one bridge."""
 
     def __init__(
         self,
@@ -37,14 +37,14 @@ class Forwarding:
         self.queue_bytes = hashlib.blake2b(name, digest_size=8).digest()
 
     def target(self, message: Message) -> str:
-        """The forwarding address, or the message's own, with what our own file puts around it."""
+        """Returns the forwarding address, or the message's own, with the configured prefix and suffix."""
         return self.around(self.config.forwarding_address or message.address)
 
     def around(self, address: str) -> str:
         return f"{self.prefix}{address}{self.suffix}"
 
     def forwarded(self, reference: Reference) -> Message:
-        """A copy under the id of the original. What the transformer raises comes through."""
+        """Returns a copy under the id of the original. Exceptions of the transformer are passed on."""
         copy = reference.message.copy(reference.message.id)
         address = self.target(copy)
         if address != copy.address:
@@ -76,9 +76,9 @@ class Forwarding:
         return made
 
     def duplicate_id(self, reference: Reference) -> bytes:
-        """Node, message and name of the queue: the first ones, where the message has moved (bridge_origin.py).
+        """Returns node id, message id and queue name; the original ones if the message has moved (bridge_origin.py).
 
-        Artemis leaves the queue out, and so loses all but one of the copies of a multicast message whose queues are
+        Artemis leaves the queue out. Artemis thus loses all but one copy of a multicast message whose queues are
         bridged to one address.
         """
         origin = origin_of(reference.message)

@@ -1,7 +1,8 @@
-"""The connection of a core bridge: an ordinary client of the target, with a session that sends.
+"""The connection of a core bridge: an ordinary client of the target, with one session that sends.
 
-User and password instead of the cluster's login (BridgeImpl.ConnectRunnable). Before the first message the forwarding
-address must exist there: what is sent to an address nobody has made would be lost or made to measure.
+The bridge logs in with user and password, not with the cluster's login (BridgeImpl.ConnectRunnable). The forwarding
+address must exist at the target before the first message. Otherwise the message would be lost, or the target would
+create the address automatically.
 """
 
 from __future__ import annotations
@@ -72,9 +73,9 @@ def limits_of(config: BridgeConfig) -> OutgoingLimits:
 
 
 class CoreOutgoing(Outgoing):
-    """The bridge's queue on its way, as the bridge's configuration changes its messages."""
+    """Sends the messages of the bridge's queue, changed as the bridge's configuration says."""
 
-    # Whatever an operator can mend at the target: messages stay, in order, until it is mended.
+    # Errors that an operator can repair at the target: messages stay, in order, until then.
     passing_codes = (
         INTERNAL_ERROR,
         ADDRESS_FULL,
@@ -95,7 +96,8 @@ class CoreOutgoing(Outgoing):
         try:
             return self.bridge.forwarding.forwarded(reference)
         except Exception as error:
-            # The operator's own function, which may raise anything; the message is kept or dead-lettered.
+            # The operator's own function may raise any exception; the message is kept or
+            # dead-lettered.
             self.bridge.tell_transformer_failed(reference, error)
             return None
 
@@ -117,7 +119,11 @@ class CoreOutgoing(Outgoing):
 
 
 class CoreBridgeLink(DialedLink):
-    """`connected` after the session is open and the address is there; `counted`: its failure is an attempt."""
+    """The bridge's link.
+
+    `connected` is set after the session is open and the address exists. `counted` means that a failure counts as an
+    attempt.
+    """
 
     def __init__(
         self, bridge: CoreBridge, conn: int, now: int, queue: Queue, selector: Filter | None
@@ -136,7 +142,7 @@ class CoreBridgeLink(DialedLink):
         self.leaving = False
 
     def log_in(self, now: int) -> None:
-        """Creates the session. User and password are part of the request."""
+        """Creates the session; the request contains user and password."""
         config = self.bridge.config
         settings = SessionSettings(
             name=self.bridge.broker.ids.uuid().hex(),
@@ -150,7 +156,7 @@ class CoreBridgeLink(DialedLink):
         version_2 = config.client_id is not None  # the older packet has no client id
         self.send(session_creation(settings, SEND_CHANNEL, version_2), SESSION_CHANNEL)
 
-    # -- frames in ------------------------------------------------------------------------------
+    # -- received packets -----------------------------------------------------------------------
     def on_packet(self, now: int, packet: Packet, channel: int) -> None:
         if isinstance(packet, NullResponse):
             if channel == SEND_CHANNEL:
@@ -193,7 +199,7 @@ class CoreBridgeLink(DialedLink):
         self.begin()
 
     def begin(self) -> None:
-        """Messages flow, as soon as it is on disk where to."""
+        """Starts sending as soon as the target is recorded on disk."""
         if self.begins and not self.leaving and self.bridge.memory.durable():
             self.begins = False
             self.outgoing.open()
@@ -204,7 +210,7 @@ class CoreBridgeLink(DialedLink):
             self.outgoing.on_refused(now, packet)
             return
         text = f"{packet.message} (code {packet.code})"
-        # A server that is just starting says so: BridgeImpl does not count it.
+        # A server that is just starting refuses so: BridgeImpl does not count it.
         self.counted = packet.code != SESSION_CREATION_REJECTED
         self.bridge.tell("core_bridge_refused", text)
         self.close(f"the target refuses the bridge: {text}")
@@ -213,18 +219,18 @@ class CoreBridgeLink(DialedLink):
         if goodbye.target_node_id is not None:
             self.bridge.targets.leaves_for(goodbye.target_node_id)
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- flow control and end -------------------------------------------------------------------
     def on_blocked(self, now: int, blocked: bool) -> None:
         super().on_blocked(now, blocked)
         if not blocked:
             self.outgoing.unblocked()
 
     def settled(self) -> bool:
-        """Nothing that was sent waits for its answer."""
+        """Returns True if everything that was sent is answered."""
         return not self.outgoing.unanswered and self.outgoing.large is None
 
     def stop(self, now: int) -> None:
-        """As a client goes: the session, then the connection."""
+        """Closes the session, then the connection, as a client does."""
         self.leaving = True
         if self.logged_in:
             self.send(SessionClose(), SEND_CHANNEL)

@@ -1,4 +1,4 @@
-"""Core bridges as management sees them: BridgeControl, and making and ending them."""
+"""Management of core bridges: BridgeControl, createBridge and destroyBridge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Registry(BridgeRegistry):
-    """For management."""
+    """The core bridges of a node, for management."""
 
     def __init__(self, bridges: CoreBridges) -> None:
         self.bridges = bridges

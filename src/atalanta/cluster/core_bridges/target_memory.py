@@ -1,8 +1,9 @@
-"""Where a core bridge followed its target to, when that left, also after a crash of this node.
+"""The durable record of the node to which a core bridge followed its target when the target scaled down.
 
-What was sent last may be safe there unanswered, and only that node knows: the bridge goes back there first. The record
-is on disk before anything is sent to a node other than the one before. It counts as long as the bridge's own
-targets are those that it had then. Beyond Artemis, whose bridge begins with its connectors again.
+The messages that were sent last may be safe at that node without an answer. Only that node can recognize them, so
+the bridge reconnects there first, also after a crash. The record is on disk before anything is sent to another node
+than before. The record is valid as long as the bridge's configured targets are unchanged. In Artemis a bridge begins
+with its connectors again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ KEY_PREFIX: Final = "followed."
 
 
 class TargetMemory:
-    """Of one bridge; `lsn` of its newest record: 0 as long as this life has written none."""
+    """The record of one bridge. `lsn` is that of its newest version, and 0 as long as this run has written none."""
 
     def __init__(self, broker: Broker, targets: Targets, bridge: str) -> None:
         self.broker = broker
@@ -30,7 +31,7 @@ class TargetMemory:
         self.lsn: int = 0
 
     def recall(self) -> None:
-        """Before the first attempt: the node to begin with."""
+        """Reads the node to begin with, before the first attempt."""
         known = self.broker.values.get(self.key)
         if known is None:
             return
@@ -45,7 +46,7 @@ class TargetMemory:
             )
 
     def connected(self) -> None:
-        """The targets know to whom: remembered if the bridge followed there, else forgotten."""
+        """Records the node if the bridge followed its target there; else removes the record."""
         targets = self.targets
         if not targets.followed:
             self.forget()

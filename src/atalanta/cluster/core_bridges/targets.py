@@ -1,7 +1,8 @@
-"""Where a bridge connects to: the node it was connected to, else its connectors in turn, else members of that cluster.
+"""The targets of a core bridge, in the order in which they are tried.
 
-Follows BridgeImpl.createSessionFactory and reconnectOnOriginalNode: `reconnect-attempts-same-node` attempts go to the
-node that was lost, its primary and its backup in turn, then it is looked for where it was looked for at first.
+Follows BridgeImpl.createSessionFactory and reconnectOnOriginalNode. `reconnect-attempts-same-node` attempts are made at
+the lost node, at its primary and its backup alternately. Then the bridge tries its connectors, the nodes of its
+discovery group and, with `ha`, the members of the target's cluster, in rotation.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ PORT_MAX: Final = 65_535
 
 
 class Target:
-    """`connector` is the one of our own whose TLS is used, "" for a plain connection.
+    """A target. `connector` is the local connector whose TLS is used, "" for a plain connection.
 
-    `node_id`: the node that it was connected to, or followed, where that is why it is tried.
+    `node_id` is the node id, if the target is tried because the bridge was connected to that node or followed there.
     """
 
     def __init__(self, transport: TransportConfiguration, connector: str, timeout_ms: int) -> None:
@@ -36,9 +37,10 @@ class Target:
 
 
 class Targets:
-    """`discovered` by node id; `members` of the target's cluster as [primary, backup] without what is not there.
+    """The targets of one bridge.
 
-    `followed`: the node to which a target that left gave what it had; "" when the bridge has gone elsewhere since.
+    `discovered` is by node id. `members` holds the target's cluster as [primary, backup], without missing ones.
+    `followed` is the node to which a target scaled down; "" once the bridge is connected elsewhere.
     """
 
     def __init__(self, config: BridgeConfig, settings: BridgeSettings) -> None:
@@ -54,7 +56,7 @@ class Targets:
         self.turn: int = 0
 
     def next(self) -> Target | None:
-        """None while a discovery group has told of nobody."""
+        """Returns the next target. None as long as the discovery group has no node."""
         limit = self.config.reconnect_attempts_same_node
         if self.node and (limit < 0 or self.tries_at_node < limit):
             transport = self.node[self.tries_at_node % len(self.node)]
@@ -88,19 +90,24 @@ class Targets:
         return found
 
     def _learnt(self, transport: TransportConfiguration) -> Target:
-        """Others announce no secrets and prove nothing: TLS is as a connector of our own says, and never dropped."""
+        """Returns the target of an announced transport.
+
+        Announced transports carry no secrets and are not trusted: TLS is used as a local connector says, and never
+        dropped.
+        """
         connectors = self.settings.connectors
         names = [transport.name, *self.config.static_connectors, *connectors]
         own = [name for name in names if name in connectors and connectors[name].tls is not None]
         wanted = transport.parameters.get("sslEnabled", "").lower() == "true"
         static = [connectors[name] for name in self.config.static_connectors if name in connectors]
         if wanted or (static and all(each.tls is not None for each in static)):
-            # Without a connector that says how, the shell refuses by its name: no password goes in plain text.
+            # Without a local connector the shell refuses the connection by its name: no password is
+            # sent in plain text.
             return Target(transport, own[0] if own else f"{transport.name} (TLS)", -1)
         return Target(transport, "", -1)
 
     def connected(self) -> None:
-        """To `current`; which node that is the topology tells."""
+        """Records that `current` is connected; the topology tells which node that is."""
         self.tries_at_node = 0
         self.turn = 0
         if self.followed and self.current is not None and self.current.node_id == self.followed:
@@ -110,7 +117,7 @@ class Targets:
         self.node_id = ""
 
     def leaves_for(self, node_id: str) -> None:
-        """The target left, and its messages and clients go to that member."""
+        """Records that the target scales down to that member."""
         if node_id in self.members:
             self.follow(node_id, self.members[node_id])
 
@@ -121,7 +128,7 @@ class Targets:
         self.tries_at_node = 0
 
     def configured(self) -> list[str]:
-        """What the bridge was told to connect to: where it followed to from there holds for nothing else."""
+        """Returns the configured targets. A recorded node is valid only for the same ones."""
         found = [f"discovery-group {self.config.discovery_group}"]
         for name in self.config.static_connectors:
             connector = self.settings.connectors.get(name)
@@ -131,7 +138,7 @@ class Targets:
         return found
 
     def on_topology(self, packet: ClusterTopology) -> None:
-        """A member that leaves stays the node to go back to if it was ours."""
+        """Updates the members. A member that leaves is still tried again if the bridge was connected to it."""
         if packet.exit:
             self.members.pop(packet.node_id, None)
             return
@@ -150,7 +157,7 @@ class Targets:
 
 
 def is_place(transport: TransportConfiguration) -> bool:
-    """Whether one can connect there at all: others may tell anything."""
+    """Returns True if the transport has a valid host and port; announced ones may be wrong."""
     try:
         return 0 < transport.port <= PORT_MAX and bool(transport.host)
     except ValueError:

@@ -1,4 +1,4 @@
-"""`<grouping-handler>`: who decides which queue of the cluster a group of messages belongs to (fact sheet C11)."""
+"""`<grouping-handler>`: the node that decides to which queue of the cluster a message group belongs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TYPES: Final = {LOCAL: LOCAL, REMOTE: REMOTE}
 
 @dataclass
 class GroupingHandlerConfig:
-    """One per node; one node of a cluster has type LOCAL, all others REMOTE."""
+    """The handler of a node. One node of a cluster has type LOCAL, all others REMOTE."""
 
     name: str = option("", "name", "any", attribute=True)
     type: str = option(

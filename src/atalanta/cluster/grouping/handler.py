@@ -1,8 +1,8 @@
-"""What LOCAL and REMOTE grouping handlers have in common: senders that wait, and what is said between the nodes.
+"""The common base of LOCAL and REMOTE grouping handlers: waiting senders, and messages between the nodes.
 
-Nodes talk by notifications on the handler's address (fact sheet A1.h): PROPOSAL (a node would send the group to that
-queue), PROPOSAL_RESPONSE (the LOCAL handler's decision, to everybody) and UNPROPOSAL (the group is free again). Each
-node tells its own peers what it hears, one hop further away; the peers' filters end that at max-hops.
+Nodes exchange notifications on the handler's address. PROPOSAL names the queue to which a node would send the group.
+PROPOSAL_RESPONSE is the LOCAL handler's decision, for all nodes. UNPROPOSAL frees the group. Each node passes
+received notifications to its own peers with the distance increased by one; the peers' filters stop them at max-hops.
 """
 
 from __future__ import annotations
@@ -34,13 +34,16 @@ VALUE: Final = "_JBM_ProposalValue"
 ALTERNATIVE: Final = "_JBM_ProposalAltValue"
 LOCAL_QUEUE: Final = 0
 ASK_TIMER: Final = "grouping.ask"
-ASK_AGAIN_NS: Final = 250_000_000  # a question may be lost where a link is just being made
-GROUPS_MAX: Final = 1_000_000  # known on one node
+ASK_AGAIN_NS: Final = 250_000_000  # a proposal may be lost while a link is being connected
+GROUPS_MAX: Final = 1_000_000  # limit per node
 
 
 class Question:
-    """One group that somebody waits for. `proposed` is what this node asks for, `chosen` a decision whose queue is
-    not known here (one of the two is empty)."""
+    """A group without a decision that senders wait for.
+
+    `proposed` is the queue that this node proposes, `chosen` a decided queue that is not known here. One of them is
+    empty.
+    """
 
     def __init__(self, now: int, proposed: str, chosen: str) -> None:
         self.proposed = proposed
@@ -51,7 +54,7 @@ class Question:
 
 
 class Waiting:
-    """A waiter and how many of its groups are still in question."""
+    """A waiting sender, and the number of its groups without a decision."""
 
     def __init__(self, waiter: GroupWaiter, left: int) -> None:
         self.waiter = waiter
@@ -59,7 +62,8 @@ class Waiting:
 
 
 class ClusterGrouping(GroupingHandler, Part):
-    """`known` are the cluster names of other nodes' queues, `complete` the peers that have told all of theirs."""
+    """The base class. `known` holds the cluster names of other nodes' queues, `complete` the peers that sent all of
+    theirs."""
 
     def __init__(
         self,
@@ -87,7 +91,7 @@ class ClusterGrouping(GroupingHandler, Part):
         return any(each.covers(address) for each in self.covered)
 
     def located(self, cluster_name: str) -> bool:
-        """Is a message that goes there on its way?"""
+        """Returns True if a message for this queue can be routed."""
         if self.is_own(cluster_name):
             return cluster_name[: -len(self.broker.node_id)] in self.broker.queues
         return cluster_name in self.known
@@ -95,7 +99,7 @@ class ClusterGrouping(GroupingHandler, Part):
     def is_own(self, cluster_name: str) -> bool:
         return cluster_name.endswith(self.broker.node_id)
 
-    # -- those who wait -------------------------------------------------------------------------
+    # -- waiting senders ------------------------------------------------------------------------
     def wait(self, now: int, ids: list[str], waiter: GroupWaiter) -> None:
         if waiter.since == 0:
             waiter.since = now
@@ -110,7 +114,7 @@ class ClusterGrouping(GroupingHandler, Part):
             question.waiting = [each for each in question.waiting if each.waiter is not waiter]
 
     def answered(self, now: int, full_id: str) -> None:
-        """Who waited for the group tries again (and may come back with another question)."""
+        """Continues the senders that wait for the group. They may then wait for another group."""
         question = self.questions.pop(full_id, None)
         if question is None:
             return
@@ -143,7 +147,8 @@ class ClusterGrouping(GroupingHandler, Part):
         self.arm(now)
 
     def _end_waits(self, now: int) -> None:
-        """`timeout` is over for some: first what they waited for is looked at, then they are refused."""
+        """Ends the waits that are longer than `timeout`: tries to settle the group once more,
+        then refuses the send."""
         late: list[tuple[str, GroupWaiter]] = []
         for full_id, question in list(self.questions.items()):
             for waiting in question.waiting:
@@ -176,7 +181,7 @@ class ClusterGrouping(GroupingHandler, Part):
         return "the node with the LOCAL grouping-handler did not answer"
 
     def gone(self, cluster_name: str) -> bool:
-        """Its node has told all its queues, and this is none of them."""
+        """Returns True if the queue's node has sent all its queues and this one is not among them."""
         if self.located(cluster_name):
             return False
         if self.is_own(cluster_name):
@@ -184,10 +189,10 @@ class ClusterGrouping(GroupingHandler, Part):
         return any(cluster_name.endswith(node_id) for node_id in self.complete)
 
     def ask(self, now: int, full_id: str, question: Question) -> None:
-        """The question is still open: say it again."""
+        """Sends the proposal again, since there is no decision yet."""
 
     def give_up(self, now: int, full_id: str, cluster_name: str) -> None:
-        """The group belonged to a queue that is no more."""
+        """Frees a group whose queue no longer exists."""
         raise NotImplementedError
 
     # -- the cluster's queues -------------------------------------------------------------------
@@ -196,7 +201,7 @@ class ClusterGrouping(GroupingHandler, Part):
         self.found(now, cluster_name)
 
     def found(self, now: int, cluster_name: str) -> None:
-        """Who waits to send to that queue can."""
+        """Continues the senders that wait for this queue."""
         for full_id, question in list(self.questions.items()):
             if question.chosen == cluster_name:
                 self.answered(now, full_id)
@@ -206,7 +211,7 @@ class ClusterGrouping(GroupingHandler, Part):
         self.queue_gone(now, cluster_name)
 
     def queue_gone(self, now: int, cluster_name: str) -> None:
-        """No group belongs there any more; what was proposed must be proposed anew."""
+        """Frees the groups of the queue; open proposals of it are proposed again."""
         for full_id, question in list(self.questions.items()):
             if question.proposed == cluster_name or question.chosen == cluster_name:
                 self.answered(now, full_id)
@@ -217,7 +222,7 @@ class ClusterGrouping(GroupingHandler, Part):
     def peer_lost(self, now: int, node_id: str) -> None:
         self.complete.pop(node_id, None)
 
-    # -- what is said ---------------------------------------------------------------------------
+    # -- notifications --------------------------------------------------------------------------
     def on_notification(self, now: int, node_id: str, kind: str, message: Message) -> None:
         properties = message.properties
         full_id = properties.get(GROUP_ID)
@@ -265,7 +270,7 @@ class ClusterGrouping(GroupingHandler, Part):
         distance: int,
         after_lsn: int = 0,
     ) -> None:
-        """To all peers; not before `after_lsn` is durable."""
+        """Sends a notification to all peers, but not before `after_lsn` is durable."""
         properties: Properties = {
             GROUP_ID: full_id,
             VALUE: value,
@@ -278,7 +283,7 @@ class ClusterGrouping(GroupingHandler, Part):
         self.notifications.publish(now, kind, properties, after_lsn)
 
     def free_consumer(self, full_id: str, cluster_name: str) -> None:
-        """The group is free again: also of the consumer it is pinned to here (QueueImpl.unproposed)."""
+        """Frees the group, also from the consumer to which it is pinned here (QueueImpl.unproposed)."""
         if not self.is_own(cluster_name):
             return
         queue = self.broker.queues.get(cluster_name[: -len(self.broker.node_id)])
@@ -291,7 +296,7 @@ class ClusterGrouping(GroupingHandler, Part):
 
 
 class QueueWatch(Observer):
-    """Tells the handler of this node's own queues."""
+    """Reports this node's own queues to the handler."""
 
     def __init__(self, grouping: ClusterGrouping) -> None:
         self.grouping = grouping
@@ -300,6 +305,6 @@ class QueueWatch(Observer):
         self.grouping.found(now, queue.name + self.grouping.broker.node_id)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
-        """Also told when a queue is bound anew: that one keeps its groups."""
+        """Frees the groups of a deleted queue. A queue that is bound again keeps its groups."""
         if queue.deleted:
             self.grouping.queue_gone(now, queue.name + self.grouping.broker.node_id)

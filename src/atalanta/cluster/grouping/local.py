@@ -1,9 +1,9 @@
-"""The LOCAL grouping handler: decides for the whole cluster, and keeps what it decided (LocalGroupingHandler).
+"""The LOCAL grouping handler: decides for the whole cluster and keeps its decisions (LocalGroupingHandler).
 
-A decision is in the journal before anybody hears of it. Unlike Artemis a response always names the winner as
-alternative value, too: real REMOTE nodes look at that alone and would otherwise take a response to somebody else for
-an acceptance of what they proposed themselves (fact sheet A1.h, the observed race). And after a restart groups of a
-node that is away stay with it; Artemis gives them up after `timeout`.
+A decision is in the journal before it is sent. Unlike in Artemis, a response always names the winner as alternative
+value as well. REMOTE nodes of Artemis read only that value. Otherwise they would take a response to another node for
+an acceptance of their own proposal, as was observed. After a restart the groups of a disconnected node stay with it;
+Artemis frees them after `timeout`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REAP_TIMER: Final = "grouping.reap"
 
 
 class Pin:
-    """One group's queue; `restored` from the journal, until that queue was seen in this life of the node."""
+    """The queue of one group. `restored` means read from the journal, and the queue was not seen since the start."""
 
     def __init__(self, cluster_name: str, lsn: int, used_at: int, restored: bool) -> None:
         self.cluster_name = cluster_name
@@ -39,7 +39,7 @@ class Pin:
 
 
 class LocalGrouping(ClusterGrouping):
-    """`pins` by full id; `by_queue`: cluster name -> the groups that belong there."""
+    """The LOCAL handler. `pins` is by full id; `by_queue` maps a cluster name to its groups."""
 
     def __init__(
         self,
@@ -52,9 +52,9 @@ class LocalGrouping(ClusterGrouping):
         self.pins: dict[str, Pin] = {}
         self.by_queue: dict[str, dict[str, bool]] = {}
         self.full: bool = False
-        self.rival: str = ""  # another node that decides
+        self.rival: str = ""  # another node with a LOCAL handler
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start ----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
         super().start(now)
         values = self.broker.values
@@ -127,7 +127,7 @@ class LocalGrouping(ClusterGrouping):
         alternative: str | None,
         distance: int,
     ) -> None:
-        """Only another LOCAL handler says such things."""
+        """Reports a second LOCAL handler: only such a handler sends responses."""
         if node_id != self.rival:
             self.rival = node_id
             self.broker.trace.event(
@@ -137,7 +137,11 @@ class LocalGrouping(ClusterGrouping):
 
     # -- the end of a group ---------------------------------------------------------------------
     def on_unproposal(self, now: int, full_id: str, value: str | None, distance: int) -> None:
-        """A real REMOTE node says so when it does not know the queue, perhaps only not yet: then it stays."""
+        """Frees the group if its queue is unknown here too.
+
+        A REMOTE node of Artemis sends this when it does not know the queue, perhaps only not yet. A known queue
+        keeps the group.
+        """
         pin = self.pins.get(full_id)
         if pin is not None and pin.cluster_name == value and not self.located(pin.cluster_name):
             self._release(now, full_id, distance + 1)
@@ -171,7 +175,7 @@ class LocalGrouping(ClusterGrouping):
         super().found(now, cluster_name)
 
     def peer_complete(self, now: int, node_id: str) -> None:
-        """Queues that had groups when this node was stopped, and are no more."""
+        """Frees the groups of queues that were deleted while this node was stopped."""
         super().peer_complete(now, node_id)
         for cluster_name in list(self.by_queue):
             if cluster_name.endswith(node_id) and not self.located(cluster_name):

@@ -1,10 +1,11 @@
-"""The REMOTE grouping handler: asks the LOCAL one of another node, and remembers its answers (RemoteGroupingHandler).
+"""The REMOTE grouping handler: asks the LOCAL handler and caches its answers (RemoteGroupingHandler).
 
-With a group-timeout an answer holds for that long from when it was asked for, and is renewed at half of it while the
-group is used; the LOCAL handler frees no group earlier, so both never mean different queues. Unlike Artemis it is the
-queue in the response that counts, never the one this node proposed; a queue that is not known here yet is waited for;
-and without an answer within `timeout` the send is refused (as Artemis' manual says; its code asks ten times more and
-then routes the message without its group).
+With a group-timeout an answer is valid for that time from the request on. While the group is in use, the answer is
+renewed at half of that time. The LOCAL handler frees no group earlier, so both always mean the same queue.
+
+Three things differ from Artemis. The queue in the response counts, never the one that this node proposed. If the
+queue is not known here yet, the sender waits for it. Without an answer within `timeout` the send is refused, as
+Artemis' manual says; Artemis' code asks ten times more and then routes the message without its group.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Answer:
-    """Good from `since` on for group-timeout; `renewed_at`: when it was last asked for again."""
+    """A cached decision, valid for group-timeout from `since` on. `renewed_at` is the time of the last renewal."""
 
     def __init__(self, cluster_name: str, since: int) -> None:
         self.cluster_name = cluster_name
@@ -37,7 +38,8 @@ class Answer:
 
 
 class RemoteGrouping(ClusterGrouping):
-    """`answers` by full id, oldest first; `arbiter` is the peer that decides, once it has done so."""
+    """The REMOTE handler. `answers` is by full id, oldest first. `arbiter` is the peer whose LOCAL handler has
+    answered."""
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class RemoteGrouping(ClusterGrouping):
         self.by_queue: dict[str, dict[str, bool]] = {}  # cluster name -> its groups
         self.arbiter: str = ""
 
-    # -- what routing asks ----------------------------------------------------------------------
+    # -- routing --------------------------------------------------------------------------------
     def chosen(self, now: int, full_id: str) -> str | None:
         answer = self.answers.get(full_id)
         if answer is None:
@@ -62,7 +64,7 @@ class RemoteGrouping(ClusterGrouping):
         return answer.cluster_name
 
     def used(self, now: int, full_id: str) -> None:
-        """Half-way through its time the LOCAL handler is told that the group is in use."""
+        """Renews the group at the LOCAL handler, at half of the group-timeout."""
         if self.group_timeout_ns <= 0:
             return
         answer = self.answers[full_id]
@@ -79,7 +81,7 @@ class RemoteGrouping(ClusterGrouping):
         return None
 
     def not_found(self, now: int, full_id: str, cluster_name: str) -> None:
-        """Perhaps it is gone, and the LOCAL handler knows."""
+        """Asks the LOCAL handler, since the queue may have been deleted."""
         if full_id not in self.questions:
             super().not_found(now, full_id, cluster_name)
             self.say(now, PROPOSAL, full_id, cluster_name, None, 0)
@@ -87,7 +89,7 @@ class RemoteGrouping(ClusterGrouping):
     def ask(self, now: int, full_id: str, question: Question) -> None:
         self.say(now, PROPOSAL, full_id, question.proposed or question.chosen, None, 0)
 
-    # -- what is heard --------------------------------------------------------------------------
+    # -- notifications --------------------------------------------------------------------------
     def on_proposal(self, now: int, full_id: str, value: str | None, distance: int) -> None:
         self.say(now, PROPOSAL, full_id, value, None, distance + 1)
 
@@ -117,7 +119,7 @@ class RemoteGrouping(ClusterGrouping):
             question.chosen = winner
 
     def _remember(self, now: int, full_id: str, winner: str, question: Question | None) -> None:
-        """The LOCAL handler counts from when it was asked: not later than this node asked, if it did."""
+        """Caches the answer. The validity starts not later than the request, as at the LOCAL handler."""
         known = self.answers.get(full_id)
         since = now - self.group_timeout_ns // 2 if self.group_timeout_ns > 0 else now
         if question is not None:
@@ -149,19 +151,20 @@ class RemoteGrouping(ClusterGrouping):
                 del self.by_queue[answer.cluster_name]
 
     def give_up(self, now: int, full_id: str, cluster_name: str) -> None:
-        """The LOCAL handler did not notice; a real one takes anybody's word for it."""
+        """Frees the group for a LOCAL handler that has not noticed. A LOCAL handler of Artemis accepts this from any
+        node."""
         self._forget(full_id)
         self.say(now, UNPROPOSAL, full_id, cluster_name, None, 0)
         self.answered(now, full_id)
 
-    # -- the cluster ----------------------------------------------------------------------------
+    # -- changes in the cluster -----------------------------------------------------------------
     def queue_gone(self, now: int, cluster_name: str) -> None:
         for full_id in list(self.by_queue.get(cluster_name, {})):
             self._forget(full_id)
         super().queue_gone(now, cluster_name)
 
     def peer_complete(self, now: int, node_id: str) -> None:
-        """What the LOCAL handler said while its link was down was not heard: everything is asked for anew."""
+        """Asks again for every group: responses of the LOCAL handler may have been lost while its link was down."""
         super().peer_complete(now, node_id)
         if node_id == self.arbiter:
             self.answers.clear()

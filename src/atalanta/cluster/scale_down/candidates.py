@@ -1,4 +1,4 @@
-"""Members that may become the target of a scale-down, and the choice among them."""
+"""Candidates for the target of a scale-down, and the choice among them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Candidate:
-    """`node_id` is empty where only a connector is known."""
+    """A member that may become the target. `node_id` is empty where only a connector is known."""
 
     def __init__(self, node_id: str, transport: TransportConfiguration) -> None:
         self.node_id = node_id
@@ -22,7 +22,7 @@ class Candidate:
 
 
 class Heard(DiscoveryListener):
-    """Nodes in the discovery group of `<scale-down>`."""
+    """Listens to the discovery group of `<scale-down>` and keeps its nodes."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, TransportConfiguration] = {}
@@ -39,14 +39,17 @@ def place(candidate: Candidate) -> str:
 
 
 class Choice:
-    """`connector`: which an operator named; it goes before everything in the file."""
+    """Chooses the target of a scale-down.
+
+    `connector` is the connector that an operator named. That connector is preferred to everything in the file.
+    """
 
     def __init__(self, config: ScaleDownConfig, cluster: Cluster) -> None:
         self.config = config
         self.cluster = cluster
         self.connector: str | None = None
         self.heard: Heard | None = None  # while the discovery group is listened to
-        self.refused: dict[str, bool] = {}  # places of candidates that could not be had, in this round
+        self.refused: dict[str, bool] = {}  # candidates that refused or failed in this round
 
     @property
     def group(self) -> str | None:
@@ -55,7 +58,7 @@ class Choice:
         return None if self.connector is not None or config.connectors else config.discovery_group
 
     def candidates(self) -> list[Candidate]:
-        """Who may be the target, the best first: linked members before others."""
+        """Returns the possible targets, the best first: linked members before others."""
         config = self.config
         names = [self.connector] if self.connector is not None else config.connectors
         if names and (config.group_name is None or self.connector is not None):
@@ -79,7 +82,7 @@ class Choice:
         return linked + others
 
     def next(self) -> Candidate | None:
-        """The best candidate that was not refused in this round; None ends the round."""
+        """Returns the best candidate that was not refused in this round. None ends the round."""
         for candidate in self.candidates():
             if place(candidate) not in self.refused:
                 return candidate
@@ -87,11 +90,11 @@ class Choice:
         return None
 
     def refuse(self, candidate: Candidate) -> None:
-        """Leave that one out until the next round."""
+        """Leaves the candidate out until the next round."""
         self.refused[place(candidate)] = True
 
     def nobody(self) -> str:
-        """Why there is no candidate."""
+        """Returns the reason why there is no candidate."""
         group = self.config.group_name
         if group is not None and self.connector is None:
             return f"no other member is of the scale-down group '{group}'"

@@ -1,14 +1,16 @@
-"""How a leaving node parts from those who are connected to it.
+"""Disconnects the clients and members of a node that scales down.
 
-From the freeze on nothing more of them is read. They are told where to go only when the target knows all duplicate ids
-of this node: whoever then repeats there what was never answered here is recognized. If the target is not there so long,
-clients are told all the same, since they would wait for nothing; other members are not: they keep what this node may
-have got until they hear of it again. Who has not said yet whether it is a member only gets refusals until then, and
-so does who comes to a node that a crash interrupted.
+From the freeze on, the node reads nothing more from these connections. Clients and members get the DISCONNECT with the
+target only when the target knows all duplicate ids of this node. A message that they then repeat at the target is
+recognized as a duplicate.
 
-Who is just arriving (wire/core/server/connection.py, `stop`) may be deaf to good-byes and to the end of its connection
-until
-its questions are answered: it gets refusals, and the good-bye, and closes the connection itself.
+If the target is lost for longer than HOLD_NS, clients are disconnected nevertheless: they would wait in vain. Members
+are not: they keep the messages that this node may have got until they see it again. A connection that has not yet said
+whether it is a member only gets refusals until then. The same holds after a crash that interrupted the scale-down.
+
+A client that is just connecting (wire/core/server/connection.py, `stop`) may ignore a DISCONNECT, and the end of its
+connection, until its requests are answered. The client gets refusals and the DISCONNECT, and then closes the
+connection itself.
 """
 
 from __future__ import annotations
@@ -24,12 +26,16 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.wire.host import Host
 
-# So long clients and members are held back for a target that is lost just now.
+# Time for which clients and members are held back while the target is lost.
 HOLD_NS: Final = 10_000_000_000
 
 
 class Goodbyes:
-    """`waiting`: connections that end before anything is moved -> whether they have to be told; `held`: since when."""
+    """Sends the DISCONNECTs of a scale-down.
+
+    `waiting` maps the connections that must end before anything is moved to whether they need a DISCONNECT. `held`
+    maps them to the time since when they are held.
+    """
 
     def __init__(
         self, broker: Broker, host: Host, connections: dict[int, Connection], now: int
@@ -42,13 +48,14 @@ class Goodbyes:
         self.until = now + HOLD_NS
 
     def hold(self, now: int, askers: dict[int, bool]) -> None:
-        """Nothing more is taken up from anybody but who asked for the departure and wants to see it."""
+        """Stops reading from all connections, except from `askers`: they requested the scale-down and follow its
+        progress."""
         for conn, connection in list(self.connections.items()):
             if isinstance(connection, ClientConnection):
                 if conn not in askers:
                     self.add(now, conn, connection)
             elif isinstance(connection, CoreBridgeLink):
-                self.waiting[conn] = False  # when what it sent is answered
+                self.waiting[conn] = False  # ends when its messages are answered
             elif not isinstance(connection, Bridge | TargetLink):
                 connection.stop(now)
 
@@ -58,7 +65,7 @@ class Goodbyes:
         self.held[conn] = now
 
     def say(self, now: int, to_members: bool) -> bool:
-        """Whether all of them are gone."""
+        """Sends the pending DISCONNECTs. Returns True if all connections have ended."""
         self.host.end_lost(now)
         for conn in list(self.waiting):
             connection = self.connections.get(conn)
@@ -66,27 +73,27 @@ class Goodbyes:
                 del self.waiting[conn]
             elif self.waiting[conn] and isinstance(connection, ClientConnection):
                 if not to_members and not connection.authenticated:
-                    connection.refuse(False)  # nobody knows yet who that is
-                    connection.opened += now - self.held[conn]  # it could not go on meanwhile
+                    connection.refuse(False)  # it may be a member
+                    connection.opened += now - self.held[conn]  # it could not continue meanwhile
                     connection.release_input()
                     del self.waiting[conn]
                     continue
                 self.waiting[conn] = False
                 if to_members or not connection.cluster_peer:
                     connection.turn_away(now, now - self.held[conn])
-                    if connection.arriving:  # it goes by itself, and cannot do anything here
+                    if connection.arriving:  # it closes by itself and cannot do anything here
                         del self.waiting[conn]
                         continue
                 self.host.closing.append((conn, "the node leaves"))
         return not self.waiting
 
     def answered(self) -> bool:
-        """All that was taken up is on disk, and its answers are out."""
+        """Returns True if everything that was read is on disk and its answers are sent."""
         return not (self.broker.store.awaiting or self.broker.store.acknowledging)
 
 
 def tell_refused(connections: dict[int, Connection]) -> None:
-    """Those who got no good-bye with their refusals."""
+    """Sends the DISCONNECT to connections that got refusals without one."""
     for connection in connections.values():
         if isinstance(connection, ClientConnection) and connection.untold:
             connection.tell()

@@ -1,13 +1,15 @@
-"""The duplicate ids that a leaving node would have recognized, so that the target does.
+"""Transfers the duplicate id caches of a node that scales down to its target.
 
-One of ours takes them by the thousand (updateDuplicateIdCache). A real Artemis 2.44 has that operation, and fails at it
-(an array of texts does not fit its own conversion, JsonUtil.convertJsonValue; ScaleDownHandler does not wait for the
-answer): it gets each id with a message that goes nowhere, and remembers it, once: it would warn of each repeat.
-Messages that follow are known by `_AMQ_BRIDGE_DUP`, and then their own ids are not looked at
-(PostOfficeImpl.checkDuplicateID), so the ids may go before them.
+An Atalanta target takes the ids by the thousand with `updateDuplicateIdCache`. Artemis 2.44 has that operation, but
+the operation fails: an array of texts does not fit JsonUtil.convertJsonValue, and ScaleDownHandler does not wait for
+the answer. Artemis therefore gets each id with a message that is routed to no queue, and remembers the id. Each id
+is sent once, since Artemis would log a warning for each repeat.
 
-What a real Artemis forwards as a member has the same id at all its peers: the target has such an id for its own copy of
-a message, and of this node's it must not hear.
+Messages that follow are recognized by `_AMQ_BRIDGE_DUP`. Their own ids are then not checked
+(PostOfficeImpl.checkDuplicateID), so the ids may be sent before the messages.
+
+A message that Artemis forwards as a member has the same id at all its peers. The target has such an id for its own
+copy of the message, so this node must not transfer the id.
 """
 
 from __future__ import annotations
@@ -24,15 +26,16 @@ from atalanta.message.message import ROUTE_TO, Message
 if TYPE_CHECKING:
     from atalanta.cluster.scale_down.stages import Mover
 
-IDS_MAX: Final = 1_000  # in one question
-# Of all ids in one question: in JSON a byte may be six characters of two bytes, and a request has 1 MiB at most.
+IDS_MAX: Final = 1_000  # in one request
+# Limit of all ids in one request. In JSON one byte may become six characters of two bytes, and a
+# request has at most 1 MiB.
 BYTES_MAX: Final = 64 << 10
 NODE_ID_BYTES: Final = 16
-FORWARD_ID_BYTES: Final = 24  # of a node, and of a message
+FORWARD_ID_BYTES: Final = 24  # a node id and a message id
 
 
 class CacheStage(Stage):
-    """Cache by cache, the oldest ids first, as they were remembered."""
+    """Sends one cache after the other, each with its oldest ids first."""
 
     def __init__(self, mover: Mover) -> None:
         self.mover = mover
@@ -45,7 +48,7 @@ class CacheStage(Stage):
             if not link.sender.idle():
                 return False
             if not link.ours and not self.mover.queues_made(now):
-                return False  # an id of an address that is not there is not remembered
+                return False  # an id of an address that does not exist is not remembered
             members = self._members()
             self.ids = deque(
                 (name, each)
@@ -67,7 +70,7 @@ class CacheStage(Stage):
         return not self.ids and link.sender.idle()
 
     def _members(self) -> dict[bytes, bool]:
-        """Beginnings of the ids of what a member has forwarded here, if it is a real Artemis."""
+        """Returns the prefixes of the ids of messages that were forwarded by members that are Artemis brokers."""
         prefix = f"{self.mover.broker.config.internal_naming_prefix}sf."
         known = [
             name.rsplit(".", 1)[1]
@@ -79,7 +82,7 @@ class CacheStage(Stage):
         return {node_id_bytes(node_id): True for node_id in known}
 
     def _ask(self, now: int, ids: deque[tuple[str, bytes]]) -> None:
-        """What is no UTF-8 travels as lone surrogates."""
+        """Requests `updateDuplicateIdCache` for the next ids. Bytes that are no UTF-8 are sent as lone surrogates."""
         name = ids[0][0]
         some: list[object] = []
         left = BYTES_MAX
@@ -101,7 +104,7 @@ class CacheStage(Stage):
 
 
 def carrier(cache: str, duplicate_id: bytes, now: int) -> Message:
-    """An empty message for no queue at all."""
+    """Returns an empty message that carries the id and is routed to no queue."""
     bridged = cache.startswith(BRIDGE_PREFIX)
     address = cache[len(BRIDGE_PREFIX) :] if bridged else cache
     message = Message.create(address, b"", 0, False, now // 1_000_000, 4)

@@ -1,8 +1,9 @@
-"""What a leaving node has durable of its departure: to whom it goes, and what stays.
+"""The durable record of a scale-down: its target, and the messages that stay.
 
-The record is on disk before anything is sent to the target, and before anybody is told good-bye. While it is there,
-some messages may be at both nodes, unknown which: after a crash the node goes on leaving before it serves anybody. It
-goes when everything that was sent has been answered, whatever was left.
+The record is on disk before anything is sent to the target, and before the first DISCONNECT. While the record
+exists, some messages may be at both nodes, and it is unknown which. After a crash the node therefore continues the
+scale-down before it serves clients. The record is removed when everything that was sent has been answered, even if
+messages are left.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ KEY: Final = "scaledown.under-way"
 
 
 class DepartureMark:
-    """`lsn` of its newest record: 0 as long as there is none."""
+    """The record of the scale-down. `lsn` is that of its newest version, and 0 as long as there is none."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.lsn: int = 0
 
     def write(self, target: Candidate, pinned: dict[str, int]) -> None:
-        """`pinned`: queue -> the last sequence that stays."""
+        """Writes the record. `pinned` maps queues to the last sequence that stays."""
         told = {"target": _written(target), "pinned": pinned}
         self.lsn = self.broker.values.set(KEY, json.dumps(told).encode())
 
@@ -40,7 +41,8 @@ class DepartureMark:
         return self.broker.journal.durable >= self.lsn
 
     def read(self) -> tuple[Candidate, dict[str, int]] | None:
-        """The target and the pinned sequences of the previous run; DecodeError if the record makes no sense."""
+        """Returns the target and the pinned sequences of the previous run. Raises DecodeError if the record is
+        invalid."""
         known = self.broker.values.get(KEY)
         if known is None:
             return None

@@ -1,6 +1,6 @@
-"""The connection to the node that takes over: the cluster's login, a session for management, two for messages.
+"""The connection to the target of a scale-down: cluster login, one session for management, two for messages.
 
-Management requests go to the target by message, as those of Artemis' ScaleDownHandler.
+Management requests are sent to the target as messages, as Artemis' ScaleDownHandler sends them.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 QUESTION_CHANNEL: Final = 10
 SEND_CHANNEL: Final = 11
 XA_CHANNEL: Final = 12
-REPLY_CREDITS: Final = -1  # any number
+REPLY_CREDITS: Final = -1  # no limit
 SCALE_DOWN: Final = (REASON_SCALE_DOWN, REASON_SCALE_DOWN_CRITICAL)
-QUESTION: Final = 1  # correlation of questions; what creates queues has none
+QUESTION: Final = 1  # correlation of requests; those that create queues have none
 
 
 
 class TargetLink(ClusterLink):
-    """`identified` once the target has said who it is; `ours`: it is an Atalanta."""
+    """The link to the target. `identified` is set once the node id is known; `ours` means that it is an Atalanta."""
 
     def __init__(self, part: ScaleDown, conn: int, now: int, commit_interval: int) -> None:
         super().__init__(part.cluster, conn, now)
@@ -69,7 +69,7 @@ class TargetLink(ClusterLink):
         self.created: deque[AnswerHandler] = deque()
         self.on_xa: Callable[[int, Packet], None] | None = None
 
-    # -- opening --------------------------------------------------------------------------------
+    # -- login ----------------------------------------------------------------------------------
     def on_ready(self, now: int) -> None:
         settings = self.cluster.settings
         name = f"scaledown.{self.cluster.node_id}.{self.cluster.unique_name()}"
@@ -81,7 +81,7 @@ class TargetLink(ClusterLink):
                 xa=xa,
                 auto_commit_sends=not xa,
                 auto_commit_acks=not xa,
-                # Answers that were read use no memory at the target, which may have little.
+                # Replies that were read use no memory at the target, which may be short of it.
                 pre_acknowledge=channel == QUESTION_CHANNEL,
             )
             self.send(session_creation(session, channel, version_2=False), SESSION_CHANNEL)
@@ -122,7 +122,8 @@ class TargetLink(ClusterLink):
         self.write(self.requests.operation(now, resource, operation, parameters, handler))
 
     def create_queue(self, now: int, spec: QueueSpec, handler: AnswerHandler) -> None:
-        """With everything that defines it here; Artemis itself sends name, filter, routing type and durability."""
+        """Creates the queue with all attributes of `spec`. Artemis sends name, filter, routing type and durability
+        only."""
         self.created.append(handler)
         packet = CreateQueueV2(
             address=spec.address,
@@ -152,10 +153,10 @@ class TargetLink(ClusterLink):
         self.send(packet, QUESTION_CHANNEL)
 
     def announce_end(self, target: str) -> None:
-        """SCALEDOWN_ANNOUNCEMENT: clients of this node may go on there."""
+        """Sends SCALEDOWN_ANNOUNCEMENT: clients of this node may reconnect to the target."""
         self.send(ScaleDownAnnouncement(target, self.cluster.node_id), CLUSTER_CHANNEL)
 
-    # -- frames in ------------------------------------------------------------------------------
+    # -- received packets -----------------------------------------------------------------------
     def on_said(self, now: int, packet: Packet, channel: int) -> None:
         if isinstance(packet, NullResponse):
             self._done(now, packet.correlation, channel)
@@ -197,7 +198,7 @@ class TargetLink(ClusterLink):
             self.sender.unblocked()
             self.xa_sender.unblocked()
 
-    # -- the end --------------------------------------------------------------------------------
+    # -- end ------------------------------------------------------------------------------------
     def on_goodbye(self, goodbye: Goodbye) -> None:
         if goodbye.reason not in SCALE_DOWN:
             return

@@ -1,8 +1,9 @@
-"""Readers of the log (Spark) before their node leaves: they get no more, and finish what they were shown.
+"""Waits for the readers of the log (Spark) before their node scales down.
 
-A stream plans a range, reads it, and acknowledges it with its next trigger. What it was shown can be given to nobody
-else: it may be stored already, and at the target it would have another place. So a node that leaves shows nothing new
-and waits until all is acknowledged; what comes meanwhile was never shown, and moves.
+A stream plans a range, reads it, and acknowledges it with its next trigger. Messages that the reader was shown
+cannot be delivered to another consumer: the reader may have stored them already, and at the target they would have
+another offset. A node that scales down therefore shows nothing new and waits until all shown messages are
+acknowledged. Messages that arrive meanwhile were never shown, so they are moved.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Readers:
-    """`settle` once, then `waiting` until it is False; `release` if the node stays after all."""
+    """Call `settle` once, then `waiting` until it returns False. Call `release` if the node stays after all."""
 
     def __init__(self, broker: Broker, timeout_ms: int) -> None:
         self.broker = broker
@@ -25,7 +26,7 @@ class Readers:
 
     def settle(self, now: int, queues: list[Queue]) -> None:
         self.until = now + self.timeout_ns
-        self.settling = queues  # also those that nobody reads yet: a reader that comes is shown nothing
+        self.settling = queues  # includes queues without a reader: a new reader is shown nothing
         for queue in self.settling:
             queue.log.hide_new()
         if self.waiting(now):
@@ -33,7 +34,7 @@ class Readers:
             self.broker.trace.event("scale_down_waits_for_readers", {"queues": names})
 
     def waiting(self, now: int) -> bool:
-        """A reader that is there has not acknowledged all it was shown, and its time is not over."""
+        """Returns True while a connected reader has unacknowledged messages and the timeout has not passed."""
         return now < self.until and any(unsettled(queue) for queue in self.settling)
 
     def release(self) -> None:

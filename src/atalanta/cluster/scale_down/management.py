@@ -1,4 +1,4 @@
-"""Management's side of a departure: it is asked for, and tells how far it is."""
+"""Management of a scale-down: the request, and the progress."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Asked(Departure):
-    """Of the node whose part that is."""
+    """The scale-down of one node, for management."""
 
     def __init__(self, part: ScaleDown) -> None:
         self.part = part
@@ -21,7 +21,7 @@ class Asked(Departure):
         self.part.asked(now, connector, asker)
 
     def progress(self) -> dict[str, object]:
-        """See docs/guide/scale-down.md."""
+        """Returns the progress; see docs/guide/scale-down.md."""
         part = self.part
         target = part.target
         return {

@@ -1,4 +1,4 @@
-"""How far a departure is, and what another node says of its own."""
+"""Phases of a scale-down, and the phase in the answer of another node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNDER_WAY: Final = (SEEKING, READING, FREEZING, MOVING)
 
 
 def phase_told(value: object) -> str:
-    """Phase in the answer of another node's `scaleDownProgress`; empty if there is none."""
+    """Returns the phase in another node's answer to `scaleDownProgress`, or "" if there is none."""
     try:
         told = json.loads(value) if isinstance(value, str) else None
     except (ValueError, RecursionError):

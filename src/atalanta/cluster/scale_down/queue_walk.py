@@ -1,8 +1,8 @@
-"""In which order the messages of one address leave: as they came, and each once, however many queues hold it.
+"""The order in which the messages of one address are moved: by arrival, and each once, however many queues hold it.
 
-Message ids ascend with arrival, and so do the sequences of every queue. So the heads of the queues are merged by id,
-and the queues whose heads are one message get it together. (Artemis goes queue by queue, the fullest first, and takes
-messages out of turn from the others.) What waits for its time without a place comes last, by time.
+Message ids ascend with arrival, and so do the sequences of every queue. The heads of the queues are therefore merged
+by id, and queues with the same message at the head get it together. Artemis moves queue by queue, the fullest first,
+and takes messages out of order from the others. Scheduled messages without a sequence are moved last, by time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 
 class QueueWalk:
-    """`waiting`: the next messages lie in page files, and there is no room for them yet. Up to `pinned` they stay."""
+    """Iterates over the messages of one queue.
+
+    `waiting` means that the next messages are in page files and there is no memory for them yet. Messages up to
+    sequence `pinned` stay.
+    """
 
     def __init__(self, broker: Broker, queue: Queue, pinned: int = 0) -> None:
         self.broker = broker
@@ -29,7 +33,7 @@ class QueueWalk:
         self.later: deque[Reference] | None = None
 
     def head(self) -> Reference | None:
-        """The next message that nobody holds; None: there is none, or `waiting`."""
+        """Returns the next message that is not in delivery. None means that there is none, or `waiting`."""
         self.waiting = False
         queue = self.queue
         references = queue.references
@@ -46,7 +50,8 @@ class QueueWalk:
             if self.broker.paging.refill(self.broker.now, queue, True):
                 return self.head()
             if queue.paged is not None:
-                # Room comes with what is under way; if nothing is, what stays here leaves none for the rest.
+                # Memory is freed by the messages under way. If there are none, the messages that
+                # stay leave no memory for the rest.
                 self.waiting = queue.delivering_count > 0
                 return None
         return self._head_of_later()
@@ -62,7 +67,7 @@ class QueueWalk:
         return None
 
     def take(self, reference: Reference) -> None:
-        """It is on its way: nobody else gets it, unless it is given back."""
+        """Reserves the message for the transfer: no consumer gets it, unless it is given back."""
         if reference.state == READY:
             self.queue.reserve(reference, reference.delivery_count)
         elif reference.state == SCHEDULED:
@@ -74,7 +79,7 @@ class QueueWalk:
 
 
 def give_back(broker: Broker, references: list[Reference]) -> None:
-    """They did not arrive: each at its old place."""
+    """Gives messages that did not arrive back to their queues, each at its old position."""
     for reference in references:
         broker.scheduled.come_back(reference)
         if reference.state == DELIVERING:
@@ -82,7 +87,7 @@ def give_back(broker: Broker, references: list[Reference]) -> None:
 
 
 class AddressWalk:
-    """`take` until it returns None and nothing is `waiting`."""
+    """Iterates over the queues of one address. Call `take` until it returns None and `waiting` is False."""
 
     def __init__(self, broker: Broker, queues: list[Queue], pinned: dict[str, int]) -> None:
         self.walks = [QueueWalk(broker, queue, pinned.get(queue.name, 0)) for queue in queues]
@@ -91,7 +96,7 @@ class AddressWalk:
         self.waiting: bool = False
 
     def take(self) -> list[Reference] | None:
-        """One message in all queues that hold it."""
+        """Returns one message, as a reference of each queue that holds it."""
         self._find_heads()
         if self.waiting or not self.heads:
             return None

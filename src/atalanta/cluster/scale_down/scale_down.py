@@ -1,30 +1,29 @@
-"""Scale-down: a node gives all its messages to one other member, says good-bye, and ends (ScaleDownHandler of Artemis).
+"""Scale-down: a node moves all its messages to another member, disconnects its clients, and stops (ScaleDownHandler).
 
-Seeking: the connection to the target, while clients are still served. A node that leaves itself is no target. Reading:
-readers of the log get no more, and acknowledge what they were shown (cluster/scale_down/log_readers.py). Freezing:
-nothing more is
-read from clients and peers; when all that was read is durable and answered, and the target knows the duplicate ids of
-this node, they get DISCONNECT with the target (reason 2), and go there. Moving: messages, transactions in doubt,
-duplicate ids again (cluster/scale_down/stages.py).
+- Seeking: the node connects to the target, while it still serves clients. A node that scales down is no target.
+- Reading: readers of the log get nothing new, and acknowledge what they were shown (log_readers.py).
+- Freezing: nothing more is read from clients and peers. When all that was read is durable and answered, and the target
+  knows the duplicate ids of this node, they get DISCONNECT with the target (reason 2), and reconnect there.
+- Moving: messages, transactions in doubt, and duplicate ids again (stages.py).
 
-The target is chosen once. A lost link to it is dialled again until the time is up. When the target leaves itself, or
-the time is up, the node stops moving, keeps what is left in its journal, and ends; `why` says what to do.
+The target is chosen once. A lost link to the target is dialled again until the timeout. When the target scales down
+itself, or at the timeout, the node stops moving, keeps the remaining messages in its journal, and ends. `why` states
+the remedy.
 
 The durable state of each side, step by step:
 
-1. Seeking, reading: nothing of the departure. After a crash here the node serves its clients again.
-2. Frozen: the source has a mark with the target and with what stays (cluster/scale_down/journal_mark.py), before step
-3. A source that
-   starts with the mark reads nothing from clients and peers: it goes on at step 3, with the same target.
-3. Ids: the target has every duplicate id of the source on disk. Only now good-byes are said: a client or peer that
-   repeats at the target what the source has had is recognized there. Members that missed the good-bye keep theirs.
-4. Moving: the target has each message with its repeat id (cluster/scale_down/scale_down_shipment.py) in one record,
-before it answers;
-   the source finishes it after the answer. In between it is at both, and the source holds it back from everybody: it is
-   sent again under the same id until there is an answer, on a new link and after a crash of either side alike.
-5. The end: the mark goes if all that was sent has been answered: what is left here is only here, and the next start
-   serves clients. If something that was sent has no answer (`in_doubt`) the mark stays, and the next start goes on at
-   step 3.
+1. Seeking, reading: nothing of the scale-down. After a crash here the node serves its clients again.
+2. Frozen: the source has a record with the target and the messages that stay (journal_mark.py), before step 3. A source
+   that starts with this record reads nothing from clients and peers, and continues at step 3 with the same target.
+3. Ids: the target has every duplicate id of the source on disk. Only now are clients and peers disconnected: a message
+   that they repeat at the target is recognized there. Members that missed the DISCONNECT keep their messages.
+4. Moving: the target writes each message with its repeat id (shipments.py) in one record, before it answers. The source
+   removes the message after the answer. In between the message is at both nodes, and the source delivers it to no
+   consumer. The message is sent again under the same id until there is an answer, on a new link and after a crash of
+   either side alike.
+5. End: the record is removed if all that was sent has been answered. The remaining messages are then only here, and the
+   next start serves clients. If a sent message has no answer (`in_doubt`), the record stays, and the next start
+   continues at step 3.
 """
 
 from __future__ import annotations
@@ -62,15 +61,16 @@ if TYPE_CHECKING:
 
 TARGET: Final = "scaledown.target"
 DEADLINE: Final = "scaledown.deadline"
-LOOK: Final = "scaledown.look"  # again, a little later
+LOOK: Final = "scaledown.look"  # try again a little later
 LOOK_NS: Final = 50_000_000
 LINGER_NS: Final = 2_000_000_000
-# As long as Artemis waits for a node to appear (DEFAULT_DISCOVERY_INITIAL_WAIT_TIMEOUT).
+# Artemis waits this long for a node to appear (DEFAULT_DISCOVERY_INITIAL_WAIT_TIMEOUT).
 SEEK_NS: Final = 10_000_000_000
 
 
 class ScaleDown(Part):
-    """`frozen`: clients have been sent away, so the node must end whatever comes of it."""
+    """The scale-down of a node. `frozen`: clients were disconnected, so the node must end even if the scale-down
+    fails."""
 
     def __init__(
         self,
@@ -94,13 +94,13 @@ class ScaleDown(Part):
         self.frozen = False
         self.why = ""
         self.target: Candidate | None = None
-        self.candidate: Candidate | None = None  # is being dialled, or looked at
+        self.candidate: Candidate | None = None  # is being dialled or identified
         self.seek_until = 0
         self.link: TargetLink | None = None
         self.mover: Mover | None = None
-        self.taken: bool = False  # the link is to the target, and may be used
-        self.goodbyes: Goodbyes | None = None  # from the freeze to the last good-bye
-        self.members_told: bool = False  # that is, members may be
+        self.taken: bool = False  # the link is to the target and is usable
+        self.goodbyes: Goodbyes | None = None  # from the freeze to the last DISCONNECT
+        self.members_told: bool = False  # members may be disconnected
         self.mark = DepartureMark(self.broker)
         self.pinned: dict[str, int] = {}  # queue -> the last sequence that stays
         self.in_doubt: bool = False  # the target may have messages that it has not answered for
@@ -108,18 +108,19 @@ class ScaleDown(Part):
         self.readers = Readers(clusters.broker, reader_timeout_ms)
         self.moved = 0
         self.parts: dict[str, Part] = {}
-        # Before clients are sent away: one that tried this node first would wait for an answer for its call-timeout.
+        # Called before clients are disconnected: a client that tried this node first would wait for
+        # its call-timeout.
         self.on_frozen: Callable[[], None] | None = None
         self.on_over: Callable[[], None] | None = None
 
     @property
     def linger_ns(self) -> int:
-        """How long the node should stay after its end: who asked for it wants to see how it went."""
+        """Returns how long the node stays after its end, so that management clients can read the result."""
         return LINGER_NS if self.askers else 0
 
-    # -- beginning ------------------------------------------------------------------------------
+    # -- start ----------------------------------------------------------------------------------
     def wanted_at_stop(self) -> bool:
-        """`<scale-down>` is there, and enabled."""
+        """Returns True if `<scale-down>` is configured and enabled."""
         return self.cluster.settings.scale_down is not None and self.choice.config.enabled
 
     def over(self) -> bool:
@@ -129,7 +130,8 @@ class ScaleDown(Part):
         return self.phase in UNDER_WAY
 
     def asked(self, now: int, connector: str | None, asker: int) -> None:
-        """By management. BrokerError, and the node goes on, if there is nobody to go to."""
+        """Starts a scale-down for management. Raises BrokerError if there is no target; the node then continues to
+        serve."""
         if self.under_way() or self.frozen:
             raise BrokerError(ILLEGAL_STATE, "this broker is leaving already")
         if connector is not None and connector not in self.cluster.settings.connectors:
@@ -145,7 +147,7 @@ class ScaleDown(Part):
         self.leave(now)
 
     def leave(self, now: int) -> None:
-        """Begin; `over` says when it has come to an end."""
+        """Starts the scale-down; `over` tells when it has ended."""
         if self.under_way() or self.frozen:
             return
         self.phase = SEEKING
@@ -160,7 +162,8 @@ class ScaleDown(Part):
         self._seek(now)
 
     def resume(self, now: int) -> bool:
-        """Before anything starts: a departure that a crash interrupted goes on, and nobody is served. False: none."""
+        """Continues a scale-down that a crash interrupted, before any client is served. Returns False if there is
+        none."""
         known = self.mark.read()
         if known is None:
             return False
@@ -176,7 +179,7 @@ class ScaleDown(Part):
         self.phase = MOVING
         self.frozen = True
         self.broker.stopping = True
-        self.clusters.stop(now)  # no bridge to a member that comes: what waits for it may be at the target
+        self.clusters.stop(now)  # no bridge to a member: messages that wait for it may be at the target
         if self.on_frozen is not None:
             self.on_frozen()
         self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
@@ -192,7 +195,7 @@ class ScaleDown(Part):
         self.seek_until = now + SEEK_NS
 
     def _seek(self, now: int) -> None:
-        """Dial the next candidate; when all were tried, look again until the time for it is up."""
+        """Dials the next candidate. When all were tried, the search starts again until SEEK_NS have passed."""
         if self.candidate is not None or self.phase != SEEKING:
             return
         self.candidate = self.choice.next()
@@ -223,7 +226,7 @@ class ScaleDown(Part):
         if candidate is None or not self.under_way():
             return
         self.why = f"{place(candidate)}: {why}"
-        if self.phase == READING:  # nothing has changed yet: another one will do
+        if self.phase == READING:  # nothing has changed yet, so another target is possible
             self.phase = SEEKING
             self.target = None
             self._seek_anew(now)
@@ -238,7 +241,7 @@ class ScaleDown(Part):
     def identified(self, now: int, link: TargetLink, node_id: str) -> None:
         """Records which node is at the other end of `link`."""
         if self.candidate is None:
-            return  # time was up in this very turn
+            return  # the timeout passed in this batch of inputs
         if node_id == self.cluster.node_id:
             link.close("that is this node")
         elif self.target is not None and node_id == self.target.node_id:
@@ -251,7 +254,7 @@ class ScaleDown(Part):
             self._take(now, link)
 
     def _progress_told(self, now: int, succeeded: bool, value: object) -> None:
-        """The candidate's answer to whether it leaves itself."""
+        """Handles the candidate's answer to whether it scales down itself."""
         link = self.link
         if link is None or self.phase != SEEKING or self.candidate is None:
             return
@@ -270,12 +273,12 @@ class ScaleDown(Part):
         self._read_step(now)
 
     def link_lost(self, now: int, link: TargetLink, why: str) -> None:
-        """What was under way goes back to its place; the target is dialled again, unless it has left itself."""
+        """Gives messages under way back to their queues. Dials the target again, unless it scales down itself."""
         if self.link is link:
             self.link = None
             self.taken = False
         if self.mover is not None:
-            # One of ours has answered for all it took before it says good-bye.
+            # An Atalanta target answers for everything it took before it disconnects.
             if self.mover.unanswered() and not (link.target_left and link.ours):
                 self.in_doubt = True
             self.mover.abort(now)
@@ -291,7 +294,7 @@ class ScaleDown(Part):
 
     # -- reading --------------------------------------------------------------------------------
     def _read_step(self, now: int) -> None:
-        """Clients are served until readers of the log have acknowledged what they were shown."""
+        """Serves clients until the readers of the log have acknowledged what they were shown."""
         if self.readers.waiting(now):
             self.look_again(now)
         else:
@@ -299,9 +302,9 @@ class ScaleDown(Part):
 
     # -- freezing -------------------------------------------------------------------------------
     def _freeze(self, now: int) -> None:
-        """Nothing more is taken up from clients and peers; parts dial nothing more.
+        """Stops reading from clients and peers; the parts dial nothing more.
 
-        Bridges to the cluster go on: what waits for a member that is there goes straight to it.
+        Bridges of the cluster continue: messages for a member that is connected are forwarded directly.
         """
         assert self.target is not None
         self.phase = FREEZING
@@ -321,9 +324,11 @@ class ScaleDown(Part):
         self.goodbyes.hold(now, self.askers)
 
     def _pin(self) -> None:
-        """What a log-view reader was shown and has not acknowledged may be stored where it writes: it must stay.
+        """Pins messages that a log reader was shown and has not acknowledged: the reader may have stored them
+        already.
 
-        It would read it once more at the target. When the node is started again, the reader goes on where it was.
+        The reader would read them once more at the target. When this node starts again, the reader continues at its
+        offset.
         """
         for queue in self.movable():
             if unsettled(queue):
@@ -331,7 +336,7 @@ class ScaleDown(Part):
                 self.why = f"a reader of queue {queue.name} has not acknowledged what it was shown"
 
     def say_goodbye(self, now: int, to_members: bool) -> bool:
-        """When the target knows what was had here; whether everybody is gone."""
+        """Disconnects clients and members once the target knows the duplicate ids. Returns True if all have ended."""
         assert self.target is not None
         self.members_told = self.members_told or to_members
         self.host.successor = Successor(self.target.node_id, self.target.transport)
@@ -346,9 +351,9 @@ class ScaleDown(Part):
         return True
 
     def arrived(self, now: int, conn: int, connection: ClientConnection) -> None:
-        """A connection that came while nobody is served any more: it is told what all are.
+        """Answers a connection that opened after the freeze like all others.
 
-        As long as members must not be told it only gets refusals: who it is nobody knows yet.
+        As long as members must not be disconnected, the connection only gets refusals: it may be a member.
         """
         if self.goodbyes is not None:
             self.goodbyes.add(now, conn, connection)
@@ -357,7 +362,7 @@ class ScaleDown(Part):
         else:
             connection.refuse(False)
 
-    # -- turns ----------------------------------------------------------------------------------
+    # -- batches of inputs ----------------------------------------------------------------------
     def flush(self, now: int) -> None:
         if self.phase != FREEZING and self.phase != MOVING:
             return
@@ -377,7 +382,7 @@ class ScaleDown(Part):
                 self.broker.timers.set(LOOK, min(now + 20 * LOOK_NS, self.goodbyes.until))
 
     def look_again(self, now: int) -> None:
-        """Another turn, a little later."""
+        """Sets the timer for another attempt a little later."""
         self.broker.timers.set(LOOK, now + LOOK_NS)
 
     def on_timer(self, now: int, key: str) -> None:
@@ -404,7 +409,7 @@ class ScaleDown(Part):
 
     # -- the end --------------------------------------------------------------------------------
     def moved_all(self, now: int) -> None:
-        """Everything was tried, and the target was told: it has answered for all that was sent."""
+        """Ends the scale-down after everything was tried. The target has answered for all that was sent."""
         self.in_doubt = False
         left = self.left()
         if left:
@@ -445,7 +450,7 @@ class ScaleDown(Part):
             self.on_over()
 
     def _remedy(self) -> str:
-        """The operator's next step after a departure that has failed."""
+        """Returns the operator's next step after a failed scale-down."""
         if not self.in_doubt:
             return "start this node again: it serves its clients, and may leave again"
         return (
@@ -454,13 +459,13 @@ class ScaleDown(Part):
             " serve its clients; those messages may then be delivered twice"
         )
 
-    # -- looking --------------------------------------------------------------------------------
+    # -- state ----------------------------------------------------------------------------------
     def target_text(self) -> str:
-        """The target's address and node id."""
+        """Returns the target's address and node id."""
         return "" if self.target is None else f"{place(self.target)} ({self.target.node_id})"
 
     def movable(self) -> list[Queue]:
-        """What does not go with its connection."""
+        """Returns the queues that are not temporary."""
         return [queue for queue in self.broker.queues.values() if not queue.spec.temporary]
 
     def queues_left(self) -> dict[str, int]:
@@ -469,6 +474,6 @@ class ScaleDown(Part):
         }
 
     def left(self) -> int:
-        """Messages, one for each queue that has it, and transactions in doubt."""
+        """Returns the number of messages left, counted per queue, plus the transactions in doubt."""
         counts = sum(queue.message_count for queue in self.movable())
         return counts + self.broker.branches.prepared

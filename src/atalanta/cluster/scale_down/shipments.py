@@ -1,4 +1,4 @@
-"""Shipments of a scale-down: messages on their way to the target."""
+"""Shipments of a scale-down: messages under way to the target."""
 
 from __future__ import annotations
 
@@ -38,20 +38,21 @@ if TYPE_CHECKING:
 
 
 class Shipment:
-    """`copies` are what travels, `references` what they stand for here; `unanswered` copies are not safe there yet."""
+    """A message under way. `copies` are sent for `references`; `unanswered` copies are not yet safe at the target."""
 
     def __init__(self, references: list[Reference], copies: list[Message]) -> None:
         self.references = references
         self.copies = copies
         self.unanswered: int = len(copies)
         self.refused: str = ""
-        self.full: bool = False  # the address is: it may have room later
+        self.full: bool = False  # the address at the target is full and may have room later
 
 
 def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
-    """`_AMQ_BRIDGE_DUP`: the message of this node, and what this copy of it is for.
+    """Returns the `_AMQ_BRIDGE_DUP` of one copy of a message: node id, message id, and a digest of the copy's
+    purpose.
 
-    A message may travel as several copies, and what went over a bridge before is another one
+    A message may be sent as several copies. A message that was forwarded over a bridge before has another id
     (cluster/links/forwarding.py).
     """
     digest = hashlib.blake2b(place, digest_size=8).digest()
@@ -61,7 +62,7 @@ def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
 def for_queues(
     references: list[Reference], ids: list[int], node_bytes: bytes, origins: Origins
 ) -> Shipment:
-    """A message for queues of the target, one copy for all of them; core bridges there know it by its first id."""
+    """Returns one copy for all its queues at the target. Core bridges there recognize the message by its first id."""
     message = references[0].message
     place = encode_ids(sorted(reference.queue.id for reference in references))
     copy = message.copy(message.id)
@@ -73,7 +74,7 @@ def for_queues(
 
 
 def for_target(reference: Reference, link: bytes) -> Shipment:
-    """What waited in the store-and-forward queue of the target itself: as its bridge sends it."""
+    """Returns a message of the target's own store-and-forward queue, as the bridge to the target sends it."""
     message = reference.message
     copy = message.copy(message.id)
     known = copy.properties.get(FORWARD_DUPLICATE)
@@ -88,10 +89,11 @@ def for_target(reference: Reference, link: bytes) -> Shipment:
 def for_third(
     reference: Reference, node_id: str, node_bytes: bytes, named: bool, known: bytes
 ) -> Shipment:
-    """What waited for a third node; `known`: the id under which it may be there already, empty if it cannot be.
+    """Returns a message of the store-and-forward queue of a third node.
 
-    A real Artemis looks at the last id alone, so it gets a copy for each; one of ours gets all, and the `node_id` they
-    are of (`named`).
+    `known` is the id under which the message may already be at that node, or empty. Artemis reads only the last id
+    of the routing list, so it gets one copy per id. An Atalanta gets all ids in one copy, with their `node_id`
+    (`named`).
     """
     message = reference.message
     ids = reference.route_to
@@ -102,7 +104,7 @@ def for_third(
         copy.properties.put(SCALEDOWN_TO, piece)
         if named:
             copy.properties.put(SCALEDOWN_NODE, node_id)
-            if known and FORWARD_DUPLICATE not in copy.properties:  # else it came here with it
+            if known and FORWARD_DUPLICATE not in copy.properties:  # else the message arrived here with its own id
                 copy.properties.put(FORWARD_DUPLICATE, known)
         there = node_id.encode("utf-8", "surrogatepass") + piece
         copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), there))
@@ -113,9 +115,9 @@ def for_third(
 def for_transaction(
     message: Message, ids: list[int], acknowledged: list[int], node_bytes: bytes, place: bytes
 ) -> Message:
-    """A message that a prepared transaction sends, or has acknowledged (ids of the target's queues).
+    """Returns a message that a prepared transaction sends, or has acknowledged (ids of the target's queues).
 
-    What it sends has no number of its own yet: `place` tells it apart, the transaction and the place in it.
+    A message that the transaction sends has no id of its own yet. `place` identifies it by transaction and position.
     """
     copy = message.copy(message.id)
     copy.properties.put(ROUTE_TO, encode_ids(ids))
@@ -126,7 +128,7 @@ def for_transaction(
 
 
 def finish(broker: Broker, references: list[Reference], batch: records.Batch) -> int:
-    """They are safe elsewhere: gone from here, whatever kind of queue it is. Returns how many there were."""
+    """Removes messages that are safe at the target, for any kind of queue. Returns their number."""
     per_queue: dict[int, list[int]] = {}
     count = 0
     for reference in references:
@@ -148,7 +150,11 @@ CREDIT_STEP_MIN: Final = 64 << 10
 
 
 class Sender:
-    """`limit`: how many may be unanswered. `waiting` and `open_copies` (waiting or unanswered) are by address."""
+    """Sends shipments over one session.
+
+    At most `limit` messages are unanswered. `waiting` and `open_copies` (waiting or unanswered) are kept per
+    address.
+    """
 
     def __init__(self, link: DialedLink, broker: Broker, channel: int, limit: int) -> None:
         self.link = link
@@ -160,8 +166,8 @@ class Sender:
         self.open_copies: dict[str, int] = {}
         self.unanswered: dict[int, Shipment] = {}
         self.sizes: dict[int, int] = {}
-        self.addresses: dict[int, str] = {}  # copies of one shipment may be for several
-        self.bytes: int = 0  # of what is unanswered
+        self.addresses: dict[int, str] = {}  # copies of one shipment may have several addresses
+        self.bytes: int = 0  # size of the unanswered messages
         self.arrived: list[Shipment] = []
         self.refused: list[Shipment] = []
         self.next_correlation: int = 1
@@ -170,20 +176,20 @@ class Sender:
         self.large: LargeForwarding | None = None
 
     def open(self) -> None:
-        """The session on `channel` is there."""
+        """Creates the producer once the session on `channel` is open."""
         self.link.send(CreateProducer(1, None), self.channel)
 
     def has_room(self) -> bool:
-        waiting = sum(map(len, self.waiting.values()))  # not sent yet: what is stuck uses up no `limit`
+        waiting = sum(map(len, self.waiting.values()))  # not sent yet, so they do not count for `limit`
         under_way = self.bytes < WINDOW_BYTES and len(self.unanswered) < self.limit
         return under_way and waiting < WINDOW_MESSAGES
 
     def under_way(self, address: str) -> bool:
-        """Whether anything for it is neither answered nor refused."""
+        """Returns True if a message for the address is neither answered nor refused."""
         return self.open_copies.get(address, 0) > 0
 
     def idle(self) -> bool:
-        """Nothing is under way, and nothing answered is left to be finished."""
+        """Returns True if nothing is under way and all answers have been processed."""
         return not (self.waiting or self.unanswered or self.arrived or self.refused)
 
     def ship(self, shipment: Shipment) -> None:
@@ -274,7 +280,7 @@ class Sender:
             (self.refused if shipment.refused else self.arrived).append(shipment)
 
     def abort(self) -> None:
-        """The link is gone: what is unanswered goes back to its place."""
+        """Ends the transfer after the link was lost: unanswered messages are given back to their queues."""
         if self.large is not None:
             self.large.abort()
             self.large = None

@@ -1,13 +1,13 @@
-"""What a leaving node moves, one stage after the other: its queues by address, what waits for others, transactions in
-doubt, duplicate ids; then it says that it has gone (ScaleDownHandler.scaleDown).
+"""The stages of a scale-down (ScaleDownHandler.scaleDown).
 
-Before all that the target gets the duplicate ids, and clients and members are told good-bye
-(cluster/scale_down/disconnect.py);
-to an Atalanta the ids go once more at the end, since those of many messages push them out of the target's memory.
+The node moves its queues by address, the store-and-forward queues, transactions in doubt and duplicate ids. Then it
+announces its end. Before that the target gets the duplicate ids, and clients and members are disconnected
+(cluster/scale_down/disconnect.py). An Atalanta target gets the ids once more at the end, since the ids of many moved
+messages push them out of the target's cache.
 
-What the target refuses stays here, and the rest goes; then it is offered again, ROUNDS_MAX times without any progress,
-with pauses. Where an address is full there everything of it waits for the next round, and from then on goes one
-message at a time: what was under way behind the first refused one may have overtaken it, nothing else does.
+Messages that the target refuses stay here, and the others are moved. The refused ones are offered again, ROUNDS_MAX
+times without any progress, with pauses. If an address is full, all its messages wait for the next round, and are
+from then on sent one at a time. Only messages under way behind the first refused one may have overtaken it.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
 
 ROUNDS_MAX: Final = 5
-PAUSE_NS: Final = 200_000_000  # before the second round, twice as long before each that follows
+PAUSE_NS: Final = 200_000_000  # before the second round; doubled before each further round
 ASIDE_MAX: Final = 1_000
-QUESTIONS_MAX: Final = 100  # asked at once
-# Bridges to members that are there get this long without progress.
+QUESTIONS_MAX: Final = 100  # requested at once
+# Bridges to connected members get this long without progress.
 DRAIN_NS: Final = 10_000_000_000
 
 
 class Mover:
-    """All stages over one connection to the target; after a lost one they begin again with what is left."""
+    """Runs all stages over one link to the target. After a lost link the stages start again with the remaining
+    messages."""
 
     def __init__(self, part: ScaleDown, link: TargetLink) -> None:
         self.part = part
@@ -54,21 +55,22 @@ class Mover:
         self.broker = part.broker
         self.node_bytes = node_id_bytes(part.cluster.node_id)
         self.target_id = part.target.node_id if part.target is not None else ""
-        self.ids: dict[str, int] = {}  # of queues, at the target
+        self.ids: dict[str, int] = {}  # queue ids at the target
         self.asked: dict[str, bool] = {}
         self.impossible: dict[str, str] = {}
         self.refusals: dict[str, str] = {}
         self.stages: deque[Stage] = deque()
-        self.aside: list[Stage] = []  # those that are stuck: all must be done before a stage of another kind begins
-        self.kind: type[Stage] = Stage  # of those aside
+        self.aside: list[Stage] = []  # stuck stages: all must be done before a stage of another class starts
+        self.kind: type[Stage] = Stage  # class of the stages in `aside`
         self.rounds = 0
-        # Since this round began: whether anything was refused, and addresses that are full; in all: those that were.
+        # In this round: whether anything was refused, and the full addresses. In all rounds:
+        # addresses that were full.
         self.refused = False
         self.full: dict[str, bool] = {}
         self.were_full: dict[str, bool] = {}
         self.moved_before = part.moved
-        self.told: dict[tuple[str, bool], bool] = {}  # refusals: queue, whether its address is full
-        self.carried: dict[tuple[str, bytes], bool] = {}  # duplicate ids that a real Artemis has been given
+        self.told: dict[tuple[str, bool], bool] = {}  # refusals reported: queue, whether its address is full
+        self.carried: dict[tuple[str, bytes], bool] = {}  # duplicate ids that an Artemis target has been given
         self.stages.append(CacheStage(self))
         self.stages.append(GoodbyeStage(self))
 
@@ -91,7 +93,7 @@ class Mover:
         self.stages.append(EndStage(self))
 
     def next_round(self) -> None:
-        """What is left is tried once more."""
+        """Starts another round with the remaining messages."""
         self.rounds += 1
         if self.refused and self.part.moved > self.moved_before:
             self.rounds = 1
@@ -102,7 +104,7 @@ class Mover:
         self.refusals = {}
         self.plan()
 
-    # -- turns ----------------------------------------------------------------------------------
+    # -- batches of inputs ----------------------------------------------------------------------
     def turn(self, now: int) -> None:
         self._settle(now)
         self.aside = [stage for stage in self.aside if stage.stuck() or not stage.step(now)]
@@ -121,7 +123,7 @@ class Mover:
                 return
 
     def _settle(self, now: int) -> None:
-        """What the target has answered for is finished here, in records of at most commit-interval messages."""
+        """Removes messages that the target has answered for, in records of at most commit-interval messages."""
         sender = self.link.sender
         arrived = sender.arrived
         sender.arrived = []
@@ -154,11 +156,11 @@ class Mover:
         give_back(self.broker, shipment.references)
 
     def holds(self, address: str) -> bool:
-        """What is under way has to be answered before anything more goes to that address."""
+        """Returns True if the messages under way must be answered before another one is sent to that address."""
         return address in self.were_full and self.link.sender.under_way(address)
 
     def unanswered(self) -> bool:
-        """Whether the target may have something that it has not answered for."""
+        """Returns True if the target may have messages that it has not answered for."""
         return bool(self.link.sender.unanswered) or any(
             isinstance(stage, TransactionStage) and stage.under_way() for stage in self.stages
         )
@@ -170,7 +172,7 @@ class Mover:
 
     # -- queues of the target -------------------------------------------------------------------
     def known(self, now: int, queues: list[Queue]) -> bool:
-        """Whether the target's ids of all these queues are known; asks for those that are not."""
+        """Returns True if the target's ids of all these queues are known; requests the missing ones."""
         complete = True
         for queue in queues:
             name = queue.name
@@ -183,7 +185,7 @@ class Mover:
         return complete
 
     def queues_made(self, now: int) -> bool:
-        """Whether the target has all queues that are going to be moved; makes those that it lacks."""
+        """Returns True if the target has all queues that will be moved; creates the missing ones."""
         moving = [each for each in self.part.movable() if not each.internal and should_exist(each)]
         return self.known(now, moving)
 
@@ -198,7 +200,7 @@ class Mover:
                 self._cannot(queue, self.refusals.get(queue.name, str(value)))
 
         def created(now: int, succeeded: bool, value: object) -> None:
-            # A client of ours that is there already may have made it first.
+            # A client that has already reconnected there may have created it first.
             if not succeeded:
                 self.refusals[queue.name] = str(value)
             self._ask_id(now, queue, False)
@@ -216,7 +218,7 @@ class Mover:
 
 
 def should_exist(queue: Queue) -> bool:
-    """Has messages, or is a durable subscription, which must not miss any."""
+    """Returns True if the queue has messages, or is a durable subscription, which must not miss any."""
     if queue.message_count > 0:
         return True
     spec = queue.spec
@@ -224,7 +226,7 @@ def should_exist(queue: Queue) -> bool:
 
 
 class GoodbyeStage(Stage):
-    """When everybody is gone, what is here is moved."""
+    """Waits until all clients and members have ended; then the messages are moved."""
 
     def __init__(self, mover: Mover) -> None:
         self.mover = mover
@@ -237,12 +239,12 @@ class GoodbyeStage(Stage):
 
 
 class AddressStage(Stage):
-    """The queues of one address, their messages in the order in which they came."""
+    """Moves the queues of one address, with their messages in the order of arrival."""
 
     def __init__(self, mover: Mover, queues: list[Queue]) -> None:
         self.mover = mover
         self.queues = queues
-        self.address = queues[0].spec.address  # of what was shipped last: a message may have kept another one
+        self.address = queues[0].spec.address  # address of the message sent last: a message may have kept another one
         self.walk: AddressWalk | None = None
 
     def step(self, now: int) -> bool:
@@ -274,7 +276,7 @@ class AddressStage(Stage):
 
 
 class DrainStage(Stage):
-    """Members that are there get what waits for them by their bridges, which then end."""
+    """Lets the bridges forward the messages for connected members; then these bridges end."""
 
     def __init__(self, mover: Mover) -> None:
         self.mover = mover
@@ -307,14 +309,14 @@ class DrainStage(Stage):
 
 
 class ForwardStage(Stage):
-    """A store-and-forward queue whose node is away, or is the target."""
+    """Moves a store-and-forward queue whose node is not connected, or is the target."""
 
     def __init__(self, mover: Mover, queue: Queue) -> None:
         self.mover = mover
         self.node_id = queue.name.rsplit(".", 1)[1]
         self.link_bytes = link_bytes(mover.part.cluster.node_id, self.node_id)
         self.walk = QueueWalk(mover.broker, queue)
-        self.mark: SentMark | None = None  # made when no bridge sends from it any more
+        self.mark: SentMark | None = None  # made once no bridge sends from the queue any more
 
     def step(self, now: int) -> bool:
         mover = self.mover
@@ -348,7 +350,10 @@ class ForwardStage(Stage):
 
 
 class EndStage(Stage):
-    """Nothing came in the meantime? Then the target is told, and its answer to one more question awaited."""
+    """Starts further rounds while messages are left.
+
+    Then announces the end to the target and awaits the answer to one more request.
+    """
 
     def __init__(self, mover: Mover) -> None:
         self.mover = mover

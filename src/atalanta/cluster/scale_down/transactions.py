@@ -1,13 +1,14 @@
-"""Transactions in doubt go with a leaving node: done again at the target, prepared there, and ended here.
+"""Moves prepared transactions: each is repeated and prepared at the target, and ended here.
 
-Follows ScaleDownHandler.scaleDownTransactions. What the transaction has acknowledged travels with it, in queues that
-hold it only after a rollback (`_AMQ_ACK_ROUTE_TO`). Whoever manages the transaction finds it there by its id.
+Follows ScaleDownHandler.scaleDownTransactions. The messages that the transaction has acknowledged are moved with it,
+to queues that hold them only after a rollback (`_AMQ_ACK_ROUTE_TO`). The transaction manager finds the transaction
+at the target by its xid.
 
-Its answer to the prepare may be lost. The target remembers from then on what came in it
-(kernel/publish/deduplicate.py), so that a
-second attempt is refused as a repeat there, even if the transaction has ended.
+The target's answer to the prepare may be lost. From the prepare on, the target remembers the messages of the
+transaction (kernel/publish/deduplicate.py). A second attempt is therefore refused as a repeat, even if the
+transaction has ended.
 
-What the target refuses within a transaction undoes the attempt there: it would be in the way of the next one.
+If the target refuses a message of a transaction, the attempt is rolled back there: it would block the next attempt.
 """
 
 from __future__ import annotations
@@ -50,22 +51,22 @@ if TYPE_CHECKING:
 XAER_DUPID: Final = -8
 IDLE: Final = 0
 STARTING: Final = 1
-LOOKING: Final = 2  # whether the target has it already
+LOOKING: Final = 2  # checks whether the target has it already
 SENDING: Final = 3
 ENDING: Final = 4
 PREPARING: Final = 5
-UNDOING: Final = 6  # this attempt: the target has refused it, or something of it
+UNDOING: Final = 6  # the target has refused this attempt or a part of it
 
 
 class TransactionStage(Stage):
-    """One after the other."""
+    """Moves the prepared transactions one after the other."""
 
     def __init__(self, mover: Mover) -> None:
         self.mover = mover
         self.state = IDLE
         self.branches = xa.list_prepared(mover.broker)
         self.branch: xa.Branch | None = None
-        self.refused: str = ""  # why, and not as a repeat
+        self.refused: str = ""  # the reason, if it is not a repeat
         self.channel = 12
         mover.link.on_xa = self.on_xa
 
@@ -95,7 +96,7 @@ class TransactionStage(Stage):
         return False
 
     def under_way(self) -> bool:
-        """Whether the target has been told of the branch, and its end is open."""
+        """Returns True if the target has seen the branch and its end is open."""
         return self.state != IDLE
 
     def _xid(self) -> Xid:
@@ -137,18 +138,18 @@ class TransactionStage(Stage):
         why = f"{packet.message} (code {packet.code})"
         verb = isinstance(packet, XaResponse)
         if verb and self.state == STARTING and packet.code == XAER_DUPID:
-            # From an attempt before: its answer was lost.
+            # From an earlier attempt whose answer was lost.
             self.state = LOOKING
             self._say(XaInDoubt())
         elif self.state in (STARTING, LOOKING):
-            self._failed(why)  # this attempt has not begun there
+            self._failed(why)  # this attempt has not begun at the target
         elif not verb and packet.code == DUPLICATE_ID:
             self._undo("")
         else:
             self._undo(self.refused or why)
 
     def _undo(self, refused: str) -> None:
-        """`refused`: why; empty if it is there already, or was."""
+        """Rolls the attempt back. `refused` is the reason; empty if the branch is, or was, at the target already."""
         self.refused = refused
         if self.state == SENDING:
             self.state = ENDING
@@ -158,7 +159,8 @@ class TransactionStage(Stage):
             self._say(XaRollback(self._xid()))
 
     def _undone(self) -> None:
-        """A repeat was there, and has ended since: the branch ends here as well."""
+        """Handles the end of the rollback. A branch that was a repeat has ended at the target, so it ends here as
+        well."""
         if self.refused:
             self._failed(self.refused)
         else:
@@ -175,13 +177,13 @@ class TransactionStage(Stage):
             self.state = ENDING
             self._say(XaEnd(self._xid(), False))
 
-    # -- what it holds --------------------------------------------------------------------------
+    # -- messages of a branch -------------------------------------------------------------------
     def _copies(self) -> list[Message]:
         assert self.branch is not None
         mover = self.mover
         copies: list[Message] = []
         for index, plan in enumerate(self.branch.plans):
-            # A branch may come back here and leave again: that is no repeat.
+            # A branch may return to this node and leave again; this is no repeat.
             since = self.branch.created_at.to_bytes(8, "big", signed=True)
             place = b"".join((self.branch.xid, since, index.to_bytes(4, "big")))
             ids: list[int] = []
@@ -220,7 +222,7 @@ class TransactionStage(Stage):
             copies.append(copy)
         return copies
 
-    # -- its end here ---------------------------------------------------------------------------
+    # -- end of a branch here -------------------------------------------------------------------
     def _moved(self) -> None:
         assert self.branch is not None
         broker = self.mover.broker
@@ -246,7 +248,7 @@ class TransactionStage(Stage):
 
 
 def queues_of(branch: xa.Branch) -> list[Queue]:
-    """Whose ids at the target must be known."""
+    """Returns the queues whose ids at the target must be known."""
     found: dict[str, Queue] = {}
     for plan in branch.plans:
         for planned in plan.routes:

@@ -1,8 +1,8 @@
-"""Who left, to whom, and when; and what order a departure cannot keep.
+"""The record of all scale-downs, and of the order that a scale-down cannot keep.
 
-What a node that leaves gives away stands at its target behind what came there by itself: logs of the target may show
-any producer out of order. What waited at that node for others takes the way over the target, and may be overtaken by
-what its own producers send when it is back. Everything else keeps its order.
+At the target, the moved messages are behind those that arrived there directly. Logs of the target may therefore show
+any producer out of order. Messages that waited at the source for other nodes are sent over the target. Messages that
+the source's own producers send after its return may overtake them. All other messages keep their order.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from atalanta.sim.host import Host
 
 
 class Handover:
-    """One node gave what it had to another; `ended` is the last time it was seen at it.
+    """A scale-down of `source` to `target`. `ended` is the last time when it was seen in progress.
 
-    `order` of what the source had when this was seen first; empty when that order holds no more.
+    `order` is the order of the source's messages when the scale-down was first seen; empty once it is not valid any
+    more.
     """
 
     def __init__(self, source: str, target: str, now: int) -> None:
@@ -29,9 +30,9 @@ class Handover:
 
 
 class Departed:
-    """`targets` and `sources` of all departures so far, by name of the host.
+    """The scale-downs so far. `targets` and `sources` are by name of the host.
 
-    `in_order`: messages go nowhere else than with a departure, so that they stay in their order at its target.
+    `in_order` means that messages are moved by scale-downs only, so that they keep their order at the target.
     """
 
     in_order: bool = False
@@ -44,14 +45,14 @@ class Departed:
         self.handovers: list[Handover] = []
 
     def watch(self, hosts: list[Host], senders: Iterable[SimClient]) -> None:
-        """Nodes that may leave, and who sends to them."""
+        """Sets the nodes that may be scaled down, and their senders."""
         self.hosts = hosts
         for host in hosts:
-            host.ending = self.look  # a node may have left between two looks, and be gone at the second
+            host.ending = self.look  # a node may scale down and end between two calls
         self.homes = {sender.name: sender.target for sender in senders}
 
     def look(self) -> None:
-        """Records the departures that are under way."""
+        """Records the scale-downs in progress."""
         for host in self.hosts:
             part = None if host.node is None else host.node.scale_down
             if part is not None and part.frozen and part.target is not None:
@@ -83,7 +84,8 @@ class Departed:
                     check_order(host, handover.source, handover.order)
 
     def under_way(self) -> bool:
-        """Is a node that is up giving away what it has? Until the target has answered a message is at both."""
+        """Returns True during the scale-down of a running node. Until the target answers, a message is at both
+        nodes."""
         for host in self.hosts:
             part = None if host.node is None else host.node.scale_down
             if part is not None and part.frozen:
@@ -91,17 +93,17 @@ class Departed:
         return False
 
     def moved_from(self, node: str) -> bool:
-        """Has that node ever given what it had to another?"""
+        """Returns True if that node was ever scaled down."""
         self.look()
         return node in self.sources
 
     def excuses(self, node: str, sender: str) -> bool:
-        """May that node show messages of that sender out of order?"""
+        """Returns True if that node may show messages of that sender out of order."""
         self.look()
         return node in self.targets or self.homes.get(sender) in self.sources
 
     def origins(self, node: str, since: int) -> dict[str, bool]:
-        """Where a message that is at `node` may have been, if it was sent at `since` (ns)."""
+        """Returns the nodes where a message at `node` may have been, if it was sent at `since` (ns)."""
         self.look()
         found = {node: True}
         for handover in reversed(self.handovers):

@@ -1,4 +1,4 @@
-"""What a departure must keep: all goes, and in its order."""
+"""The checks of a scale-down: all messages are moved, in their order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REASONS: Final = ("not done within", "leaves itself")
 
 
 def order_at(node: Node) -> dict[str, dict[str, int]]:
-    """By queue: key -> its place. What is sent for later has none."""
+    """Returns the position of each key by queue. Scheduled messages have none."""
     found: dict[str, dict[str, int]] = {}
     for queue in node.broker.queues.values():
         if queue.name.startswith("$") or not queue.durable:
@@ -31,7 +31,7 @@ def order_at(node: Node) -> dict[str, dict[str, int]]:
 
 
 def check_order(host: Host, source: str, order: dict[str, dict[str, int]]) -> None:
-    """Violation if what came from `source`, where it stood in that order, stands in another one at its target."""
+    """Raises Violation if messages that came from `source` in that order have another order at their target."""
     if host.node is None:
         return
     for name, places in order.items():
@@ -56,7 +56,7 @@ def check_order(host: Host, source: str, order: dict[str, dict[str, int]]) -> No
 
 
 def check_end(host: Host, part: ScaleDown) -> None:
-    """Violation if a node that had a target leaves with something left, without need or without saying so."""
+    """Raises Violation if a node that had a target keeps messages without a reason, or without reporting them."""
     assert host.node is not None
     broker = host.node.broker
     left = [

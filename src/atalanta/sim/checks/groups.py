@@ -19,7 +19,7 @@ from atalanta.sim.world.world import SECOND, World
 # Until every node knows of a stop, messages may still go to the group's old node.
 NEWS_NS: Final = 5 * SECOND
 BEHIND_RECORDS: Final = 20
-SEEN_NS: Final = SECOND // 5  # a departure is checked for ten times a second
+SEEN_NS: Final = SECOND // 5  # a scale-down is checked for ten times a second
 
 
 class Grouped:

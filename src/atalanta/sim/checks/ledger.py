@@ -154,5 +154,5 @@ class Ledger:
 
 
 def never(node: str, producer: str) -> bool:
-    """Returns False, for worlds in which no node is scaled down."""
+    """Returns False, for simulations without scale-down."""
     return False

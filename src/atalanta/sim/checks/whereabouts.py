@@ -1,4 +1,4 @@
-"""Where every message is at one moment: in one of the queues of a routing name, over all nodes."""
+"""The check that each message is in one queue of a routing name only, over all nodes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from atalanta.sim.host import Host
 
 
 def check_one_queue(hosts: list[Host]) -> None:
-    """Violation for a message that lies in queues of one name at two nodes, or in one of them twice.
+    """Raises Violation for a message in queues of one name at two nodes, or in one of them twice.
 
-    Queues for other nodes (store-and-forward) do not count: what they hold is there until its arrival is confirmed.
+    Store-and-forward queues do not count: they keep a message until its arrival is confirmed.
     """
     seen: dict[tuple[str, str], str] = {}
     for host in hosts:

@@ -1,8 +1,8 @@
-"""Simulated programs: each drives the engine of the Python client (wire.core.client), and reconnects for ever.
+"""Simulated programs: each drives the engine of the Python client (wire.core.client) and reconnects without end.
 
-What the engine does by itself (sessions made again, messages sent again, credits, acknowledgements) is seen here under
-every fault; what a program does with it is a job, in sim/clients/jobs.py, sim/clients/mover.py, sim/clients/readers.py
-and the loads.
+The simulation thus tests the engine under every fault: sessions that are created again, messages that are sent
+again, credits and acknowledgements. The use of the engine is a job, in sim/clients/jobs.py, sim/clients/mover.py,
+sim/clients/readers.py and the loads.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from atalanta.wire.core.transport import TransportConfiguration
 TTL_NS: Final = 6 * SECOND
 PING_NS: Final = 2 * SECOND
 TICK_NS: Final = SECOND
-ABROAD_NS: Final = (SECOND // 2, 8 * SECOND)  # of a client that followed its node to another
+ABROAD_NS: Final = (SECOND // 2, 8 * SECOND)  # time at another node, of a client that followed its node's messages
 
 
 class SimClient(Machine):
-    """Connects to `target` (a node's name) with one session, and does its job there. It can be killed and started.
+    """A client with one session at `target` (a node's name), for one job. Faults kill and start it.
 
-    With `resume` the session is made again on the next connection, as the client's reconnectAttempts does it; else a
-    new one takes its place. With a `window_bytes` it goes on with its session where the node still has it. One that
-    `follows` goes where a node that leaves sends it, and comes home after a while.
+    With `resume` the session is created again on the next connection, like the client's reconnectAttempts; otherwise
+    a new session replaces it. With a `window_bytes` the client reattaches its session if the node still has it. A
+    client that `follows` connects to the target of a scale-down, and returns to its own node after a while.
     """
 
     transacted: bool = False
@@ -61,33 +61,34 @@ class SimClient(Machine):
         self.target = target
         self.port = PORT
         self.home = target
-        self.abroad = False  # it has followed its node
+        self.abroad = False  # it has followed its node's messages
         self.followed = 0
         self.up = False
         self.life = 0
-        self.losses = 0  # what was under way before the last one is void
+        self.losses = 0  # calls made before the last loss are void
         self.conn = 0
         self.patience: Patience | None = None
         self.framer = Framer(False)
         self.reattached = 0
-        self.resumed = 0  # times that its session was made again
+        self.resumed = 0  # number of times that its session was created again
         self.ready = False
-        # Some clients come back at once, so that a repeat meets a first copy which is not yet on disk.
+        # Some clients reconnect at once, so that a repeat arrives while the first copy is not yet
+        # on disk.
         self.retry_ns: int = world.random(f"retry/{name}").choice((1_000_000, SECOND // 2))
 
-    # -- job ------------------------------------------------------------------------------------
+    # -- job callbacks --------------------------------------------------------------------------
     def on_session(self) -> None:
-        """A new session stands: make its producers and consumers."""
+        """Creates the producers and consumers of a new session."""
         raise NotImplementedError
 
     def on_resumed(self) -> None:
-        """The session was made again after a loss."""
+        """Handles a session that was created again after a loss."""
 
     def on_lost(self) -> None:
-        """The node has forgotten the session, which is made again on the next connection; or a new one is."""
+        """Handles a lost session. The session is created again on the next connection, or replaced by a new one."""
 
     def on_goodbye(self, reason: int, place: TransportConfiguration | None) -> None:
-        """The node ends this connection, and may say where to go."""
+        """Handles the node's DISCONNECT, which may name another node."""
         if self.follows and reason == REASON_SCALE_DOWN and place is not None:
             self.world.note(f"{self.name} follows {self.target} to {place.host}")
             self.target = place.host
@@ -98,7 +99,7 @@ class SimClient(Machine):
                 self.world.at(delay_ns, self.go_home)
 
     def go_home(self) -> None:
-        """Close here, come up there, as soon as nothing is open that could be at both."""
+        """Returns to its own node, as soon as no message is open that could be at both nodes."""
         if not self.at_ease():
             self.world.at(SECOND // 20, self.go_home)
             return
@@ -107,11 +108,11 @@ class SimClient(Machine):
             self.move(self.home)
 
     def at_ease(self) -> bool:
-        """May it go to another node?"""
+        """Returns True if the client may connect to another node."""
         return True
 
     def move(self, target: str) -> None:
-        """What is unacknowledged is redelivered."""
+        """Connects to another node. Unacknowledged messages are redelivered."""
         was_up = self.up
         if was_up:
             self.kill()
@@ -121,7 +122,7 @@ class SimClient(Machine):
 
     # -- for jobs -------------------------------------------------------------------------------
     def later(self, delay_ns: int, call: Callable[[], None]) -> None:
-        """Schedules a call, void once the session is gone or was made again."""
+        """Schedules a call that is void once the session is lost or was created again."""
         losses, session = self.losses, self.session
 
         def due() -> None:
@@ -131,7 +132,7 @@ class SimClient(Machine):
         self.world.at(delay_ns, due)
 
     def in_session(self, delay_ns: int, call: Callable[[], None]) -> None:
-        """Schedules a call that outlives lost connections, but not the session."""
+        """Schedules a call that is kept over lost connections, but not over the session's end."""
         session = self.session
 
         def due() -> None:
@@ -141,7 +142,7 @@ class SimClient(Machine):
         self.world.at(delay_ns, due)
 
     def cut_short(self, error: ClientError) -> bool:
-        """Returns True if a call failed with its connection; after one that timed out the program starts anew."""
+        """Returns True if a call failed with its connection. After a timeout the program restarts."""
         if isinstance(error, CallTimedOut):
             self.restart()
             return True
@@ -159,16 +160,16 @@ class SimClient(Machine):
         self.world.at(0, now)
 
     def attached(self) -> bool:
-        """Has a connection, and the node knows that its session goes on there."""
+        """Returns True if there is a connection on which the session continues, as the node knows too."""
         return self.conn != 0 and (self.patience is None or not self.patience.waiting)
 
     @property
     def view(self) -> dict[str, tuple[str, int]]:
-        """The members it knows by node id: host and port."""
+        """Returns the members that the client knows: host and port by node id."""
         members = self.engine.topology.values()
         return {each.node_id: (each.host or "", each.port or 0) for each in members}
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start and kill -------------------------------------------------------------------------
     def start(self) -> None:
         if self.up:
             return
@@ -178,7 +179,7 @@ class SimClient(Machine):
         self._dial()
 
     def kill(self) -> None:
-        """As SIGKILL: everything in memory is gone."""
+        """Kills the client like SIGKILL: everything in memory is lost."""
         self.up = False
         self.life += 1
         self.conn = 0
@@ -201,7 +202,7 @@ class SimClient(Machine):
             self.broken(f"login refused: {reply.error.text}")
 
     def login(self) -> SessionSettings:
-        """The settings of a new session."""
+        """Returns the settings of a new session."""
         return SessionSettings(
             f"{self.name}/{self.life}/{self.losses}",
             USER,
@@ -252,7 +253,7 @@ class SimClient(Machine):
         self._again_later()
 
     def broken(self, why: str) -> None:
-        """The connection is of no more use. Not from within the engine's call, as no shell does it."""
+        """Ends an unusable connection, but not within the engine's call: no shell does that."""
         conn = self.conn
 
         def end() -> None:
@@ -314,7 +315,7 @@ class SimClient(Machine):
             self.engine.feed(self.world.now, whole(frame))
 
     def _reattach(self, conn: int, patience: Patience) -> None:
-        """Greets for the engine, which knows nothing of this connection, and asks for the session."""
+        """Sends the handshake for the engine, which does not know this connection, and requests the session."""
         self.engine.topology.clear()
         self.network.send(conn, HANDSHAKE)
         greeting = (
@@ -326,7 +327,8 @@ class SimClient(Machine):
             self.network.send(conn, codec.encode(packet, channel))
 
     def on_reattached(self, packet: ReattachSessionResponse) -> None:
-        """Sends again what the node has not got; or the session begins anew, on another connection."""
+        """Sends the lost frames again. If the node has lost the session, the engine starts anew on another
+        connection."""
         patience = self.patience
         if patience is None or not packet.reattached:
             self._engine_lost("the node has not got the session any more")
@@ -340,11 +342,11 @@ class SimClient(Machine):
 
 
 class Events(ClientEvents):
-    """The engine's listener; hands on to the client."""
+    """The engine's listener, which passes events to the client."""
 
     def __init__(self, client: SimClient) -> None:
         self.client = client
-        self.session: ClientSession | None = None  # the one that was made at least once
+        self.session: ClientSession | None = None  # the session that was created at least once
 
     def ready(self) -> None:
         client = self.client
@@ -381,7 +383,7 @@ class Events(ClientEvents):
 
 
 def then(reply: Reply, call: Callable[[Reply], None]) -> None:
-    """Calls it when the reply is done, or now."""
+    """Calls `call` when the reply is done, or at once if it is."""
     if reply.done:
         call(reply)
     else:

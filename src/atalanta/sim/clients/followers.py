@@ -1,6 +1,6 @@
-"""Which clients follow a node that leaves to its target, and come home later (SimClient.on_goodbye).
+"""The choice of clients that connect to the target of a scale-down and return later (SimClient.on_goodbye).
 
-Not those with a place in mind: log readers, whose checkpoints are of one node's queue, and managers of XA branches.
+Log readers do not follow, since their checkpoints are of one node's queue. Managers of XA branches do not either.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from atalanta.sim.clients.senders import Sender
 from atalanta.sim.loads.groups import GroupSender
 from atalanta.sim.world.world import World
 
-WORLDS: Final = 0.5  # of those where nodes leave
-CLIENTS: Final = 0.7  # of such a world
+WORLDS: Final = 0.5  # of the simulations with scale-down
+CLIENTS: Final = 0.7  # of the clients in such a simulation
 
 
 def choose_followers(world: World, clients: list[SimClient], departures: bool) -> bool:
-    """Whether any do in this world."""
+    """Draws the clients that follow. Returns True if this simulation has any."""
     draw = world.random("followers")
     if not departures or draw.random() >= WORLDS:
         return False

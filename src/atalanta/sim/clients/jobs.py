@@ -1,5 +1,7 @@
-"""The jobs of simulated clients that send and consume; logs are read in sim/clients/readers.py, transactions made in
-sim/clients/mover.py."""
+"""The jobs of simulated clients that send and consume.
+
+Logs are read in sim/clients/readers.py; transactions are in sim/clients/mover.py.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from atalanta.wire.core.client.consumer import Delivery
 from atalanta.wire.core.client.reply import Reply
 
 WINDOW: Final = 8
-# How a consumer acknowledges: each message with an answer, each without one, or all that came before with it.
+# Modes of acknowledgement: each message with an answer, each without one, or all earlier ones with
+# it.
 ANSWERED: Final = "answered"
 ONE: Final = "one"
 THROUGH: Final = "through"
@@ -32,11 +35,12 @@ def nobody_knows(name: str) -> int:
 
 
 class Producer(Sender):
-    """Sends numbered messages to orders and prices; after a loss it re-sends what was not confirmed, same ids.
+    """Sends numbered messages to orders and prices. After a loss it sends unconfirmed ones again with the same ids.
 
-    `knows_alerts(node)` is not 0 while that node has a binding for alerts, and another number in each of its lives:
-    a node that has just started routes to other nodes' subscriptions only once it has heard of them (as in Artemis).
-    Messages go out in bursts, one in `mean_ns` on average, so that faults meet some of them on their way.
+    `knows_alerts(node)` is not 0 while that node has a binding for alerts, and differs in each of its lives. A node
+    that has just started routes to other nodes' subscriptions only once it knows them, as in Artemis.
+
+    Messages are sent in bursts, one in `mean_ns` on average, so that faults hit some of them under way.
     """
 
     def __init__(
@@ -85,20 +89,20 @@ class Producer(Sender):
 
 
 def durable(number: int) -> bool:
-    """One in twelve is not: such messages lie between the others in the archive."""
+    """Returns False for every twelfth message: non-durable messages are between the others in the archive."""
     return number % 12 != 4
 
 
 def later_ms(number: int) -> int:
-    """Some orders are scheduled, for up to a second: crashes, forwarding and compaction meet them while they wait.
+    """Returns the delay of an order, up to a second: faults, forwarding and compaction happen while it is scheduled.
 
-    Not prices: log readers check that the archive keeps the order of each producer.
+    Prices have no delay: log readers check that the archive keeps the order of each producer.
     """
     return number % 7 * 150 if number % 10 in (3, 7) else 0
 
 
 class Consumer(Taking):
-    """Takes messages of one queue and acknowledges them; it can move to another node."""
+    """Consumes and acknowledges messages of one queue; it can move to another node."""
 
     def __init__(
         self, world: World, network: Network, name: str, target: str, ledger: Ledger, queue: str
@@ -108,8 +112,8 @@ class Consumer(Taking):
         self.random = world.random(f"consumer/{name}")
         self.slowness_ns = self.random.choice((0, 1_000_000, 30_000_000))
         self.acknowledges = world.random(f"acknowledging/{name}").choice(ACKNOWLEDGEMENTS)
-        self.held: list[Delivery] = []  # in the order of their arrival
-        # A selector that takes every order is still one that peers and queues must look at.
+        self.held: list[Delivery] = []  # in the order of arrival
+        # A selector that matches every order is still evaluated by peers and queues.
         if queue == ORDERS and self.random.random() < 0.3:
             self.selector = "key IS NOT NULL"
 
@@ -145,7 +149,7 @@ class Consumer(Taking):
         self.held = []
 
     def _acknowledged(self, delivery: Delivery, reply: Reply) -> None:
-        """Settles the message; a lost connection answers too, and settles nothing."""
+        """Settles the message. The answer to a lost connection settles nothing."""
         if reply.error is None:
             if self.session.open and not delivery.lost:
                 self.ledger.settle(self.queue, key_of(delivery.message))
@@ -153,14 +157,14 @@ class Consumer(Taking):
             raise Violation(f"{self.name}: {reply.error.text}")
 
     def move(self, target: str) -> None:
-        """Close here, come up there, also if it is down: what is unacknowledged is redelivered."""
+        """Connects to another node, even if the client is down. Unacknowledged messages are redelivered."""
         self.kill()
         self.target = target
         self.start()
 
 
 class Watcher(Consumer):
-    """Tells somebody else, too, what it gets."""
+    """A consumer that also reports its messages to a callback."""
 
     def __init__(
         self,

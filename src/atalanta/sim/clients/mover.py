@@ -20,7 +20,7 @@ BATCH_MAX: Final = 4
 
 
 class Mover(Taking):
-    """Takes up to BATCH_MAX orders into a transaction, then commits (or, now and then, rolls back)."""
+    """Takes up to BATCH_MAX orders into a transaction, then commits, or sometimes rolls back."""
 
     transacted = True
 
@@ -33,7 +33,7 @@ class Mover(Taking):
         self.waiting: deque[Delivery] = deque()
         self.taken: list[str] = []
         self.batch = 0  # number of the transaction
-        self.ending = False  # its answer is awaited
+        self.ending = False  # the answer to the commit or rollback is awaited
 
     def on_session(self) -> None:
         self.producer = self.session.producer(BOOK)
@@ -48,7 +48,7 @@ class Mover(Taking):
     def _take(self) -> None:
         while self.waiting and not self.ending:
             delivery = self.waiting.popleft()
-            if delivery.lost:  # by a rollback
+            if delivery.lost:  # lost by a rollback
                 self.consumer.handled(delivery.cost)
             else:
                 self._move(delivery)
@@ -71,7 +71,7 @@ class Mover(Taking):
             self._finish(batch)
 
     def _finish(self, batch: int) -> None:
-        """The end of the transaction; the next one begins after its answer."""
+        """Ends the transaction; the next one starts after the answer."""
         if self.batch != batch or self.ending:
             return
         self.ending = True
@@ -84,7 +84,7 @@ class Mover(Taking):
         then(self.session.commit(), self._committed)
 
     def _stopped(self, reply: Reply) -> None:
-        """Rolls back, when no delivery comes any more: what has come is given back."""
+        """Rolls back once no more deliveries arrive: the received messages are returned."""
         if reply.error is None or not self.cut_short(reply.error):
             then(self.session.rollback(), self._rolled_back)
 
@@ -107,7 +107,7 @@ class Mover(Taking):
         self._take()
 
     def on_lost(self) -> None:
-        """Forgets the transaction, as a program does that is told of it by the next call."""
+        """Forgets the transaction, like a program whose next call reports the rollback."""
         self.waiting.clear()
         if self.session.rolled_back:
             self.session.rollback()

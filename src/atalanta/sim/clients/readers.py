@@ -1,4 +1,4 @@
-"""A reader of the log view that restarts like a Spark driver, and is sometimes outlived by an older self."""
+"""A reader of the log view that restarts like a Spark driver. Sometimes an earlier instance of it is still active."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from atalanta.wire.core.packets.logview import (
 GROUP: Final = "reader"
 FENCED: Final = 200
 PLAN_MESSAGES_MAX: Final = 12
-HASTE_MAX: Final = 32  # times as much at once, of a reader that is behind
+HASTE_MAX: Final = 32  # factor of the messages planned at once by a reader with a backlog
 
 
 class LogReader(SimClient):
-    """Reads a queue by ranges: plan, write the offset down, read, commit, and only then acknowledge.
+    """Reads a queue by ranges: plans, stores the offset, reads, commits, and only then acknowledges.
 
-    `planned` and `committed` are its checkpoint: they survive a kill. After a restart the planned range is read again
-    and must hold the same messages. Now and then it acknowledges a range it has not committed under an epoch of its
-    earlier life, as a driver that was believed dead would: that must be refused.
+    `planned` and `committed` are its checkpoint, which survives a kill. After a restart the planned range is read
+    again and must hold the same messages. Sometimes the reader acknowledges an uncommitted range under an epoch of
+    its earlier life, like a driver that was believed dead. The node must refuse that.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class LogReader(SimClient):
         self._lease()
 
     def _lease(self) -> None:
-        """A new lease, or the one it has for longer; the answer leads on."""
+        """Requests a lease, or extends its own; the answer starts the next step."""
         number = self.session.next_correlation()
         owner = f"{self.name}/{self.life}"
         self._ask(LogLease(number, self.queue, GROUP, owner, 10_000, self.epoch), number)
@@ -135,7 +135,7 @@ class LogReader(SimClient):
         raise Violation(f"{self.name} at {self.target}: {error.text} (code {error.code})")
 
     def _step(self) -> None:
-        """The next call: of an unfinished range, of an acknowledgement that is due, or for a new plan."""
+        """Makes the next call: for an unfinished range, for an acknowledgement that is due, or for a new plan."""
         if self.planned is not None:
             self._read(self.planned[0])
         elif self.acknowledged < self.committed:
@@ -148,7 +148,7 @@ class LogReader(SimClient):
             )
 
     def _hurry(self, messages: int) -> None:
-        """As a rate limit shared by backlog: who gets all he asked for asks for more the next time."""
+        """Adapts the rate to the backlog: a reader that got all messages it asked for asks for more the next time."""
         full = messages >= self.asked_messages
         self.haste = min(2 * self.haste, HASTE_MAX) if full else 1
 
@@ -161,7 +161,7 @@ class LogReader(SimClient):
         self._ask(LogRead(number, self.queue, "", start, self.planned[1], chunk_bytes), number)
 
     def _commit(self) -> None:
-        """The range was read whole: the sink takes it. It must be what an earlier, interrupted reading saw."""
+        """Commits a completely read range. An earlier, interrupted read must have returned the same messages."""
         assert self.planned is not None
         seen = self.first_look.get(self.planned)
         if seen is not None and seen != self.keys:

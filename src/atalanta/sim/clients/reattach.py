@@ -1,5 +1,8 @@
-"""The client's half of REATTACH_SESSION, between the engine and the network: the engine does not see a lost connection
-whose session goes on (no client of ours asks for that; clients of Artemis do, with a confirmation window)."""
+"""The client's half of REATTACH_SESSION, between the engine and the network.
+
+The engine does not see a lost connection whose session continues. The Python client does not reattach; clients of
+Artemis do, with a confirmation window.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from atalanta.wire.core.packets.connection import PacketsConfirmed
 
 
 class Patience:
-    """Of one session. While `waiting` nothing is written: the node has not said yet how far it got."""
+    """The state of one session. While `waiting`, nothing is written: the node has not yet told what it received."""
 
     def __init__(self, name: str, channel: int) -> None:
         self.name = name
@@ -26,13 +29,13 @@ class Patience:
         self.kept: deque[bytes] = deque()
 
     def wait(self, now: int) -> None:
-        """The connection is lost."""
+        """Records that the connection is lost."""
         if not self.waiting:
             self.waiting = True
             self.since = now
 
     def sent(self, data: bytes) -> None:
-        """Keeps the session's frames in what the engine writes."""
+        """Keeps the session's frames among the bytes that the engine writes."""
         for frame in Framer(data.startswith(HANDSHAKE)).feed(data):
             if self._counts(frame):
                 self.kept.append(whole(frame))
@@ -50,14 +53,14 @@ class Patience:
         return frame.channel == self.channel and frame.type not in NOT_COUNTED
 
     def confirmed(self, number: int) -> None:
-        """The node has everything up to this one."""
+        """Drops the frames that the node has received, up to this number."""
         while self.kept and self.first <= number:
             self.kept.popleft()
             self.first += 1
 
 
 def whole(frame: Frame) -> bytes:
-    """The frame's bytes, header included."""
+    """Returns the frame's bytes with its header."""
     out = BytesWriter()
     write_frame_header(out, frame.type, frame.channel, frame.end - frame.start)
     out.write(frame.payload)

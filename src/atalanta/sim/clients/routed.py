@@ -1,4 +1,4 @@
-"""Clients that come through the door of a connection router, and go where it sends them."""
+"""Clients that connect to the acceptor of a connection router, and obey its redirects."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ RETRY_NS = 50_000_000
 
 
 class Watching(Protocol):
-    """Who is told where clients are served."""
+    """An observer of the nodes that serve the clients."""
 
     def arrived(self, key: str, node: str) -> None: ...
 
 
 class Routing:
-    """Of the clients of one key: `doors` are names of nodes, any of them will do."""
+    """The settings of the clients of one key: `doors` are names of nodes with a router."""
 
     def __init__(self, watching: Watching, key: str, doors: list[str], port: int) -> None:
         self.watching = watching
@@ -34,9 +34,9 @@ class Routing:
 
 
 class RoutedClient(SimClient):
-    """Through a door at every connection; a redirect is obeyed with the next one, once.
+    """Connects through a router each time; a redirect is obeyed once, with the next connection.
 
-    Its sessions do not outlive their connections: the next node knows nothing of what the one before had.
+    Sessions end with their connections: the next node does not know the earlier ones.
     """
 
     resume = False
@@ -75,7 +75,11 @@ class RoutedClient(SimClient):
 
 
 class RoutedSender(RoutedClient, Sender):
-    """What was unanswered at another node may be there: here it is sent under new numbers, and promised nothing."""
+    """Sends messages through a router.
+
+    Messages without an answer may be at the former node. At the next node they are sent under new numbers, and the
+    old ones stay unconfirmed.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""Senders: numbered messages, some unconfirmed; the engine repeats them after a loss, they themselves after a kill."""
+"""Senders of numbered messages, some unconfirmed. After a loss the engine repeats them, after a kill the sender
+itself."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ from atalanta.wire.core.client.producer import ClientProducer
 from atalanta.wire.core.client.reply import Reply
 
 WINDOW: Final = 4
-CREDIT_WINDOWS: Final = (-1, -1, 1_000, 1 << 20)  # bytes; -1: without asking for any
+CREDIT_WINDOWS: Final = (-1, -1, 1_000, 1 << 20)  # bytes; -1 requests no credits
 
 
 class Sender(SimClient):
-    """Durable messages with a duplicate id each, about `per_second` of them until there were `total`."""
+    """Sends durable messages with a duplicate id each, about `per_second`, until there are `total`."""
 
     def __init__(
         self,
@@ -39,40 +40,40 @@ class Sender(SimClient):
         self.window = WINDOW
         self.next = 0
         self.open: dict[int, bool] = {}
-        self.leaving = False  # for home: what is open is to be answered first
+        self.leaving = False  # returns to its own node once open messages are answered
         self.random = world.random(f"sender/{name}")
         self.pause_ns_max = int(2 * SECOND / per_second)
         self.producer_window = world.random(f"credits/{name}").choice(CREDIT_WINDOWS)
 
     def finish(self) -> None:
-        """No more of them."""
+        """Sends no further messages."""
         self.total = self.next
 
     def at_ease(self) -> bool:
-        """A node that does not know what another one has had would take a repeat for something new."""
+        """Returns True if no message is open: another node would take a repeat for a new message."""
         self.leaving = bool(self.open)
         return not self.open
 
     def done(self) -> bool:
         return self.next >= self.total and not self.open
 
-    # -- what a kind of sender does -------------------------------------------------------------
+    # -- overridable methods --------------------------------------------------------------------
     def begin(self, key: str, number: int) -> None:
-        """It is sent for the first time."""
+        """Records the first send of a message."""
         self.ledger.sent[key] = True
 
     def confirmed(self, key: str, number: int) -> None:
         self.ledger.confirm(key, False)
 
     def pause_ns(self) -> int:
-        """Until the next one."""
+        """Returns the time until the next message."""
         return self.random.randint(1, self.pause_ns_max)
 
     def body(self, number: int) -> bytes:
         return f"{self.name}/{number}".encode() + bytes(number * 37 % 150)
 
     def message(self, key: str, number: int) -> Message:
-        """Without its key and duplicate id."""
+        """Returns a message without key and duplicate id."""
         message = Message.create(
             self.address, self.body(number), 4, True, self.world.now // 1_000_000, 4
         )
@@ -80,12 +81,12 @@ class Sender(SimClient):
         return message
 
     def write(self, producer: ClientProducer, message: Message, number: int) -> Reply:
-        """The reply is done when the node has confirmed it."""
+        """Sends the message. The reply is done when the node has confirmed it."""
         sending = producer.send_message(message)
         sending.reply = reply = Reply()
         return reply
 
-    # -- the work -------------------------------------------------------------------------------
+    # -- sending --------------------------------------------------------------------------------
     def on_session(self) -> None:
         self.producer = self.session.producer(self.address)
         for number in list(self.open):

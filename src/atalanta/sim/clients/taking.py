@@ -1,4 +1,4 @@
-"""What simulated clients that consume one queue have in common: they come again where it is not there yet."""
+"""The base of simulated clients that consume one queue. They retry while the queue does not exist."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Taking(SimClient):
         self.session.start()
 
     def _ended(self, reply: Reply) -> None:
-        """Makes the consumer again after a second: the queue is not there, or not any more."""
+        """Creates the consumer again after a second: the queue does not exist yet, or was deleted."""
         consumer = self.consumer
 
         def again() -> None:
@@ -47,7 +47,7 @@ class Taking(SimClient):
         self.in_session(SECOND, again)
 
     def on_message(self, delivery: Delivery) -> None:
-        """A message came."""
+        """Handles a delivery."""
         raise NotImplementedError
 
 

@@ -80,7 +80,7 @@ class Report:
 
 
 class Rehearsal:
-    """One run; `run` returns the report. Times are seconds since the start of the load."""
+    """A run; `run` returns the report. Times are seconds since the start of the load."""
 
     def __init__(
         self, nodes: list[FileNode], loads: list[Load], events: list[Event], seconds: float, seed: int

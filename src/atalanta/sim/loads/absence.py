@@ -1,6 +1,6 @@
-"""A member is away for longer than its messages wait for it, while another one has a backlog of the same address.
+"""A member is down for longer than its messages wait for it, while another node has a backlog of the same address.
 
-What was parked for it goes there: none is lost, and none comes twice.
+The messages parked for the member are moved to that node: none is lost, and none is delivered twice.
 """
 
 from __future__ import annotations
@@ -24,20 +24,22 @@ from atalanta.sim.world.world import SECOND, World
 
 SHARE: Final = 0.2
 RATES: Final = (8.0, 20.0)  # of a sender, per second
-ANSWERS_LOST: Final = 0.5  # of the absences: what has arrived at the member is not known to have
-HASTY: Final = 0.5  # of the worlds: the slow consumer has room for many
-AT_NEAR: Final = 0.5  # of the worlds: it comes to the sender's node, in the others to a third one
-RETURNS_MAX: Final = 2  # messages of one turn
-LATE_NS: Final = 20_000_000  # between two turns
+ANSWERS_LOST: Final = 0.5  # of the absences: the answers to messages that arrived at the member are lost
+HASTY: Final = 0.5  # of the simulations: the slow consumer has a large window
+AT_NEAR: Final = 0.5  # of the simulations: it connects to the sender's node, in the others to a third one
+RETURNS_MAX: Final = 2  # messages returned in one batch
+LATE_NS: Final = 20_000_000  # between two batches
 WINDOW_BYTES: Final = 1_000  # of the links: few messages may have arrived, the others are parked
-LINK_LOST_NS: Final = 300_000_000  # until the crash of a member is known
+LINK_LOST_NS: Final = 300_000_000  # until the crash of a member is noticed
 PARKING_NS_MAX: Final = 3 * SECOND
 TURN_NS: Final = SECOND // 20
 
 
 class Absences(Sending):
-    """Senders at `near`, a consumer at `far`, which dies again and again. A slow one, at `near` or at a third node,
-    comes when the time of what is parked is over."""
+    """Senders at `near`, and a consumer at `far`, whose node crashes repeatedly.
+
+    A slow consumer, at `near` or at a third node, connects when the timeout of the parked messages has passed.
+    """
 
     def __init__(
         self, world: World, network: Network, ledger: Ledger, nodes: int, shape: Shape
@@ -90,7 +92,7 @@ class Absences(Sending):
 
     # -- absences -------------------------------------------------------------------------------
     def _turn(self) -> None:
-        """What comes next: parking, an absence, or its end."""
+        """Starts the next phase: parking, an absence, or its end."""
         if self.over:
             return
         node = self.hosts[self.near].node
@@ -113,7 +115,7 @@ class Absences(Sending):
             self.parking = True
             self.enough = self.random.randint(2, 10)
             self.until = now + PARKING_NS_MAX
-            self.taker.kill()  # what comes to its queue stays there
+            self.taker.kill()  # messages for its queue stay there
             near, far = self.hosts[self.near].name, self.hosts[self.far].name
             if self.answers.random() < ANSWERS_LOST:
                 self.network.block(far, near)
@@ -122,7 +124,7 @@ class Absences(Sending):
         self.world.at(TURN_NS, self._turn)
 
     def _die(self) -> None:
-        """The slow consumer comes before or after the time is over."""
+        """Crashes `far`. The slow consumer connects before or after the timeout."""
         host = self.hosts[self.far]
         if host.up:
             host.crash()
@@ -134,7 +136,7 @@ class Absences(Sending):
         self.until = max(self.taker_at, ripe) + self.random.randint(1, SECOND)
 
     def _parked(self) -> int:
-        """Messages that certainly have not arrived at `far`."""
+        """Returns the number of messages that certainly have not arrived at `far`."""
         near = self.hosts[self.near].node
         if near is None or near.cluster is None:
             return 0
@@ -146,7 +148,7 @@ class Absences(Sending):
         return sum(1 for each in everything(waiting) if each.sequence > through)
 
     def _attended(self) -> bool:
-        """Whether `near` knows of the consumer at `far`."""
+        """Returns True if `near` knows of the consumer at `far`."""
         near = self.hosts[self.near].node
         if near is None or near.cluster is None:
             return False
@@ -182,7 +184,7 @@ class Absences(Sending):
 
 
 class SlowConsumer(Consumer):
-    """Has few messages in hand and takes its time, so that a queue keeps what comes."""
+    """A slow consumer with a small window, so that its queue keeps messages."""
 
     def __init__(
         self, world: World, network: Network, name: str, target: str, ledger: Ledger

@@ -157,7 +157,7 @@ class GroupSender(SimClient):
         self._repeated()
 
     def _repeated(self) -> None:
-        """What is open is sent again."""
+        """Records that open messages are sent again."""
         for number in self.open:
             if self.window > 1:
                 self.checks.unordered[f"{self.name}/{number}"] = True

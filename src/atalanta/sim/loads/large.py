@@ -94,7 +94,7 @@ def body_of(key: str) -> bytes:
 
 
 class LargeSender(Sender):
-    """In pieces of `piece_bytes`, over sessions that end with their connections, as the client sends streams."""
+    """Sends chunks of `piece_bytes`, as the client sends streams. Its sessions end with their connections."""
 
     piece_bytes: int = 1_000
     resume = False

@@ -54,7 +54,7 @@ from atalanta.wire.core.packets.transaction import (
 STOCK: Final = "stock"
 SOLD: Final = "sold"
 SHARE: Final = 0.25
-LEAVES: Final = 0.5  # of the times when a worker crashes
+LEAVES: Final = 0.5  # share of the worker crashes that are followed by a scale-down
 BRANCH_MAX: Final = 3
 
 
@@ -230,7 +230,7 @@ class XaWorker(Taking):
         self.later(self.random.randint(1, 30) * 1_000_000, self._begin)
 
     def _call(self, packet: Packet, call: Callable[[object], None]) -> None:
-        """The answer to the call; nothing is told of one that a lost connection cut short."""
+        """Makes a call, and passes on its answer. A call that a lost connection ended is not reported."""
         self.calls += 1
 
         def answered(reply: Reply) -> None:
@@ -322,7 +322,7 @@ class XaWorker(Taking):
         self.world.at(0, lambda: self._end(life))
 
     def _end(self, life: int) -> None:
-        """Now and then its node leaves just then, with the branch in doubt."""
+        """Kills the worker. Sometimes its node is scaled down at that moment, with the branch in doubt."""
         if self.life != life or not self.up:
             return
         self.kill()
@@ -339,7 +339,7 @@ class XaWorker(Taking):
 
     # -- recovery -------------------------------------------------------------------------------
     def _in_doubt(self, packet: object) -> None:
-        """Looks after those that the node has prepared."""
+        """Decides the branches that the node has prepared."""
         assert isinstance(packet, XaInDoubtResponse)
         names = [name_of(xid) for xid in packet.xids]
         for name, branch in self.subject.branches.items():

@@ -44,7 +44,7 @@ class Machine:
 
 
 class Stream:
-    """One direction of a connection."""
+    """A direction of a connection."""
 
     def __init__(self, source: Machine, target: Machine, target_conn: int) -> None:
         self.source = source
