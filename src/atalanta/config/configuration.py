@@ -13,12 +13,12 @@ from atalanta.cluster.config import (
     ClusterConnectionConfig,
     ClusterSettings,
     DiscoveryGroupConfig,
+    ScaleDownConfig,
 )
 from atalanta.cluster.connection_routers.config import RouterConfig
 from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
-from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.config.problems import Unsupported
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository

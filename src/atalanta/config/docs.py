@@ -13,12 +13,12 @@ from atalanta.cluster.config import (
     BroadcastGroupConfig,
     ClusterConnectionConfig,
     DiscoveryGroupConfig,
+    ScaleDownConfig,
 )
 from atalanta.cluster.connection_routers.config import CacheConfig, PoolConfig, RouterConfig
 from atalanta.cluster.core_bridges.config import BridgeConfig
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnBridge, OwnSettings
-from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.config.sections import known_elements
 from atalanta.kernel.routing.divert_config import ADD_HEADERS, DivertConfig
 from atalanta.kernel.routing.wildcard import WildcardConfiguration

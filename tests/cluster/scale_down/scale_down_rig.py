@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from atalanta.cluster.config import ScaleDownConfig
 from atalanta.cluster.scale_down.link import TargetLink
 from atalanta.cluster.scale_down.scale_down import ScaleDown
 from atalanta.cluster.scale_down.shipments import Sender, Shipment
-from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte

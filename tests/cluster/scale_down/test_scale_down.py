@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.cluster.config import ScaleDownConfig
 from atalanta.cluster.scale_down.phase import DONE, FAILED
-from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.kernel.log.lease import Lease
 from atalanta.kernel.queue.reference import SCHEDULED
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec

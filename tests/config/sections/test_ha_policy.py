@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.cluster.scale_down_config import ScaleDownConfig
+from atalanta.cluster.config import ScaleDownConfig
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.checks.findings import CheckedNode, Findings
 from atalanta.config.checks.scale_down import check_scale_down

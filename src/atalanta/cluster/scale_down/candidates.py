@@ -8,8 +8,8 @@ from atalanta.cluster.discovery.discovery import DiscoveryListener
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
+    from atalanta.cluster.config import ScaleDownConfig
     from atalanta.cluster.connection.cluster_connection import Cluster
-    from atalanta.cluster.scale_down_config import ScaleDownConfig
 
 
 

@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from atalanta.cluster.config import ScaleDownConfig
 from atalanta.cluster.core_bridges.bridges import CoreBridges
 from atalanta.cluster.part import Part
 from atalanta.cluster.scale_down.candidates import Candidate, Choice, Heard, place
@@ -50,7 +51,6 @@ from atalanta.cluster.scale_down.phase import (
     phase_told,
 )
 from atalanta.cluster.scale_down.stages import Mover
-from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.wire.host import Successor
 

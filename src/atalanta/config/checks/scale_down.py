@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.scale_down_config import ScaleDownConfig
+from atalanta.cluster.config import ScaleDownConfig
 from atalanta.config.checks.findings import ERROR, WARNING, CheckedNode, Findings, reaches
 
 KIND = "scale-down"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.scale_down_config import ScaleDownConfig
+from atalanta.cluster.config import ScaleDownConfig
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report
 from atalanta.config.sections.references import CLUSTER_CONNECTION, References
