@@ -71,9 +71,10 @@ class Connection(LoginWaiter):
 class ClientConnection(Connection):
     """A connection that an acceptor accepted, and the questions that node and cluster ask of any protocol's client.
 
-    `conn` is the shell's number of the connection, `acceptor` None only in tests. `opened` and `last_seen` are times in
-    ns. `arriving`: the node stops or leaves while the client reconnects from another node, so its requests are still
-    answered, by refusals. `untold`: the node leaves and the peer must not get the goodbye yet, as it may be a member.
+    `conn` is the event loop's number of the connection. `acceptor` is None only in tests. `opened` and `last_seen`
+    are times in ns. `arriving`: the node stops or leaves while the client reconnects from another node. Its requests
+    are still answered, by refusals. `untold`: the node leaves and the peer must not get the goodbye yet, as it may be
+    a member.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class ClientConnection(Connection):
     def turn_away(self, now: int, held_ns: int) -> None:
         """Says goodbye for a node that leaves, after a `hold_input` of `held_ns`.
 
-        A client that is only just arriving stays `arriving`: it gets refusals until it closes the connection.
+        A client that is still reconnecting stays `arriving`: it gets refusals until it closes the connection.
         """
         self.opened += held_ns
         self.stop(now)

@@ -1,4 +1,4 @@
-"""A client protocol of the broker: the node asks each one if it recognises the first bytes of a connection."""
+"""A client protocol of the broker. The node asks each protocol if it recognises the first bytes of a connection."""
 
 from __future__ import annotations
 
