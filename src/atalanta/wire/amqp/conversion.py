@@ -172,7 +172,7 @@ def _value_body(sections: Sections, content_type: str | None) -> tuple[int, byte
 
 
 def _stream(sections: Sections, values: list[object], encoding: int) -> tuple[int, bytes, int]:
-    """Returns a stream message. A body that a CORE stream cannot hold stays as its bytes came."""
+    """Returns type, body and encoding of a stream message; a body that no CORE stream can hold stays bytes."""
     if any(core_value(value) is NOT_CORE for value in values):
         return BYTES, sections.body, 0
     return STREAM, stream_body(values), encoding

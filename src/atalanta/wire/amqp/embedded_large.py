@@ -93,7 +93,7 @@ def _position_and_size(reader: Reader, name: str) -> None:
 
 
 def _section(decoder: Decoder, sections: Sections) -> None:
-    """Returns a section, or null if the message has none at that position."""
+    """Reads a section into `sections`, or the null of a missing one."""
     reader = decoder.reader
     if reader.left() and reader.data[reader.position] == NULL:
         reader.uint8()
