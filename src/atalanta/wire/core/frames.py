@@ -108,9 +108,7 @@ class Framer:
             self._position = len(HANDSHAKE)
 
     def _joined(self, data: bytes) -> bytes:
-        """Returns the whole frame whose end is in `data`. Only the end is copied; the bytes behind it stay in
-        `_rest`.
-        """
+        """Returns the whole frame whose end is in `data`. The bytes of `data` behind that end are not copied."""
         kept = self._kept
         end: i64 = len(data) - (self._kept_bytes - self._wanted_bytes)
         if self._wanted_bytes >= FRAME_OVERHEAD_BYTES and end < len(data):
