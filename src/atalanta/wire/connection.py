@@ -28,7 +28,7 @@ class ProtocolError(Exception):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Connection(LoginWaiter):
-    """One transport connection, accepted or dialled. Bytes arrive in `feed` and leave through the Wire port."""
+    """A transport connection, accepted or dialled. Bytes arrive in `feed` and leave through the Wire port."""
 
     def feed(self, now: int, data: bytes) -> None:
         """Takes bytes in order, in any pieces. After a ProtocolError the node closes the connection."""

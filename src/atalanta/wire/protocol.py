@@ -31,7 +31,7 @@ class Peer:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Protocol:
-    """One protocol of one node. `name` is its name in the `protocols` parameter of acceptors, in capitals."""
+    """A protocol of one node. `name` is its name in the `protocols` parameter of acceptors, in capitals."""
 
     name: str = ""
 

@@ -31,7 +31,7 @@ class UriError(ValueError):
 
 @dataclass
 class Uri:
-    """One address. `port` is None if the text has none; `params` keeps the order of the text."""
+    """An address. `port` is None if the text has none; `params` keeps the order of the text."""
 
     scheme: str
     host: str
@@ -41,7 +41,7 @@ class Uri:
 
 @dataclass
 class UriList:
-    """One or more addresses, and the options behind all of them."""
+    """The addresses of a list, at least one, and the options behind all of them."""
 
     members: list[Uri]
     params: dict[str, str] = field(default_factory=dict)

@@ -23,7 +23,7 @@ MERGED_BYTES: Final = 4096
 
 
 class Frame:
-    """One frame, its payload still in the bytes it came with: `data[start:end]`."""
+    """A frame, its payload still in the bytes it came with: `data[start:end]`."""
 
     def __init__(self, code: int, channel: int, data: bytes, start: i64, end: i64) -> None:
         self.type: int = code

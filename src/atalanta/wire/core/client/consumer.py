@@ -76,7 +76,7 @@ class LargeIncoming:
 
 
 class ClientConsumer:
-    """One consumer. Deliveries wait in `buffer` until taken, or are passed to `on_message` at once if it is set.
+    """A consumer. Deliveries wait in `buffer` until taken, or are passed to `on_message` at once if it is set.
 
     `failed` is the reason why no more messages come. `window`: bytes, -1 is no limit, 0 is one message for each
     `want_one`.

@@ -19,7 +19,7 @@ class ClientEvents:
     """The handler of events. Override the methods of interest; none may raise."""
 
     def ready(self) -> None:
-        """All sessions exist (again) after `start`."""
+        """The sessions exist (again) after `start`."""
         return None
 
     def broken(self, why: str) -> None:

@@ -30,7 +30,7 @@ NOTHING_TOLERATED: Final = -1
 
 
 class Request:
-    """One request. `frame` is complete: channel and correlation stay the same after a reconnect.
+    """A request. `frame` is complete: channel and correlation stay the same after a reconnect.
 
     `tolerated`: a repeated request that is refused with this code succeeded the first time (a queue that exists, a
     queue that is deleted).

@@ -1,4 +1,4 @@
-"""One session of a client, over any number of connections.
+"""A session of a client, over any number of connections.
 
 The channel and the correlation ids stay the same when the session is created again on a new connection. So
 unconfirmed messages are sent again as the very same bytes.
@@ -67,7 +67,7 @@ HEADER_BYTES = 13
 
 
 class ClientSession:
-    """One session. `opened` is done when the broker created it the first time; `open`: it exists now."""
+    """A session. `opened` is done when the broker created it the first time; `open`: it exists now."""
 
     def __init__(
         self, connection: ClientConnection, channel: int, settings: SessionSettings

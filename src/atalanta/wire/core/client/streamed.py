@@ -25,7 +25,7 @@ MORE: Final = -1
 
 
 class StreamedSending:
-    """One large message; `head` as in ClientProducer.send. A session sends one at a time (a limit of CORE)."""
+    """A large message; `head` as in ClientProducer.send. A session sends one at a time (a limit of CORE)."""
 
     def __init__(self, producer: ClientProducer, head: bytes, message_id: int = 0) -> None:
         self.producer = producer

@@ -34,7 +34,7 @@ from atalanta.wire.core.transport import TransportConfiguration, decode_transpor
 
 
 class Field:
-    """One field of a packet; `absent` is its value in packets without it."""
+    """A field of a packet; `absent` is its value in packets without it."""
 
     def __init__(
         self, name: str, encoding: int, since: int, may_lack: bool, absent: object

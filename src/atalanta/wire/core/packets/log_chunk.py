@@ -21,7 +21,7 @@ CHUNK_HEADER_BYTES = 21
 
 
 class LogEntry:
-    """One message of a chunk, with its sequence in the queue."""
+    """A message of a chunk, with its sequence in the queue."""
 
     def __init__(self, sequence: int, delivery_count: int, message: Message) -> None:
         self.sequence: int = sequence
