@@ -369,7 +369,7 @@ class ClientConsumer:
             self._give_back(cost)
 
     def connection_lost(self) -> None:
-        """Drops all that was received; credits begin anew on the next connection."""
+        """Drops all received messages; credits begin anew on the next connection."""
         self.epoch += 1
         self.buffer.clear()
         self._large = None

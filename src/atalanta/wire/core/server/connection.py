@@ -205,8 +205,7 @@ class CoreConnection(ClientConnection):
             self.host.closing.append((self.conn, "the peer said good-bye"))
 
     def _check_control(self, packet_type: int, channel: int) -> None:
-        """Raises ProtocolError unless a peer that logged in may send this packet here. The body is not read before.
-        """
+        """Raises ProtocolError if the peer may not send this packet here; the body is not read before."""
         if self.authenticated:
             if packet_type == packet_types.PACKETS_CONFIRMED:
                 return

@@ -105,9 +105,7 @@ class LargeDelivery(LargeStream):
         self.pump()
 
     def _damaged(self) -> None:
-        """Closes the connection: the client has the begin of the message, and only a loss tells it that the end is
-        missing.
-        """
+        """Closes the connection: the client has a part of the message, and CORE has no other error for that."""
         broker = self.session.broker
         queue = self.consumer.queue.name
         broker.large.damaged(self.body.file, self.body.size, int(self.message.id), queue)

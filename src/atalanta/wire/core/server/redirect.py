@@ -76,8 +76,9 @@ class CoreRedirect(Redirect):
         """Sends the client to `target`. The connection stays open until the client closes it.
 
         `others` are the (node id, event id) of all members but the target. A client with ha=true and only
-        failoverAttempts ignores the target and dials the next member of its topology. So it is told first that all
-        other members are gone, under the event ids it knows; the target announces them again under the same ids.
+        failoverAttempts ignores the target and dials the next member of its topology. So the node first reports all
+        other members as left, under the event ids that the client knows. The target announces them again under the
+        same ids.
         """
         connection = self.core
         if connection.subscribed:
