@@ -162,7 +162,7 @@ class ClientConnection(Connection):
         return NO_REDIRECT
 
     def can_repeat_login(self) -> bool:
-        """Returns True, once, if the client logged in without a client id and will repeat the login with it."""
+        """Returns True, once, if the client logged in without a client id and will repeat the login with one."""
         return False
 
     def redirect(self, node_id: str, target: TransportConfiguration) -> None:
@@ -170,7 +170,7 @@ class ClientConnection(Connection):
         raise NotImplementedError
 
     def routed(self, now: int, error: BrokerError | None) -> None:
-        """Goes on with the login that waits for a connection router, or refuses it with `error`."""
+        """Continues the login that waits for a connection router, or refuses it with `error`."""
         raise NotImplementedError
 
     # -- time -----------------------------------------------------------------------------------

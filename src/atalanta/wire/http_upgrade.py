@@ -136,7 +136,7 @@ class UpgradeRequest:
 
 
 def upgrade_of(params: dict[str, str], host: str, nonce: bytes) -> UpgradeRequest | None:
-    """Returns the upgrade of a connector with these parameters; None without `httpUpgradeEnabled=true`."""
+    """Returns the upgrade request of a connector with these parameters; None without `httpUpgradeEnabled=true`."""
     if params.get(ENABLED, "").lower() != "true":
         return None
     return UpgradeRequest(host, nonce, params.get(ENDPOINT, ""), params.get(SERVER_NAME, ""))

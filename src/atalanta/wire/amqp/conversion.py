@@ -272,8 +272,7 @@ def _header(message: Message, header: Header) -> None:
 
 
 def _annotations(message: Message, annotations: Map | None) -> None:
-    """Adds the message annotations. A delay counts no more: the queue that forwards the message has held it so long.
-    """
+    """Adds the message annotations. A delay is ignored: the queue that forwards the message has held it so long."""
     if annotations is None:
         return
     delivery_time = annotations.get("x-opt-delivery-time")
@@ -334,7 +333,7 @@ def _properties(message: Message, source: Properties, annotations: Map | None) -
         if isinstance(source.message_id, Uuid):
             message.user_id = bytes(source.message_id)
         else:
-            # CORE clients have only UUIDs; the same one at every repeat and in every copy.
+            # CORE clients have only UUIDs; a repeat or copy gets the same one.
             encoded = native_id.encode("utf-8", "replace")
             message.user_id = blake2b(encoded, digest_size=USER_ID_BYTES).digest()
     if source.user_id is not None:

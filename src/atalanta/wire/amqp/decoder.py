@@ -23,7 +23,7 @@ from atalanta.wire.amqp.values import (
 )
 
 DEPTH_MAX: Final = 32
-# Values of one message: a value of one byte costs up to forty in memory.
+# Limit of the values in a message: a value of one byte takes up to forty in memory.
 VALUES_MAX: Final = 1_000_000
 
 # Array elements without bytes: a few bytes may announce any number of them.

@@ -119,7 +119,7 @@ def put_wrapper(message: Message, outer: Message, wrapper: Wrapper) -> None:
 
 
 def tell_unreadable(trace: Trace, message: Message, packet: str, error: DecodeError) -> None:
-    """Records that an embedded message stays as it came."""
+    """Logs that an embedded message stays as it came."""
     trace.event(
         "embedded_message_unreadable",
         {"address": message.address, "packet": packet, "field": error.field, "why": str(error)},

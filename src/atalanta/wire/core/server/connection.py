@@ -435,7 +435,7 @@ class CoreConnection(ClientConnection):
         return not why
 
     def stop(self, now: int) -> None:
-        """Says goodbye for a node that shuts down (DISCONNECT).
+        """Says goodbye for a node that shuts down (DISCONNECT, reason 4).
 
         An Artemis client that reconnects from another node ignores the loss of this connection until it has its
         sessions here: failover, DISCONNECT and losses are tasks of one OrderedExecutor

@@ -170,7 +170,7 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
         session.reply(binding_response(session, packet.address))
     elif isinstance(packet, CreateAddress):
         kernel.check("createAddress", packet.address)
-        # ServerSessionImpl.createAddress: one that exists is extended, never refused (clients race).
+        # ServerSessionImpl.createAddress: an existing one is extended, never refused (clients race).
         for routing_type in packet.routing_types:
             if routing_type not in (ANYCAST, MULTICAST):
                 raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"{routing_type} is no routing type")
@@ -205,7 +205,7 @@ def _metadata(
             ILLEGAL_STATE, f"a session has at most {METADATA_MAX} entries of metadata"
         )
     if isinstance(packet, UniqueAddMetadata):
-        # ServerSessionImpl.addUniqueMetaData: any other session that has it, whatever its connection.
+        # ServerSessionImpl.addUniqueMetaData: any other session with it, of any connection.
         for other in protocol.metadata.get((packet.key, packet.value), {}):
             if other != owner:
                 raise BrokerError(
