@@ -1,4 +1,4 @@
-"""A frame that must wait until the node of a message group is decided (kernel/publish/grouping.py).
+"""A frame that must wait until the queue of a message group is decided (kernel/publish/grouping.py).
 
 The frame is a send, or the commit of a transaction with such sends. The connection processes no input until then, as
 a session of Artemis blocks. So each producer's order is kept, and nothing is confirmed too early.

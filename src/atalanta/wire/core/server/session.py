@@ -204,7 +204,7 @@ class CoreSession(SessionEndpoint):
     def hold_request(
         self, now: int, undecided: Undecided, packet_type: int, body: bytes
     ) -> None:
-        """Holds a commit until the nodes of its message groups are decided."""
+        """Holds a commit until the queues of its message groups are decided."""
         wait_for_group(self, now, undecided, None, False, NO_CORRELATION, packet_type, body)
 
     # -- consuming ------------------------------------------------------------------------------
