@@ -28,7 +28,7 @@ class ProtocolError(Exception):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Connection(LoginWaiter):
-    """One transport connection, accepted or dialled. Bytes arrive in `feed` and leave through the Wire port."""
+    """A transport connection, accepted or dialled. Bytes arrive in `feed` and leave through the Wire port."""
 
     def feed(self, now: int, data: bytes) -> None:
         """Takes bytes in order, in any pieces. After a ProtocolError the node closes the connection."""
@@ -71,9 +71,10 @@ class Connection(LoginWaiter):
 class ClientConnection(Connection):
     """A connection that an acceptor accepted, and the questions that node and cluster ask of any protocol's client.
 
-    `conn` is the shell's number of the connection, `acceptor` None only in tests. `opened` and `last_seen` are times in
-    ns. `arriving`: the node stops or leaves while the client reconnects from another node, so its requests are still
-    answered, by refusals. `untold`: the node leaves and the peer must not get the goodbye yet, as it may be a member.
+    `conn` is the event loop's number of the connection. `acceptor` is None only in tests. `opened` and `last_seen`
+    are times in ns. `arriving`: the node stops or leaves while the client reconnects from another node. Its requests
+    are still answered, by refusals. `untold`: the node leaves and the peer must not get the goodbye yet, as it may be
+    a member.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class ClientConnection(Connection):
     def turn_away(self, now: int, held_ns: int) -> None:
         """Says goodbye for a node that leaves, after a `hold_input` of `held_ns`.
 
-        A client that is only just arriving stays `arriving`: it gets refusals until it closes the connection.
+        A client that is still reconnecting stays `arriving`: it gets refusals until it closes the connection.
         """
         self.opened += held_ns
         self.stop(now)
@@ -161,7 +162,7 @@ class ClientConnection(Connection):
         return NO_REDIRECT
 
     def can_repeat_login(self) -> bool:
-        """Returns True, once, if the client logged in without a client id and will repeat the login with it."""
+        """Returns True, once, if the client logged in without a client id and will repeat the login with one."""
         return False
 
     def redirect(self, node_id: str, target: TransportConfiguration) -> None:
@@ -169,7 +170,7 @@ class ClientConnection(Connection):
         raise NotImplementedError
 
     def routed(self, now: int, error: BrokerError | None) -> None:
-        """Goes on with the login that waits for a connection router, or refuses it with `error`."""
+        """Continues the login that waits for a connection router, or refuses it with `error`."""
         raise NotImplementedError
 
     # -- time -----------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class Routing:
 
 
 class Successor:
-    """The node that takes the messages of this one, which leaves: clients are told to go there."""
+    """The node that takes the messages of this leaving node; clients are sent there."""
 
     def __init__(self, node_id: str, transport: TransportConfiguration | None) -> None:
         self.node_id = node_id
@@ -74,8 +74,8 @@ class Successor:
 class Host:
     """The shared state of the connections of one node.
 
-    `connections` are all connections of the node, by the shell's number. `dirty` are connections with bytes to write,
-    `closing` (connection, reason) those to close after that, `resumed` those that process held input again.
+    `connections` are all connections of the node, by the event loop's number. `dirty` are connections with bytes to
+    write, `closing` (connection, reason) those to close after that, `resumed` those that process held input again.
     `successor` is None unless the node leaves.
     """
 

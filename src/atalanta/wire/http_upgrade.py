@@ -1,8 +1,8 @@
-"""CORE behind an HTTP request, as WildFly's http-connector and http-acceptor have it: both ends, without sockets.
+"""CORE after an HTTP upgrade, as WildFly's http-connector and http-acceptor use it: both ends, without sockets.
 
-The client asks `GET /` with `Upgrade: activemq-remoting` and a key; the answer 101 proves by a hash of the key that it
-comes from a broker, and then both speak CORE (Artemis' NettyConnector.HttpUpgradeHandler). h11 reads and writes HTTP;
-it is imported by who speaks HTTP: that takes longer than all the rest of a client's start.
+The client sends `GET /` with `Upgrade: activemq-remoting` and a key. The answer 101 proves by a hash of the key that
+it comes from a broker. Then both ends speak CORE (Artemis' NettyConnector.HttpUpgradeHandler). h11 reads and writes
+HTTP. Each end imports h11 when it is used: the import takes longer than the rest of a client's start.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ SERVER_NAME: Final = "activemqServerName"
 
 
 def accept_of(key: str) -> str:
-    """What a broker answers to `key`."""
+    """Returns the broker's accept value for `key`."""
     digest = hashlib.sha1((key + MAGIC).encode("utf-8"), usedforsecurity=False).digest()
     return base64.b64encode(digest).decode("ascii")
 
 
 def _next_event(http: h11.Connection, data: bytes | None = None) -> object:
-    """What the other side says, with these bytes of it. ProtocolError if it is no HTTP."""
+    """Returns the next HTTP event of the peer, given these bytes. ProtocolError if the bytes are no HTTP."""
     import h11
 
     try:
@@ -48,7 +48,7 @@ def _next_event(http: h11.Connection, data: bytes | None = None) -> object:
 
 
 class UpgradeAnswer:
-    """The broker's end: `feed` until `done`; then `answer` is to be written and `rest` is CORE."""
+    """The broker's end of the upgrade: `feed` until `done`; then `answer` is to be written and `rest` is CORE."""
 
     def __init__(self) -> None:
         import h11
@@ -59,7 +59,7 @@ class UpgradeAnswer:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
 
     def feed(self, data: bytes) -> None:
-        """Bytes of the client. ProtocolError for any request but the one that asks for CORE."""
+        """Takes bytes of the client. ProtocolError for any request but an upgrade to CORE."""
         import h11
 
         event = _next_event(self._http, data)
@@ -92,7 +92,7 @@ class UpgradeAnswer:
 
 
 class UpgradeRequest:
-    """The dialling end: write `request`, `feed` until `done`; then `rest` is CORE."""
+    """The connecting end of the upgrade: write `request`, `feed` until `done`; then `rest` is CORE."""
 
     def __init__(self, host: str, nonce: bytes, endpoint: str = "", server_name: str = "") -> None:
         import h11
@@ -119,7 +119,7 @@ class UpgradeRequest:
             raise ProtocolError(f"HTTP: the connector cannot be written as a request: {error}") from error
 
     def feed(self, data: bytes) -> None:
-        """Bytes of the other side. ProtocolError if it does not go on with CORE."""
+        """Takes bytes of the broker. ProtocolError if the broker does not accept the upgrade to CORE."""
         import h11
 
         event = _next_event(self._http, data)
@@ -136,7 +136,7 @@ class UpgradeRequest:
 
 
 def upgrade_of(params: dict[str, str], host: str, nonce: bytes) -> UpgradeRequest | None:
-    """What a connector with these parameters begins with; None without `httpUpgradeEnabled=true`."""
+    """Returns the upgrade request of a connector with these parameters; None without `httpUpgradeEnabled=true`."""
     if params.get(ENABLED, "").lower() != "true":
         return None
     return UpgradeRequest(host, nonce, params.get(ENDPOINT, ""), params.get(SERVER_NAME, ""))

@@ -1,8 +1,7 @@
-"""Where nodes meet that are told a JGroups stack: its discovery protocol's place, and what is said there.
+"""Discovery between nodes that are given a JGroups stack: the addresses of its discovery protocol, and the messages.
 
-None of this is JGroups' own protocol. A real JGroups member is not met: it drops what is said here, and is not
-understood.
-Everything carries the channel's name, as clusters that share a stack file are told apart by it alone.
+The messages are not JGroups' own. A real JGroups member drops them, and its messages are not understood here. Every
+message has the channel's name: clusters that share a stack file differ in that name only.
 """
 
 from __future__ import annotations
@@ -27,28 +26,28 @@ FILE_SUFFIX: Final = ".atalanta"
 
 @dataclass
 class Meeting:
-    """A place to meet, of one of four kinds; only the fields of its kind mean anything.
+    """The addresses of one discovery, of one of four kinds. Only the fields of its kind have a meaning.
 
-    multicast: `address`, `port`, `interface`. hosts: `hosts`, and where one is met oneself: the first free port from
-    `port` to `port + port_range` of `interface`. dns: `names` stand for the hosts; `srv`: with ports of their own.
-    folder: `folder`, below it one for the channel.
+    multicast: `address`, `port`, `interface`. hosts: `hosts`, and the addresses to listen on: the first free port
+    from `port` to `port + port_range` of `interface`. dns: `names` are used in place of the hosts; `srv`: the names
+    have ports of their own. folder: `folder`, with a subfolder for the channel.
     """
 
     kind: str
-    protocol: str  # as in the stack file, for the log
+    protocol: str  # name in the stack file, for the log
     channel: str
     address: str = ""
     port: int = 0
     port_range: int = 0
     interface: str = ""
     hosts: list[tuple[str, int]] = field(default_factory=list)
-    host_port_range: int = 0  # of each of `hosts`: that many further ports are tried
+    host_port_range: int = 0  # further ports to try on each of `hosts`
     names: list[str] = field(default_factory=list)
     srv: bool = False
     folder: str = ""
 
     def describe(self) -> str:
-        """For people."""
+        """Returns a text for logs."""
         if self.kind == MULTICAST:
             return f"group {self.address}:{self.port}"
         if self.kind == FOLDER:
@@ -57,7 +56,7 @@ class Meeting:
         return f"{self.kind} {' '.join(listed if self.kind == HOSTS else self.names)}"
 
     def targets(self, hosts: list[tuple[str, int]]) -> list[tuple[str, int]]:
-        """Every port that may be one of a host's, each once."""
+        """Returns every port of a host that may listen, each once."""
         found: dict[tuple[str, int], None] = {}
         for host, port in hosts:
             for further in range(self.host_port_range + 1):
@@ -67,7 +66,7 @@ class Meeting:
 
 
 def encode_said(channel: str, announcement: bytes) -> bytes:
-    """A datagram, a file's content, or the first words of a connection; a client announces nothing (b"")."""
+    """Encodes a datagram, a file's content, or a connection's first message; a client announces nothing (b"")."""
     name = channel.encode("utf-8")
     writer = Writer()
     writer.raw(MAGIC)
@@ -79,7 +78,7 @@ def encode_said(channel: str, announcement: bytes) -> bytes:
 
 
 def decode_said(channel: str, data: bytes) -> bytes | None:
-    """The announcement; None if it is of another channel. ProtocolError if it is nothing of the kind."""
+    """Decodes the announcement; None if it belongs to another channel. ProtocolError for any other message."""
     size = said_size(data)
     if size is None or size != len(data):
         raise ProtocolError("no whole word of a meeting place")
@@ -93,7 +92,7 @@ def decode_said(channel: str, data: bytes) -> bytes | None:
 
 
 def said_size(data: bytes) -> int | None:
-    """How long the word that begins `data` is; None while that cannot be told. ProtocolError."""
+    """Returns the size of the message that begins `data`; None until enough bytes are there. ProtocolError."""
     if data[: len(MAGIC)] != MAGIC[: len(data)]:
         raise ProtocolError("not one of our nodes or clients: perhaps a JGroups member")
     at = len(MAGIC)
@@ -112,7 +111,7 @@ def said_size(data: bytes) -> int | None:
 
 
 def encode_posted(channel: str, time_ms: int, announcement: bytes) -> bytes:
-    """A file's content: as it tells the time, every writing changes it."""
+    """Encodes a file's content. The content has the time, so every write changes the file."""
     writer = Writer()
     writer.int64(time_ms)
     writer.raw(announcement)
@@ -120,7 +119,7 @@ def encode_posted(channel: str, time_ms: int, announcement: bytes) -> bytes:
 
 
 def decode_posted(channel: str, data: bytes) -> tuple[int, bytes] | None:
-    """(time in ms, announcement); None if it is of another channel. ProtocolError."""
+    """Returns (time in ms, announcement); None if the file belongs to another channel. ProtocolError."""
     said = decode_said(channel, data)
     if said is None:
         return None
@@ -130,7 +129,7 @@ def decode_posted(channel: str, data: bytes) -> tuple[int, bytes] | None:
 
 
 def encode_answer(announcements: list[bytes]) -> bytes:
-    """What a listener says back: itself, and whom it has heard lately."""
+    """Encodes a listener's answer: its own announcement, and those it received lately."""
     body = Writer()
     count = 0
     for announcement in announcements[:ANSWERS_MAX]:
@@ -148,7 +147,7 @@ def encode_answer(announcements: list[bytes]) -> bytes:
 
 
 def decode_answer(data: bytes) -> list[bytes] | None:
-    """The announcements; None while the answer is not whole. ProtocolError."""
+    """Decodes the announcements; None while the answer is incomplete. ProtocolError."""
     if data[: len(MAGIC)] != MAGIC[: len(data)]:
         raise ProtocolError("not one of our nodes: perhaps a JGroups member")
     head = len(MAGIC) + 6

@@ -1,4 +1,4 @@
-"""A client protocol of the broker: the node asks each one if it recognises the first bytes of a connection."""
+"""A client protocol of the broker. The node asks each protocol if it recognises the first bytes of a connection."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Peer:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Protocol:
-    """One protocol of one node. `name` is its name in the `protocols` parameter of acceptors, in capitals."""
+    """A protocol of one node. `name` is its name in the `protocols` parameter of acceptors, in capitals."""
 
     name: str = ""
 

@@ -1,6 +1,6 @@
 """The connection of a peer whose protocol is not known yet: its first bytes decide.
 
-CORE may also come behind an HTTP request (wire/http_upgrade.py), if the acceptor allows that.
+CORE may also follow an HTTP upgrade (wire/http_upgrade.py), if the acceptor allows that.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Sniffer(ClientConnection):
             self._take(now, data)
 
     def _take(self, now: int, data: bytes) -> None:
-        """Looks for the protocol. ProtocolError if the acceptor does not serve it."""
+        """Detects the protocol. ProtocolError if the acceptor does not serve it."""
         if self.upgrade is not None:
             data = self._answer_upgrade(self.upgrade, data)
         data = self.first_bytes + data
@@ -71,7 +71,7 @@ class Sniffer(ClientConnection):
         return self.acceptor is not None and self.acceptor.http_upgrade_enabled
 
     def _answer_upgrade(self, upgrade: UpgradeAnswer, data: bytes) -> bytes:
-        """Returns the bytes behind a complete HTTP request for CORE, which is answered; b"" before its end."""
+        """Returns the bytes behind a complete HTTP upgrade to CORE, which is answered; b"" before its end."""
         upgrade.feed(data)
         self.first_bytes = b""
         if not upgrade.done:
@@ -147,7 +147,8 @@ class Sniffer(ClientConnection):
         return not why
 
     def stop(self, now: int) -> None:
-        """Waits a moment for a client that reconnects from another node; it learns here where to go next."""
+        """Waits a moment for a client that reconnects from another node; it gets the address of the next node here.
+        """
         self.arriving = now - self.opened < ARRIVAL_NS
         if not self.arriving:
             self.host.closing.append((self.conn, "the node stops"))

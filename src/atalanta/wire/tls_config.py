@@ -1,5 +1,5 @@
-"""TLS of an acceptor, a connector or a client URL, as Artemis' transport parameters describe it
-(TransportConstants, SSLSupport). Only described here: `atalanta.tls` makes contexts of it.
+"""TLS of an acceptor, a connector or a client URL, as Artemis' transport parameters describe it (TransportConstants,
+SSLSupport). `atalanta.tls` creates the contexts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from atalanta.kernel.option import option
 
 @dataclass
 class TlsConfig:
-    """Paths as written: absolute, or below the folders the configuration's owner names."""
+    """The TLS parameters. Paths are as written: absolute, or relative to the folders that the configuration's owner
+    names.
+    """
 
     enabled: bool = option(False, "sslEnabled", "TLS; without it none of these counts")
     key_store_path: str = option(
@@ -60,7 +62,7 @@ class TlsConfig:
     )
 
 
-# Parameters that concern TLS and cannot be had: set, they are an error while sslEnabled is true.
+# TLS parameters that are not supported: an error if one is set while sslEnabled is true.
 TLS_REFUSED: Final[dict[str, str]] = {
     "sslContext": "a Java object cannot be named here",
     "trustManagerFactoryPlugin": "Java classes cannot be loaded",
@@ -74,7 +76,7 @@ TLS_UNUSED: Final[dict[str, str]] = {
     "sslAutoReload": "a reload (SIGHUP, or a changed broker.xml) reads the stores again",
     "forceSSLParameters": "there are no system properties of Java here",
 }
-# Never told to peers and clients: the topology is shown before any login.
+# Never sent to peers and clients: the topology is sent before any login.
 TLS_PRIVATE: Final = (
     "keyStorePath",
     "keyStorePassword",

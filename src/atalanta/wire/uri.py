@@ -1,9 +1,8 @@
 """Addresses of brokers as text: `tcp://host:port?key=value;key=value`, and lists of them.
 
-One strict parser for acceptors, connectors, cluster-connection URIs and client URLs (fact sheet
-C2). The forms are Artemis': `(tcp://a:1,tcp://b:2)?options`, `tcp://a:1,b:2?options`,
-`udp://group:port?options`. Parameters are parted by `;` or `&` and percent-decoded as Artemis
-does (`+` is a blank).
+One strict parser serves acceptors, connectors, cluster-connection URIs and client URLs. The forms are Artemis':
+`(tcp://a:1,tcp://b:2)?options`, `tcp://a:1,b:2?options`, `udp://group:port?options`. Parameters are separated by `;`
+or `&` and percent-decoded as Artemis does (`+` is a blank).
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from urllib.parse import unquote_plus
 from atalanta.message.encoding.digits import all_digits
 
 LENGTH_MAX: Final = 64 * 1024  # characters of one address text
-WORDS_MAX: Final = 400  # characters of what is told of a wrong one
+WORDS_MAX: Final = 400  # characters of a wrong text in an error
 MEMBERS_MAX: Final = 1_000  # addresses of one list
 DEFAULT_PORT: Final = 61616
 HEX_DIGITS: Final = "0123456789abcdefABCDEF"
 
 
 class UriError(ValueError):
-    """An address text that cannot be used; the message names the part, of a long one its ends."""
+    """An address text that is invalid. The message names the wrong part; a long part is cut in the middle."""
 
     def __init__(self, text: str) -> None:
         if len(text) > WORDS_MAX:
@@ -32,7 +31,7 @@ class UriError(ValueError):
 
 @dataclass
 class Uri:
-    """One address. `port` is None when none was written; `params` keeps the order of the text."""
+    """An address. `port` is None if the text has none; `params` keeps the order of the text."""
 
     scheme: str
     host: str
@@ -42,15 +41,14 @@ class Uri:
 
 @dataclass
 class UriList:
-    """One or more addresses, and the options written behind all of them."""
+    """The addresses of a list, at least one, and the options behind all of them."""
 
     members: list[Uri]
     params: dict[str, str] = field(default_factory=dict)
 
 
 def parse_uri(text: str, schemes: tuple[str, ...]) -> Uri:
-    """One `scheme://host[:port][?params]`. UriError if it is none, or its scheme not in
-    `schemes`.
+    """Parses one `scheme://host[:port][?params]`. UriError if the text is invalid or its scheme is not in `schemes`.
     """
     text = _limited(text)
     scheme, rest = _scheme(text, schemes)
@@ -60,9 +58,7 @@ def parse_uri(text: str, schemes: tuple[str, ...]) -> Uri:
 
 
 def parse_uri_list(text: str, schemes: tuple[str, ...]) -> UriList:
-    """A single address or any of the list forms. Options of a single address count as the
-    list's.
-    """
+    """Parses a single address or any of the list forms. Options of a single address count as the list's."""
     text = _limited(text)
     if text.startswith("("):
         return _parenthesised(text, schemes)
@@ -83,7 +79,7 @@ def parse_uri_list(text: str, schemes: tuple[str, ...]) -> UriList:
 
 
 def parse_authority(text: str) -> tuple[str, int | None]:
-    """`host`, `host:port`, `[ipv6]` or `[ipv6]:port`; one `/` at the end is allowed."""
+    """Parses `host`, `host:port`, `[ipv6]` or `[ipv6]:port`; one `/` at the end is allowed."""
     if text.endswith("/"):
         text = text[:-1]
     if not text:
@@ -105,8 +101,9 @@ def parse_authority(text: str) -> tuple[str, int | None]:
 
 
 def parse_params(text: str) -> dict[str, str]:
-    """`k=v;k=v` or `k=v&k=v`; a part without `=` is a key without value, as Artemis takes it.
-    UriError for an empty or a repeated key."""
+    """Parses `k=v;k=v` or `k=v&k=v`. A part without `=` is a key without value, as in Artemis. UriError for an empty
+    or a repeated key.
+    """
     params: dict[str, str] = {}
     for part in text.replace("&", ";").split(";"):
         if not part:
@@ -139,7 +136,7 @@ def _scheme(text: str, schemes: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _split_params(text: str) -> tuple[str, dict[str, str]]:
-    """What stands before the `?` that lies outside parentheses, and the parameters behind it."""
+    """Returns the text before the first `?` outside parentheses, and the parameters behind it."""
     depth = 0
     for i in range(len(text)):
         character = text[i]
@@ -160,7 +157,7 @@ def _split_top(text: str) -> list[str]:
 
 
 def _parenthesised(text: str, schemes: tuple[str, ...], default: str | None = None) -> UriList:
-    """`(uri,uri)?options`; members without a scheme take `default`."""
+    """Parses `(uri,uri)?options`; members without a scheme get `default`."""
     end = text.find(")")
     if end < 0:
         raise UriError(f"'{text}' has no closing ')'")
@@ -189,7 +186,7 @@ def _with_params(found: UriList, params: dict[str, str]) -> UriList:
 
 
 def _port(text: str, whole: str) -> int | None:
-    """`:port` or nothing."""
+    """Parses `:port` or an empty text."""
     if not text:
         return None
     digits = text[1:]

@@ -1,7 +1,11 @@
-"""An AMQP message as a CORE client sees it, and an AMQP client again when Artemis converts it back.
+"""Converts an AMQP message to the CORE message that Artemis would make of it, so that Artemis can convert it back.
 
-Bodies, headers and the names of properties are those of Artemis' AmqpCoreConverter. Beyond it, values that CORE has no
-type for do not make a message unreadable: times become longs, UUIDs text, and the rest the bytes of its AMQP encoding.
+Bodies, headers and the names of properties are those of Artemis' AmqpCoreConverter. Unlike there, a value without a
+type in CORE does not make a message unreadable. Times become longs, UUIDs text, and other values the bytes of their
+AMQP encoding.
+
+The AMQP bytes are not kept. Three facts are lost: delivery annotations, that a number was unsigned, and that a text
+was a symbol.
 """
 
 from __future__ import annotations
@@ -80,7 +84,9 @@ NS_PER_MS: Final = 1_000_000
 def core_message(
     sections: Sections, address: str, durable: bool, expiration_ms: int, now: int
 ) -> Message:
-    """Returns the CORE message. `expiration_ms` is the broker's own, 0 for none; `now` in ns since the epoch."""
+    """Returns the CORE message. `expiration_ms` is the broker's own expiration, 0 for none; `now` in ns since the
+    epoch.
+    """
     kind, body, encoding = core_body(sections)
     message = core_headers(sections, kind, encoding, address, durable, expiration_ms, now)
     message.body = body
@@ -166,7 +172,7 @@ def _value_body(sections: Sections, content_type: str | None) -> tuple[int, byte
 
 
 def _stream(sections: Sections, values: list[object], encoding: int) -> tuple[int, bytes, int]:
-    """A stream message; of what CORE's streams cannot hold the bytes as they came."""
+    """Returns type, body and encoding of a stream message; a body that no CORE stream can hold stays bytes."""
     if any(core_value(value) is NOT_CORE for value in values):
         return BYTES, sections.body, 0
     return STREAM, stream_body(values), encoding
@@ -216,7 +222,8 @@ NOT_CORE: Final = NotCore()
 
 
 def core_value(value: object) -> PropertyValue | NotCore:
-    """Returns the value in a type of CORE's: the smallest signed one that holds an unsigned; or NOT_CORE."""
+    """Returns the value in a type of CORE, or NOT_CORE. An unsigned one gets the smallest signed type that holds it.
+    """
     if value is None or isinstance(value, (bool, float, Byte, Short, Int, Char)):
         return value
     if isinstance(value, int):
@@ -243,7 +250,7 @@ def _core_number(value: int) -> int:
 
 
 def _put(properties: TypedProperties, name: str, value: object, encoded: bytes) -> None:
-    """Puts the value, or the bytes of its encoding where CORE has no type for it."""
+    """Puts the value into the properties, or the bytes of its encoding if CORE has no type for it."""
     found = core_value(value)
     properties.put(name, encoded if isinstance(found, NotCore) else found)
 
@@ -265,7 +272,7 @@ def _header(message: Message, header: Header) -> None:
 
 
 def _annotations(message: Message, annotations: Map | None) -> None:
-    """The annotation of a delay counts no more: the queue that forwards the message has held it so long."""
+    """Adds the message annotations. A delay is ignored: the queue that forwards the message has held it so long."""
     if annotations is None:
         return
     delivery_time = annotations.get("x-opt-delivery-time")
@@ -282,7 +289,8 @@ def _core_long(value: int) -> int:
 
 
 def _prefixed(properties: TypedProperties, prefix: str, values: Map | None) -> None:
-    """Annotations and footers: what CORE has no type for is under another name, from which Artemis decodes it."""
+    """Adds annotations or footers. A value without a type in CORE gets another name, from which Artemis decodes it.
+    """
     if values is None:
         return
     for entry in values.entries:
@@ -325,7 +333,7 @@ def _properties(message: Message, source: Properties, annotations: Map | None) -
         if isinstance(source.message_id, Uuid):
             message.user_id = bytes(source.message_id)
         else:
-            # CORE clients have only UUIDs; the same one at every repeat and in every copy.
+            # CORE clients have only UUIDs; a repeat or copy gets the same one.
             encoded = native_id.encode("utf-8", "replace")
             message.user_id = blake2b(encoded, digest_size=USER_ID_BYTES).digest()
     if source.user_id is not None:
@@ -356,7 +364,7 @@ def _properties(message: Message, source: Properties, annotations: Map | None) -
 
 
 def _routing_type(annotations: Map | None) -> int | None:
-    """The routing type that the sender asked for: by its own annotation, or by JMS' kind of destination."""
+    """Returns the routing type that the sender asked for: by its own annotation, or by JMS' kind of destination."""
     if annotations is None:
         return None
     routing_type = annotations.get("x-opt-routing-type")
@@ -370,7 +378,7 @@ def _routing_type(annotations: Map | None) -> int | None:
 
 # -- identifiers (AMQPMessageIdHelper) ------------------------------------------------------------------
 def message_id_text(found: object) -> str:
-    """Returns a message id as JMS writes it: `ID:` and, where it was no such text, the type it had."""
+    """Returns a message id as JMS writes it: `ID:` and, unless the id was such a text, its type."""
     if isinstance(found, str):
         if not found.startswith("ID:"):
             return f"ID:AMQP_NO_PREFIX:{found}"

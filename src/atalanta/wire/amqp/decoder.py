@@ -23,10 +23,10 @@ from atalanta.wire.amqp.values import (
 )
 
 DEPTH_MAX: Final = 32
-# Values of one message: a value of one byte costs up to forty in memory.
+# Limit of the values in a message: a value of one byte takes up to forty in memory.
 VALUES_MAX: Final = 1_000_000
 
-# Elements of arrays that take no bytes at all: a few bytes may announce any number of them.
+# Array elements without bytes: a few bytes may announce any number of them.
 EMPTY_ELEMENTS_MAX: Final = 4_096
 
 DESCRIBED: Final = 0x00
@@ -39,10 +39,10 @@ UNICODE_MAX: Final = 0x10FFFF
 
 
 class Decoder:
-    """A position in `data`; every method raises DecodeError, with the field that `what` names.
+    """A position in `data`. Every method raises DecodeError with the field that `what` names.
 
-    Lengths are checked against what is left before anything is taken. Values become None, bool, int (long), Byte,
-    Short, Int, float (double), Float, Char (str beyond U+FFFF), str, bytes (binary), list, and those of
+    Lengths are checked against the rest of the data before bytes are taken. Values become None, bool, int (long),
+    Byte, Short, Int, float (double), Float, Char (str beyond U+FFFF), str, bytes (binary), list, and those of
     `atalanta.wire.amqp.values`.
     """
 
@@ -70,7 +70,7 @@ class Decoder:
         return self._of(code, what, depth)
 
     def _of(self, code: int, what: str, depth: int) -> object:
-        """The value after a constructor that is no descriptor."""
+        """Returns the value after a constructor that is no descriptor."""
         self._values_left -= 1
         if self._values_left < 0:
             raise DecodeError(what, self.position, f"more than {VALUES_MAX} values")
@@ -86,7 +86,7 @@ class Decoder:
             raise DecodeError(what, self.position, f"nested more than {DEPTH_MAX} deep")
 
     def _compound(self, code: int, what: str, depth: int) -> object:
-        """A list, map or array: its size in bytes, with that of the count, then the count."""
+        """Reads the head of a list, map or array: its size in bytes, with that of the count, then the count."""
         if code == LIST0:
             return []
         self._descend(what, depth)
@@ -127,7 +127,7 @@ class Decoder:
         return Map(entries)
 
     def _array(self, count: int, what: str, depth: int) -> Array:
-        """The elements share the constructor before the first."""
+        """Reads an array: its elements share the constructor before the first."""
         code = self.reader.uint8(what)
         descriptor: object = None
         described = code == DESCRIBED
@@ -147,7 +147,7 @@ class Decoder:
         return found
 
     def _check(self, count: int, what: str) -> None:
-        """Every value takes a byte at least."""
+        """Checks a count of values: every value takes a byte at least."""
         if count > self.reader.left():
             raise DecodeError(what, self.position, f"{count} values in {self.left()} bytes")
 

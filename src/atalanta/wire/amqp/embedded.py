@@ -1,8 +1,10 @@
 """The AMQP message that a real Artemis forwards inside a CORE message of type 7 (EmbedMessageUtil).
 
-The body is `EMB`, then what AMQPMessagePersister writes into a journal: int8 persister id · int64 message id ·
-int64 message format · ss? address · int32 n · n bytes of AMQP · (ids 3 and 5) int32 size, 0 or typed properties of that
-size · (id 5) int64 expiration. The properties are what brokers say to each other: `_AMQ_ROUTE_TO`, `_AMQ_BRIDGE_DUP` …
+The body is `EMB`, then the record of AMQPMessagePersister: int8 persister id · int64 message id · int64 message
+format · ss? address · int32 n · n bytes of AMQP · (ids 3 and 5) int32 size, 0 or typed properties of that size · (id
+5) int64 expiration. The properties are those between brokers: `_AMQ_ROUTE_TO`, `_AMQ_BRIDGE_DUP` …
+
+Peers do not negotiate this form. Any session may send it, as a core bridge logs in as an ordinary user.
 """
 
 from __future__ import annotations
@@ -22,16 +24,17 @@ from atalanta.wire.amqp.sections import decode_sections
 SIGNATURE: Final = b"EMB"
 # PersisterIDs: without properties, without expiration, as of 2.29.
 STANDARD, STANDARD_2, STANDARD_3 = 2, 3, 5
-# The address once more, among the properties.
+# The address is repeated among the properties.
 ADDRESS_PROPERTY: Final = "_AMQ_AD"
-# With more behind them, names of the sender's own queues: `_AMQ_ROUTE_TO$.artemis.internal.sf.…`.
+# Prefixes of the names of the sender's own queues: `_AMQ_ROUTE_TO$.artemis.internal.sf.…`.
 ROUTES: Final = (ROUTE_TO, ACK_ROUTE_TO)
 LARGE_PROPERTY: Final = "_AMQP_EMBED_LARGE"
 
 
 @dataclass
 class Wrapper:
-    """The broker's own part of an embedded message. `address` is empty if it says none; expiration 0 is never."""
+    """The broker's own part of an embedded message. `address` is empty if the record has none; expiration 0 is never.
+    """
 
     address: str
     properties: TypedProperties
@@ -39,10 +42,11 @@ class Wrapper:
 
 
 def unwrap(message: Message, now: int, trace: Trace, packet: str) -> Message:
-    """Returns the converted message of one of type 7; any other stays what it is.
+    """Returns the converted message if the message has type 7; any other message is returned unchanged.
 
-    One that cannot be read is told and stays as it came, with the properties of its wrapper if those can be read: it
-    goes where it was forwarded to, and whoever sent it is not made to send it again for ever.
+    An unreadable message is reported (`embedded_message_unreadable`) and stays as it came. It keeps the properties of
+    its wrapper if those can be read, so it is routed and confirmed. A refusal would make the peer's bridge send it
+    again for ever.
     """
     if not message.body.startswith(SIGNATURE):
         return message
@@ -62,7 +66,7 @@ def unwrap(message: Message, now: int, trace: Trace, packet: str) -> Message:
 
 
 def decode_wrapper(body: bytes) -> tuple[Wrapper, bytes]:
-    """Returns what stands around the AMQP message, and its bytes. DecodeError names the field."""
+    """Returns the wrapper of the AMQP message, and the bytes of the message. DecodeError names the field."""
     reader = Reader(body, len(SIGNATURE))
     persister = reader.int8("persister id")
     if persister not in (STANDARD, STANDARD_2, STANDARD_3):
@@ -83,7 +87,7 @@ def decode_wrapper(body: bytes) -> tuple[Wrapper, bytes]:
 
 
 def wrapper_properties(reader: Reader) -> TypedProperties:
-    """Returns the properties behind their int32 size in bytes, 0 for none."""
+    """Returns the properties that follow their int32 size in bytes; size 0 is none."""
     size = reader.int32("properties size")
     if size == 0:
         return TypedProperties()
@@ -98,7 +102,7 @@ def wrapper_properties(reader: Reader) -> TypedProperties:
 def put_wrapper(message: Message, outer: Message, wrapper: Wrapper) -> None:
     """Puts the wrapper's properties into the message, and over them those of the CORE message around it.
 
-    What the client that made the message says of links between brokers does not count.
+    Properties of links between brokers that the AMQP client itself wrote do not count.
     """
     properties = message.properties
     around = list(outer.properties.entries.items())
@@ -115,7 +119,7 @@ def put_wrapper(message: Message, outer: Message, wrapper: Wrapper) -> None:
 
 
 def tell_unreadable(trace: Trace, message: Message, packet: str, error: DecodeError) -> None:
-    """Records that an embedded message stays as it came."""
+    """Logs that an embedded message stays as it came."""
     trace.event(
         "embedded_message_unreadable",
         {"address": message.address, "packet": packet, "field": error.field, "why": str(error)},

@@ -1,11 +1,11 @@
-"""AMQP messages that come in pieces: the large ones of type 8, and those of type 7 that a bridge sends as large.
+"""AMQP messages that come in pieces: large messages of type 8, and those of type 7 that a bridge sends as large.
 
-The header of one of type 8 has in `_AMQP_EMBED_LARGE` what AMQPLargeMessagePersister writes: int8 4 · int64 message
-id · bool durable · int64 message format · ss? address · int32 size, 0 or typed properties · int32 position and int32
-size of the header, the header · int32 position and int32 size of the delivery annotations · int32 position of the
-message annotations, the annotations · int32 position of the properties, the properties · int32 position of the
-application properties, int32 position of the body, the application properties · int64 expiration · bool re-encoded. Its
-pieces are the AMQP message, of which only the body and what follows it counts: the sections before may have changed.
+The header of type 8 has the record of AMQPLargeMessagePersister in `_AMQP_EMBED_LARGE`: int8 4 · int64 message id ·
+bool durable · int64 message format · ss? address · int32 size, 0 or typed properties · int32 position and int32 size
+of the header, the header · int32 position and int32 size of the delivery annotations · int32 position of the message
+annotations, the annotations · int32 position of the properties, the properties · int32 position of the application
+properties, int32 position of the body, the application properties · int64 expiration · bool re-encoded. The pieces
+are the AMQP message. Only the body and the footer count: the sections before may have changed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from atalanta.wire.amqp.sections import DATA, Sections, decode_sections, read_se
 LARGE_PERSISTER: Final = 4
 NULL: Final = 0x40
 PACKET: Final = "SESS_SEND_LARGE"
-# What is no data section is converted in memory; a larger one stays as it came.
+# Bodies other than data sections are converted in memory up to this size; a larger one stays as it came.
 GATHERED_BYTES_MAX: Final = 32 << 20
 # Sections behind the data: the footer.
 TAIL_BYTES_MAX: Final = 1 << 20
@@ -42,9 +42,9 @@ DATA_HEADER_BYTES: Final = 8  # with an int32 length
 
 
 def pieces_of(outer: Message, trace: Trace) -> EmbeddedPieces | None:
-    """Returns what takes up the pieces of a large message with this header; None if it is no embedded one.
+    """Returns the receiver of the pieces of a large message with this header; None if the message is not embedded.
 
-    One of type 8 whose wrapper cannot be read is told, and stays as it comes.
+    A message of type 8 whose wrapper cannot be read is reported and stays as it comes.
     """
     if outer.kind == EMBEDDED:
         return EmbeddedPieces(outer, trace)
@@ -93,7 +93,7 @@ def _position_and_size(reader: Reader, name: str) -> None:
 
 
 def _section(decoder: Decoder, sections: Sections) -> None:
-    """A section, or null if the message has none there."""
+    """Reads a section into `sections`, or the null of a missing one."""
     reader = decoder.reader
     if reader.left() and reader.data[reader.position] == NULL:
         reader.uint8()
@@ -102,12 +102,12 @@ def _section(decoder: Decoder, sections: Sections) -> None:
 
 
 class EmbeddedPieces:
-    """The pieces of a message of type 7. `add` and `finish` return what goes into the file of the body."""
+    """The pieces of a message of type 7. `add` and `finish` return the bytes for the file of the body."""
 
     def __init__(self, outer: Message, trace: Trace) -> None:
         self.outer = outer
         self.trace = trace
-        self._gathered: bytearray | None = bytearray()  # None: passed on from here on
+        self._gathered: bytearray | None = bytearray()  # None: the pieces are passed on
 
     def add(self, piece: bytes) -> bytes:
         """Takes the next piece."""
@@ -182,7 +182,9 @@ class LargePieces(EmbeddedPieces):
         return message, body
 
     def _finish_data(self, data: DataSections, now: int) -> tuple[Message, bytes]:
-        """The data is whole, or passed on as far as it came, even if what is behind it cannot be read."""
+        """Ends a message with data sections. The data is complete, or passed on as far as it came if the rest is
+        unreadable.
+        """
         rest = Sections()
         try:
             rest = data.rest()
@@ -226,7 +228,9 @@ class LargePieces(EmbeddedPieces):
 
 
 def data_header(data: bytes | bytearray, offset: int) -> tuple[int, int] | None:
-    """Returns the bytes that the header of a data section takes, and the length of its data; None if it is none."""
+    """Returns the size of a data section's header in bytes, and the length of its data; None if it is no data
+    section.
+    """
     begin = offset + len(DATA_BEGIN)
     if data[offset:begin] != DATA_BEGIN or len(data) < offset + DATA_HEADER_BYTES:
         return None
@@ -238,15 +242,15 @@ def data_header(data: bytes | bytearray, offset: int) -> tuple[int, int] | None:
 
 
 class DataSections:
-    """The data of one data section after the other, as it comes."""
+    """The data of one data section after the other, as the pieces come."""
 
     def __init__(self) -> None:
-        self._left = 0  # bytes of the section
+        self._left = 0  # bytes left of the section
         self._behind = bytearray()
         self._is_tail = False
 
     def add(self, piece: bytes) -> bytes:
-        """Returns what of the next piece is data."""
+        """Returns the data in the next piece."""
         found = [piece[: self._left]]
         self._behind += piece[self._left :]
         self._left -= len(found[0])

@@ -171,14 +171,14 @@ def _put_section(sections: Sections, number: int, value: object, offset: int) ->
 
 
 def _typed(value: object, kind: type[Field], what: str, offset: int) -> Field:
-    """The value, which must be of that type: a uint is none where a timestamp is expected."""
+    """Returns the value. DecodeError unless it has that type: a uint is an error where a timestamp is expected."""
     if isinstance(value, kind):
         return value
     raise DecodeError(what, offset, f"{kind.__name__.lower()} was expected, not {kind_of(value)}")
 
 
 class _Fields:
-    """The fields of a list in order; those that are missing at its end are None."""
+    """The fields of a list in order; fields missing at its end are None."""
 
     def __init__(self, values: list[object], section: str, offset: int) -> None:
         self.values = values

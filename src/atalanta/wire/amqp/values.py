@@ -65,7 +65,7 @@ class Map:
         self.entries = entries
 
     def get(self, key: str) -> object:
-        """Returns the value of a text or symbol; None also when there is none."""
+        """Returns the value of a text or symbol key; None also if the key is missing."""
         for entry in self.entries:
             if isinstance(entry.key, str) and entry.key == key:
                 return entry.value

@@ -1,4 +1,4 @@
-"""The datagram of a UDP broadcast group (fact sheet A1.d, BroadcastGroupImpl)."""
+"""The datagram of a UDP broadcast group (BroadcastGroupImpl)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONNECTOR_BYTES_MIN: Final = 12
 
 
 class Announcement:
-    """A node says how it can be reached; `unique_id` is one UUID per broadcast group instance."""
+    """The connectors of a node, as the node broadcasts them; `unique_id` is one UUID per broadcast group instance."""
 
     def __init__(
         self, node_id: str, unique_id: str, connectors: list[TransportConfiguration]
@@ -47,7 +47,7 @@ def encode_announcement(announcement: Announcement) -> bytes:
 
 
 def decode_announcement(data: bytes) -> Announcement:
-    """ProtocolError names the field. Anybody can send datagrams: ignore what is refused here."""
+    """Decodes a datagram. ProtocolError names the field; datagrams come from anywhere, so ignore a refused one."""
     reader = Reader(data)
     try:
         node_id = reader.string("node_id")

@@ -1,9 +1,7 @@
-"""Acceptors and connectors, as `broker.xml` writes them: `<acceptor
-name="x">tcp://host:port?k=v;k=v</acceptor>`.
+"""Acceptors and connectors, as `broker.xml` has them: `<acceptor name="x">tcp://host:port?k=v;k=v</acceptor>`.
 
-Every parameter of Artemis (fact sheet C2, TransportConstants) is known by name. Those without
-effect here are collected in `unused`, to be listed at start; those whose absence would be
-dangerous or misleading (HTTP, SOCKS) are refused.
+Every parameter of Artemis (TransportConstants) is known by name. Parameters without effect here are collected in
+`unused` and listed at start. A parameter is refused if ignoring it would be dangerous or misleading (HTTP, SOCKS).
 """
 
 from __future__ import annotations
@@ -102,7 +100,7 @@ UNUSED: Final[dict[str, str]] = {
     **TLS_UNUSED,
 }
 
-# True for one of these changes what travels on the wire: refused rather than ignored.
+# If one of these is true, the bytes on the wire differ: refused rather than ignored.
 REFUSED: Final[dict[str, str]] = {
     "httpEnabled": "CORE over HTTP is not supported",
     "useServlet": "CORE over HTTP is not supported",
@@ -115,7 +113,7 @@ TLS_FIELDS: Final = {entry.metadata["xml"]: entry for entry in fields(TlsConfig)
 
 @dataclass
 class AcceptorConfig:
-    """A door for clients and nodes; `host`:`port` as written (0.0.0.0 is all interfaces)."""
+    """An acceptor for clients and nodes; `host`:`port` as written (0.0.0.0 is all interfaces)."""
 
     name: str
     host: str
@@ -199,7 +197,7 @@ class AcceptorConfig:
 
 @dataclass
 class ConnectorConfig:
-    """How to reach a node; announced to clients and peers under `name`."""
+    """A connector to a node; announced to clients and peers under `name`."""
 
     name: str
     host: str
@@ -240,16 +238,16 @@ class ConnectorConfig:
     unused: list[tuple[str, str]] = field(default_factory=list)
 
     def transport_params(self) -> dict[str, str]:
-        """The parameters of the TransportConfiguration on the wire: all strings, `port` too.
+        """Returns the parameters of the TransportConfiguration on the wire: all strings, `port` too.
 
-        Everybody who connects sees them, so they tell nothing of this node's own key store.
+        Every client and peer sees them, so the parameters of the node's own key store are left out.
         """
         told = {key: value for key, value in self.params.items() if key not in TLS_PRIVATE}
         return {"port": str(self.port), "host": self.host, **told}
 
 
 def parse_acceptor(name: str, text: str) -> AcceptorConfig:
-    """UriError names the part of `text` that is wrong."""
+    """Parses an acceptor. UriError names the wrong part of `text`."""
     uri = parse_uri(text, SCHEMES)
     return make_acceptor(name, uri)
 
@@ -261,7 +259,7 @@ def make_acceptor(name: str, uri: Uri) -> AcceptorConfig:
 
 
 def parse_connector(name: str, text: str) -> ConnectorConfig:
-    """UriError names the part of `text` that is wrong."""
+    """Parses a connector. UriError names the wrong part of `text`."""
     uri = parse_uri(text, SCHEMES)
     return make_connector(name, uri)
 
@@ -299,7 +297,7 @@ def _fill(config: AcceptorConfig | ConnectorConfig, params: dict[str, str]) -> N
 
 
 def read_tls(params: dict[str, str]) -> TlsConfig | None:
-    """None unless `sslEnabled=true`; the rest is checked all the same. UriError."""
+    """Returns None unless `sslEnabled=true`; the other parameters are checked in any case. UriError."""
     tls = TlsConfig()
     for name, text in params.items():
         entry = TLS_FIELDS.get(name)
@@ -315,8 +313,8 @@ def read_tls(params: dict[str, str]) -> TlsConfig | None:
 
 
 def _unknown(name: str, names: list[str]) -> str:
-    """Artemis hands unknown parameters to its protocols, so they are no error; a near name is
-    told.
+    """Returns the note on an unknown parameter, with a similar name if there is one. Artemis hands unknown parameters
+    to its protocols, so they are no error.
     """
     near = difflib.get_close_matches(name, names, 1)
     return f"unknown; did you mean '{near[0]}'?" if near else "unknown"
@@ -365,11 +363,11 @@ def change_domains(
     fresh: list[AcceptorConfig],
     security: Security,
 ) -> None:
-    """`acceptors` are those in use, `fresh` and `security` what was read. Nothing else of an acceptor changes.
+    """Changes the security domains of the acceptors in use to those that were read (`fresh`, `security`).
 
-    Connections made from now on ask the new domain. One that is open keeps its own, also for further sessions, and what
-    `Security.replace` leaves its users; none of its sessions is reattached to a new one (wire/core/server/reattach.py:
-    `_may`).
+    Nothing else of an acceptor changes. Later connections ask the new domain. An open connection keeps its own, also
+    for further sessions, and the users that `Security.replace` leaves it. None of its sessions is reattached to a new
+    connection (wire/core/server/reattach.py: `_may`).
     """
     wanted = {acceptor.name: acceptor.security_domain for acceptor in fresh}
     for name, acceptor in list(acceptors.items()):

@@ -1,4 +1,4 @@
-"""PACKETS_CONFIRMED: telling the sender how far its frames on a channel were taken up (fact sheet A1.c)."""
+"""PACKETS_CONFIRMED: the confirmation of processed frames to their sender, by channel (ChannelImpl)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PACKETS_CONFIRMED: Final = 22
 
 
 class Confirmations:
-    """Counts frames that want confirmation from 0; `due` once a window of bytes came since the last answer."""
+    """Counts frames that want confirmation from 0; a confirmation is due after each window of bytes."""
 
     def __init__(self, window_bytes: int) -> None:
         self.window_bytes = window_bytes
@@ -17,7 +17,7 @@ class Confirmations:
         self.unconfirmed_bytes: int = 0
 
     def received(self, packet_type: int, frame_bytes: int, wants: bool) -> bool:
-        """True when a confirmation should go out now."""
+        """Returns True if a confirmation is due now."""
         if self.window_bytes == -1 or packet_type == PACKETS_CONFIRMED or not wants:
             return False
         self.last_command += 1
@@ -28,7 +28,7 @@ class Confirmations:
         return self.last_command > self.confirmed
 
     def take(self) -> int:
-        """The command id to confirm; everything up to it counts as confirmed."""
+        """Returns the command id to confirm; all frames up to it count as confirmed."""
         self.confirmed = self.last_command
         self.unconfirmed_bytes = 0
         return self.last_command

@@ -1,6 +1,6 @@
-"""Frames of CORE (fact sheet A1.0): int32 length · int8 type · int64 channel · payload.
+"""Frames of CORE: int32 length · int8 type · int64 channel · payload.
 
-The length counts what follows it. A client sends the seven bytes `ARTEMIS` before its first frame.
+The length counts the bytes that follow it. A client sends the seven bytes `ARTEMIS` before its first frame.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from mypy_extensions import i32, i64, u8
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import HANDSHAKE
 
-# What the length of a frame counts besides the payload, and what a frame has besides it.
+# Bytes beside the payload: those that the length counts, and all of them.
 LENGTH_OVERHEAD_BYTES: Final = 9
 FRAME_OVERHEAD_BYTES: Final = 13
-# JMS clients cut messages into pieces of 100 KiB unless minLargeMessageSize says otherwise.
+# JMS clients send messages in pieces of 100 KiB, unless minLargeMessageSize is set.
 FRAME_BYTES_MAX: Final = 64 << 20
-# Pieces of a frame below this are put together as they come.
+# Pieces of a frame below this size are joined as they come.
 MERGED_BYTES: Final = 4096
 
 
 class Frame:
-    """One frame, its payload still in the bytes it came with: `data[start:end]`."""
+    """A frame, its payload still in the bytes it came with: `data[start:end]`."""
 
     def __init__(self, code: int, channel: int, data: bytes, start: i64, end: i64) -> None:
         self.type: int = code
@@ -38,7 +38,7 @@ class Frame:
 
     @property
     def size(self) -> int:
-        """Bytes of the whole frame, as confirmation windows and credits count them."""
+        """Returns the bytes of the whole frame, as confirmation windows and credits count them."""
         return int(self.end - self.start) + FRAME_OVERHEAD_BYTES
 
     def __repr__(self) -> str:
@@ -46,10 +46,10 @@ class Frame:
 
 
 class Framer:
-    """Cuts what a connection brings into frames, in whatever pieces it comes.
+    """Cuts the bytes of a connection into frames; the bytes come in pieces of any size.
 
-    `frame_bytes_max` can be changed at any time (small before login); a longer frame is refused by
-    its length, before any of it is kept.
+    `frame_bytes_max` can be changed at any time (small before login). A longer frame is refused by its length, before
+    any of it is kept.
     """
 
     def __init__(self, handshake: bool, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
@@ -64,19 +64,19 @@ class Framer:
         self.start: i64 = 0
         self.end: i64 = 0
         self._position: i64 = 0
-        # Joining the pieces makes no sense before there are this many bytes.
+        # The pieces are joined when there are this many bytes.
         self._wanted_bytes: i64 = 0
-        # What came behind the end of a frame that had begun earlier; that frame alone is in `data`.
+        # Bytes behind a frame that came in several pieces; `data` has that frame alone.
         self._rest: bytes = b""
         self._rest_position: i64 = 0
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes that wait for the rest of their frame."""
+        """Returns the number of bytes that wait for the rest of their frame."""
         return int(self._kept_bytes)
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that are complete now. ProtocolError: the connection is of no more use."""
+        """Returns the frames that are complete now. ProtocolError: the connection must be closed."""
         frames: list[Frame] = []
         self.begin(data)
         while self.step():
@@ -84,7 +84,7 @@ class Framer:
         return frames
 
     def begin(self, data: bytes) -> None:
-        """Takes what came; `step` then goes from frame to frame of it, without an object for each."""
+        """Takes the next bytes; then `step` moves from frame to frame in them, without an object for each."""
         self._position = 0
         if self._kept_bytes:
             self._kept.append(data)
@@ -108,7 +108,7 @@ class Framer:
             self._position = len(HANDSHAKE)
 
     def _joined(self, data: bytes) -> bytes:
-        """The frame that was begun, whole: what came, `data`, need not be copied for its sake, but for its end."""
+        """Returns the whole frame whose end is in `data`. The bytes of `data` behind that end are not copied."""
         kept = self._kept
         end: i64 = len(data) - (self._kept_bytes - self._wanted_bytes)
         if self._wanted_bytes >= FRAME_OVERHEAD_BYTES and end < len(data):
@@ -121,7 +121,7 @@ class Framer:
         return data
 
     def _merge(self) -> None:
-        """Small pieces become one: what waits takes about its own size, in however many pieces it comes."""
+        """Joins small pieces, so that kept bytes take about their own size, in however many pieces they come."""
         kept = self._kept
         last = len(kept) - 1
         if last > 0 and len(kept[last - 1]) < MERGED_BYTES:
@@ -129,7 +129,7 @@ class Framer:
             kept[last - 1] = kept[last - 1] + newest
 
     def step(self) -> bool:
-        """True: `type`, `channel` and the payload `data[start:end]` are those of the next frame."""
+        """Returns True if there is another frame: `type`, `channel`, and the payload `data[start:end]`."""
         data = self.data
         position = self._position
         left = len(data) - position
@@ -171,7 +171,7 @@ class Framer:
 
 
 def write_frame_header(out: BytesWriter, code: i64, channel: i64, payload_bytes: i64) -> None:
-    """What stands before the payload."""
+    """Writes the bytes before the payload."""
     write_i32_be(out, i32(payload_bytes + LENGTH_OVERHEAD_BYTES))
     out.append(u8(code & 0xFF))
     write_i64_be(out, channel)

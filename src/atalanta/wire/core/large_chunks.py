@@ -1,6 +1,6 @@
-"""Large messages as they travel: a header, and continuations with pieces of the body.
+"""Large messages on the wire: a header, and continuations with pieces of the body.
 
-One walk (`cut`) and one writer a direction serve the server, the cluster's links and our own client.
+The server, the cluster's links and Atalanta's client share `cut` and one writer for each direction.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NO_ANSWER: Final = -1
 
 
 def cut(data: bytes, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
-    """Pieces of at most `chunk_bytes`; one empty piece of nothing."""
+    """Yields pieces of at most `chunk_bytes`; one empty piece for an empty body."""
     if len(data) <= chunk_bytes:
         yield data
         return
@@ -30,7 +30,7 @@ def cut(data: bytes, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
 def write_received_piece(
     out: BytesWriter, channel: i64, piece: bytes, more: bool, consumer_id: i64
 ) -> int:
-    """SESS_RECEIVE_CONTINUATION; returns the frame's bytes."""
+    """Writes SESS_RECEIVE_CONTINUATION; returns the frame's bytes."""
     size: i32 = len(piece)
     write_frame_header(out, SESS_RECEIVE_CONTINUATION, channel, i64(size) + 13)
     write_i32_be(out, size)
@@ -48,8 +48,11 @@ def write_sent_piece(
     correlation: i64,
     sender_id: i32,
 ) -> None:
-    """SESS_SEND_CONTINUATION of the newest version. `total` < 0: more follow; else the size of the whole body, with the
-    last piece, which alone asks for an answer (unless `correlation` is NO_ANSWER)."""
+    """Writes SESS_SEND_CONTINUATION of the newest version.
+
+    `total` < 0: more pieces follow. Else `total` is the size of the whole body, and the piece is the last. Only the
+    last piece asks for an answer, unless `correlation` is NO_ANSWER.
+    """
     size: i32 = len(piece)
     last = total >= 0
     write_frame_header(out, SESS_SEND_CONTINUATION, channel, i64(size) + (26 if last else 18))

@@ -1,4 +1,4 @@
-"""Packet types, channels and versions of CORE (PacketImpl, fact sheet A1) and of our log view."""
+"""Packet types, channels and versions of CORE (PacketImpl) and of Atalanta's log view."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SESSION_CHANNEL: Final = 1
 CLUSTER_CHANNEL: Final = 3
 FIRST_SESSION_CHANNEL: Final = 10
 
-# The version that Artemis 2.37 to 2.44 speak, and versions in which layouts changed.
+# The version of Artemis 2.37 to 2.44, and versions in which layouts changed.
 NEWEST_VERSION: Final = 136
 ASYNC_RESPONSE_VERSION: Final = 130
 COMMIT_CORRELATION_VERSION: Final = 132
@@ -249,7 +249,7 @@ NAMES: Final[dict[int, str]] = {
     LOG_COMMIT: "LOG_COMMIT",
 }
 
-# Neither numbered nor kept for a reattach (isRequiresConfirmations, fact sheet A1.c). The metadata
+# Neither numbered nor kept for a reattach (isRequiresConfirmations). The metadata
 # packets V2 are numbered if they ask for an answer: see Packet.counts.
 NOT_COUNTED: Final = (
     PING,
@@ -264,12 +264,12 @@ NOT_COUNTED: Final = (
     REATTACH_SESSION_RESP,
     SESS_ADD_METADATA,
 )
-# The same for the hot path, by the code's byte: 1 if frames of it are counted.
+# The same for the hot path, by the code as a byte: 1 if its frames are counted.
 COUNTED: Final = bytes(
     [0 if (code - 256 if code > 127 else code) in NOT_COUNTED else 1 for code in range(256)]
 )
 
 
 def packet_name(code: int) -> str:
-    """As Artemis calls it; "packet type N" for what is none."""
+    """Returns Artemis' name of the packet type; "packet type N" for an unknown one."""
     return NAMES.get(code, f"packet type {code}")

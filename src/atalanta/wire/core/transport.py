@@ -1,4 +1,4 @@
-"""TransportConfiguration: how to reach a node, as it travels in topologies and datagrams."""
+"""TransportConfiguration: the connector of a node, as topologies and datagrams carry it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ ParameterValue = bool | int | str
 
 
 class TransportConfiguration:
-    """A named connector (fact sheet A1.0, TC): `entries` are parameters in order, (type, value).
+    """A named connector: `entries` are parameters in order, (type, value).
 
-    Values that come from URLs are all text, the port too. Extra properties have the key prefix
-    `$.EP.` and stand among the others.
+    Values that come from URLs are all text, the port too. Extra properties have the key prefix `$.EP.` and are among
+    the others.
     """
 
     def __init__(self, name: str, factory: str = NETTY_CONNECTOR_FACTORY) -> None:
@@ -39,14 +39,14 @@ class TransportConfiguration:
 
     @staticmethod
     def tcp(name: str, host: str, port: int) -> TransportConfiguration:
-        """A connector to host and port, with the parameters in the form URLs give them."""
+        """Returns a connector to host and port, with the parameters in the form of URLs."""
         made = TransportConfiguration(name)
         made.put("port", str(port))
         made.put("host", host)
         return made
 
     def put(self, key: str, value: ParameterValue) -> None:
-        """int travels as int32 if it fits, else as int64."""
+        """Sets a parameter; an int is sent as int32 if it fits, else as int64."""
         if isinstance(value, bool):
             code = BOOLEAN
         elif isinstance(value, int):
@@ -66,20 +66,20 @@ class TransportConfiguration:
 
     @property
     def port(self) -> int:
-        """ValueError if the parameter is no number."""
+        """Returns the port. ValueError if the parameter is no number."""
         value = self.get("port")
         return DEFAULT_PORT if value is None else int(value)
 
     @property
     def parameters(self) -> dict[str, str]:
-        """All parameters as text, booleans as Java writes them."""
+        """Returns all parameters as text, booleans as Java writes them."""
         made: dict[str, str] = {}
         for key, (code, value) in self.entries.items():
             made[key] = str(value).lower() if code == BOOLEAN else str(value)
         return made
 
     def same_target(self, other: TransportConfiguration) -> bool:
-        """Whether both lead to the same host and port, whatever else they say."""
+        """Returns True if both have the same host and port; other parameters do not count."""
         return self.host == other.host and self.parameters.get("port") == other.parameters.get(
             "port"
         )
@@ -100,7 +100,7 @@ class TransportConfiguration:
 
 
 def decode_transport(reader: Reader, what: str) -> TransportConfiguration:
-    """DecodeError names the part of `what`."""
+    """Decodes a connector. DecodeError names the part of `what`."""
     made = TransportConfiguration(reader.string(f"{what}.name"), reader.string(f"{what}.factory"))
     for _ in range(reader.count(f"{what}.count", ENTRY_BYTES_MIN)):
         key = reader.string(f"{what}.key")
@@ -124,7 +124,7 @@ def decode_transport(reader: Reader, what: str) -> TransportConfiguration:
 
 
 def _is_port(value: ParameterValue) -> bool:
-    """Checked where it comes in, so that whoever dials or shows it need not."""
+    """Returns True for a port number. Ports are checked on decoding, so later code need not check them."""
     if isinstance(value, bool):
         return False
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Where a client's large bodies go, piece by piece, instead of into memory."""
+"""The receiver of large bodies of a client, piece by piece, so that they are not kept in memory."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from mypy_extensions import mypyc_attr
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class BodySink:
-    """Of one message. No error leaves `write`: what went wrong is told to whoever asks for the body."""
+    """The receiver of one message's body. `write` raises no error: its reader gets the error later."""
 
     def write(self, piece: bytes) -> None:
-        """The next piece, in order."""
+        """Takes the next piece, in order."""
         raise NotImplementedError

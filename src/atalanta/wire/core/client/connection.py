@@ -95,7 +95,7 @@ class ClientConnection:
             flag = self.settings.cluster_connection
             self.send(packet_types.PING_CHANNEL, SubscribeTopologyV2(flag, packet_types.NEWEST_VERSION))
         if self.settings.may_move:
-            # Artemis clients send it when they reconnect. Atalanta nodes take it as consent to be redirected.
+            # Artemis clients send it when they reconnect. Atalanta nodes may redirect a client that sent it.
             self.send(packet_types.SESSION_CHANNEL, CheckForFailover(self.node_id))
         self.node_id = None
         self._opening.clear()
@@ -108,7 +108,7 @@ class ClientConnection:
             self.events.ready()
 
     def feed(self, now: int, data: bytes) -> None:
-        """Takes bytes of the broker. ClientEvents.broken is called when they cannot be understood."""
+        """Takes bytes of the broker. ClientEvents.broken is called if they are invalid."""
         self.now = now
         transport = self._transport
         try:

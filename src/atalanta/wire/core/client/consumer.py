@@ -1,8 +1,8 @@
-"""Receiving: deliveries of one consumer, its byte credits, and large messages put together.
+"""The client's consumers: deliveries, byte credits, and the assembly of large messages.
 
 The broker subtracts the size of each whole frame, length included, from a consumer's credits
-(PacketImpl.getPacketSize); it gets them back at half of the window, as messages are taken from the
-buffer (ClientConsumerImpl.flowControl).
+(PacketImpl.getPacketSize). The client returns credits at half of the window, as messages are taken from the buffer
+(ClientConsumerImpl.flowControl).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ FORCED_DELIVERY: Final = "_hornetq.forced.delivery.seq"
 UNLIMITED: Final = -1
 CREDITS_MAX: Final = (1 << 31) - 1
 
-# Frames sent for every message or nearly so: length, type, channel, then the fields.
+# Frames sent for almost every message: length, type, channel, then the fields.
 _acknowledge_frame = struct.Struct(">ibqqqB").pack
 _credits_frame = struct.Struct(">ibqqi").pack
 
 
 class Delivery:
-    """A message in the client's hands. `error`: why it has no body; `sink`: what has it."""
+    """A delivered message. `error`: the reason why it has no body; `sink`: the receiver of its body."""
 
     __slots__ = ("consumer", "cost", "delivery_count", "epoch", "error", "message", "sink")
 
@@ -58,12 +58,12 @@ class Delivery:
 
     @property
     def lost(self) -> bool:
-        """Its connection or transaction ended: the broker has it back."""
+        """True if its connection or transaction ended: the message is in the broker's queue again."""
         return self.epoch != self.consumer.epoch
 
 
 class LargeIncoming:
-    """A large message on its way: header first, then continuations."""
+    """A large message that has arrived in part: header first, then continuations."""
 
     def __init__(self, message: Message, delivery_count: int, size: int, cost: int) -> None:
         self.message = message
@@ -76,9 +76,9 @@ class LargeIncoming:
 
 
 class ClientConsumer:
-    """Deliveries wait in `buffer` until taken, or go to `on_message` at once if it is set.
+    """A consumer. Deliveries wait in `buffer` until taken, or are passed to `on_message` at once if it is set.
 
-    `failed` says why no more will come. `window`: bytes, -1 no limit, 0 one message for each
+    `failed` is the reason why no more messages come. `window`: bytes, -1 is no limit, 0 is one message for each
     `want_one`.
     """
 
@@ -103,12 +103,12 @@ class ClientConsumer:
         self.epoch: int = 0
         self.buffer: deque[Delivery] = deque()
         self.on_message: Callable[[Delivery], None] | None = None
-        self.sinks: Callable[[], BodySink] | None = None  # where large bodies go; None: into memory
+        self.sinks: Callable[[], BodySink] | None = None  # receivers of large bodies; None: memory
         self.waiter: Reply | None = None
         self.failed: ClientError | None = None
         self.closed: bool = False
-        self.made: bool = False  # by the broker, at least once
-        # Makes the queue again, should the broker have lost it when the next connection stands.
+        self.made: bool = False  # the broker created it, at least once
+        # Creates the queue again if the broker lost it before the next connection.
         self.recreation: CreateQueueV2 | None = None
         self.delivered: int = 0
         self._taken_bytes: int = 0
@@ -120,9 +120,9 @@ class ClientConsumer:
         self._acknowledge_bytes: int = 0
         self._flush_wanted: bool = False
 
-    # -- making it ------------------------------------------------------------------------------
+    # -- creation -------------------------------------------------------------------------------
     def creation(self) -> CreateConsumer:
-        """The request that makes it at the broker."""
+        """Returns the request that creates the consumer."""
         return CreateConsumer(
             consumer_id=self.id,
             queue=self.queue,
@@ -132,7 +132,7 @@ class ClientConsumer:
         )
 
     def created(self, reply: Reply) -> None:
-        """The broker has it (again): give it its credits."""
+        """Records that the broker created the consumer (again), and gives credits."""
         if reply.error is not None:
             self.fail(reply.error)
             return
@@ -149,7 +149,7 @@ class ClientConsumer:
 
     # -- deliveries -----------------------------------------------------------------------------
     def deliver(self, message: Message, delivery_count: int, cost: int) -> None:
-        """SESS_RECEIVE_MSG."""
+        """Processes SESS_RECEIVE_MSG."""
         if delivery_count == 0 and message.has_property(FORCED_DELIVERY):
             self._forced(message)
             return
@@ -160,7 +160,7 @@ class ClientConsumer:
             return
         self.delivered += 1
         if self.window == 0:
-            # What one message took of its single credit is forgiven (0 resets).
+            # A message may cost more than its single credit; 0 resets the credit.
             self._wanted = False
             if self.session.open:
                 self._credits(0)
@@ -178,7 +178,7 @@ class ClientConsumer:
             waiter.resolve(None)
 
     def deliver_large(self, reader: Reader, cost: int) -> None:
-        """SESS_RECEIVE_LARGE_MSG after its consumer id."""
+        """Processes SESS_RECEIVE_LARGE_MSG behind its consumer id."""
         delivery_count = reader.int32("delivery_count")
         size = reader.int64("body_size")
         if size < 0:
@@ -189,7 +189,7 @@ class ClientConsumer:
         self._large = large
 
     def deliver_continuation(self, reader: Reader, cost: int) -> None:
-        """SESS_RECEIVE_CONTINUATION; its last field, the consumer id, is read already."""
+        """Processes SESS_RECEIVE_CONTINUATION; its last field, the consumer id, is read already."""
         large = self._large
         if large is None:
             raise ProtocolError("SESS_RECEIVE_CONTINUATION without SESS_RECEIVE_LARGE_MSG before it")
@@ -204,7 +204,7 @@ class ClientConsumer:
         else:
             large.chunks.clear()
         if self.window > 0:
-            # Parts give their credits back at once: a message may be larger than the window.
+            # Pieces return their credits at once: a message may be larger than the window.
             self._give_back(cost)
             large.cost -= cost
         if reader.boolean("continues"):
@@ -224,7 +224,7 @@ class ClientConsumer:
 
     # -- taking ---------------------------------------------------------------------------------
     def take(self) -> Delivery | None:
-        """The next message, None if none is there. Its credits go back to the broker."""
+        """Returns the next message, or None, and returns its credits to the broker."""
         if not self.buffer:
             return None
         delivery = self.buffer.popleft()
@@ -241,21 +241,21 @@ class ClientConsumer:
             self._taken_bytes = 0
 
     def handled(self, cost: int) -> None:
-        """For users of `on_message`: a delivery of this cost was taken care of."""
+        """Returns the credits of a delivery that `on_message` got."""
         if self.window > 0:
             self._give_back(cost)
 
     def want_one(self) -> None:
-        """With window 0 every message is asked for."""
+        """Asks for one message if the window is 0."""
         if self.window == 0 and not self._wanted and not self.buffer:
             self._wanted = True
             if self.session.open:
                 self._credits(1)
 
     def withdraw(self) -> Reply | None:
-        """No message is wanted any more: done when the broker knows that, and what was on its way is in `buffer`.
+        """Withdraws the credit for a message; None if there was none.
 
-        None where there is nothing to withdraw.
+        The reply is done when the broker has processed that, and messages already sent are in `buffer`.
         """
         if not self._wanted:
             return None
@@ -266,7 +266,7 @@ class ClientConsumer:
         return self.force()
 
     def arrival(self) -> Reply:
-        """Done when `buffer` has something or the consumer failed. One waiter at a time."""
+        """Returns a reply that is done when `buffer` has a message or the consumer failed. One waiter at a time."""
         reply = self.waiter
         if reply is None:
             reply = Reply()
@@ -275,12 +275,12 @@ class ClientConsumer:
             else:
                 self.waiter = reply
         if not reply.done:
-            self.want_one()  # of an earlier wait that was given up, too: its credit was withdrawn
+            self.want_one()  # an earlier wait may have withdrawn its credit
         return reply
 
     # -- forced delivery ------------------------------------------------------------------------
     def force(self) -> Reply:
-        """Done once everything the queue could deliver at the time of the call is in `buffer`."""
+        """Returns a reply that is done once all messages that the queue can deliver now are in `buffer`."""
         if self.failed is not None:
             failed = Reply()
             failed.fail(self.failed)
@@ -304,8 +304,9 @@ class ClientConsumer:
 
     # -- acknowledging --------------------------------------------------------------------------
     def acknowledge_through(self, delivery: Delivery, batch_bytes: int) -> None:
-        """Cumulative: this message and all before it; sent at the end of the turn, or when
-        `batch_bytes` have come together. A lost delivery is left alone.
+        """Acknowledges this message and all before it; a lost delivery is ignored.
+
+        The packet is sent at the end of the event-loop iteration in which `batch_bytes` have come together.
         """
         if delivery.lost or self.failed is not None:
             return
@@ -316,7 +317,7 @@ class ClientConsumer:
             self.session.connection.want_flush(self)
 
     def flush_acknowledge(self) -> None:
-        """Send what acknowledge_through has kept back."""
+        """Sends the collected acknowledgements of acknowledge_through."""
         self._flush_wanted = False
         message_id = self._acknowledge_id
         if message_id >= 0 and self.session.open:
@@ -325,13 +326,13 @@ class ClientConsumer:
             self._acknowledge(SESS_ACKNOWLEDGE, message_id)
 
     def acknowledge_one(self, delivery: Delivery) -> None:
-        """This message alone; no answer."""
+        """Acknowledges this message alone, without an answer."""
         if delivery.lost or self.failed is not None or not self.session.open:
             return
         self._acknowledge(SESS_INDIVIDUAL_ACKNOWLEDGE, delivery.message.id)
 
     def acknowledge_and_wait(self, delivery: Delivery, individual: bool) -> Reply:
-        """Done when the broker has it on record; at once for a lost delivery."""
+        """Returns a reply that is done when the broker has acknowledged; at once for a lost delivery."""
         if delivery.lost or self.failed is not None:
             reply = Reply()
             reply.resolve(None)
@@ -354,9 +355,9 @@ class ClientConsumer:
             _credits_frame(21, SESS_FLOWTOKEN, session.channel, self.id, amount)
         )
 
-    # -- endings --------------------------------------------------------------------------------
+    # -- end ------------------------------------------------------------------------------------
     def clear(self) -> None:
-        """Rollback: what lies in the buffer goes back to the broker, its credits too."""
+        """Drops the messages in the buffer for a rollback, and returns their credits."""
         self.epoch += 1
         cost = 0
         for delivery in self.buffer:
@@ -368,7 +369,7 @@ class ClientConsumer:
             self._give_back(cost)
 
     def connection_lost(self) -> None:
-        """Everything received belongs to the past; credits begin anew."""
+        """Drops all received messages; credits begin anew on the next connection."""
         self.epoch += 1
         self.buffer.clear()
         self._large = None
@@ -377,7 +378,7 @@ class ClientConsumer:
         self._acknowledge_bytes = 0
 
     def fail(self, error: ClientError) -> None:
-        """No more will come. What the broker has taken back with the consumer is not handed out any more."""
+        """Ends the consumer with an error. Messages that the broker took back with it are dropped."""
         if self.failed is None:
             self.failed = error
             if not isinstance(error, Closed):
@@ -389,15 +390,17 @@ class ClientConsumer:
         self._wake()
 
     def close(self) -> None:
-        """This program is done with it."""
+        """Closes the consumer for the application."""
         self.closed = True
         self.buffer.clear()
         self.fail(Closed(f"the consumer of {self.queue} is closed"))
 
 
 def recreation_of(queue: QueueQueryResponseV3) -> CreateQueueV2 | None:
-    """For a queue that a restart or the end of its consumers may take away: one that is not durable, or was created
-    automatically (ActiveMQSessionContext.recreateConsumerOnServer). Temporary ones belong to who made them.
+    """Returns the request that creates a queue again which may disappear, None for any other queue.
+
+    Such a queue is not durable, or was created automatically (ActiveMQSessionContext.recreateConsumerOnServer). The
+    session that created a temporary queue creates it again itself.
     """
     if queue.name is None or queue.address is None or queue.temporary:
         return None
@@ -416,7 +419,7 @@ def recreation_of(queue: QueueQueryResponseV3) -> CreateQueueV2 | None:
 
 
 class Creation:
-    """Connects the answer to a consumer's creation with who asked for it."""
+    """Passes the answer to a consumer's creation to the caller."""
 
     def __init__(self, consumer: ClientConsumer, outcome: Reply) -> None:
         self.consumer = consumer

@@ -1,6 +1,6 @@
-"""What can go wrong for a client, one class a reason, with the code a broker sends for it.
+"""The errors of a client, one class for each reason, with the code that a broker sends for it.
 
-Codes are ActiveMQExceptionType's (fact sheet A1.a); 200 to 202 are Atalanta's log view.
+Codes are ActiveMQExceptionType's; 200 to 202 are those of Atalanta's log view.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ UNKNOWN: Final = -1
 
 
 class ClientError(Exception):
-    """Base of all. `code` is the broker's, or -1 when the reason lies on this side."""
+    """The base of all client errors. `code` is the broker's, or -1 if the reason is on this side."""
 
     def __init__(self, text: str, code: int = UNKNOWN) -> None:
         super().__init__(text)
@@ -24,7 +24,7 @@ class BrokerRefused(ClientError):
 
 
 class ConnectionLost(ClientError):
-    """The connection ended, and the options let it not come back (or not yet)."""
+    """The connection ended, and the options allow no reconnect, or the reconnect is not done yet."""
 
 
 class ConnectFailed(ConnectionLost):
@@ -32,39 +32,39 @@ class ConnectFailed(ConnectionLost):
 
 
 class Closed(ClientError):
-    """The connection, producer or consumer was closed by this program."""
+    """The program closed the connection, producer or consumer."""
 
 
 class CallTimedOut(ClientError):
-    """No answer within callTimeout. The broker may still do what was asked."""
+    """No answer came within callTimeout. The broker may still process the request."""
 
 
 class InternalError(BrokerRefused):
-    """The broker failed at it (code 0)."""
+    """The broker had an internal error (0)."""
 
 
 class QueueDoesNotExist(BrokerRefused):
-    """Code 100."""
+    """The queue does not exist (100)."""
 
 
 class QueueExists(BrokerRefused):
-    """Code 101."""
+    """The queue exists already (101)."""
 
 
 class InvalidFilter(BrokerRefused):
-    """A selector or queue filter that cannot be read (103)."""
+    """The selector or queue filter is invalid (103)."""
 
 
 class IllegalState(BrokerRefused):
-    """Code 104."""
+    """The broker cannot process the request in its state (104)."""
 
 
 class NotAuthorized(BrokerRefused):
-    """Unknown user, wrong password or a missing permission (105)."""
+    """The user is unknown, the password is wrong, or a permission is missing (105)."""
 
 
 class AddressDoesNotExist(BrokerRefused):
-    """Code 106."""
+    """The address does not exist (106)."""
 
 
 class IncompatibleVersion(BrokerRefused):
@@ -72,23 +72,22 @@ class IncompatibleVersion(BrokerRefused):
 
 
 class TransactionRolledBack(BrokerRefused):
-    """Nothing of the transaction happened (111): do it again from its beginning."""
+    """The transaction was rolled back (111): repeat it from its beginning."""
 
 
 class TransactionOutcomeUnknown(ClientError):
-    """The connection was lost while the commit was on its way: it happened wholly, or not at all.
+    """The connection was lost during the commit: the transaction is committed or rolled back as a whole.
 
-    A transaction committed under a sink id can simply be repeated: a second commit is refused as
-    DuplicateId.
+    A transaction committed under a sink id can simply be repeated: a second commit is refused as DuplicateId.
     """
 
 
 class SessionRejected(BrokerRefused):
-    """The broker takes no session now (112)."""
+    """The broker accepts no session now (112)."""
 
 
 class DuplicateId(BrokerRefused):
-    """This duplicate id was used before (113): what was sent is already there."""
+    """The duplicate id was used before (113): the broker has the message or transaction already."""
 
 
 class DuplicateMetadata(BrokerRefused):
@@ -96,11 +95,11 @@ class DuplicateMetadata(BrokerRefused):
 
 
 class AddressExists(BrokerRefused):
-    """Code 120."""
+    """The address exists already (120)."""
 
 
 class AddressFull(BrokerRefused):
-    """The address takes no more messages (210)."""
+    """The address is full and takes no more messages (210)."""
 
 
 class TooManyConsumers(BrokerRefused):
@@ -112,19 +111,19 @@ class WrongRoutingType(BrokerRefused):
 
 
 class Fenced(BrokerRefused):
-    """The lease belongs to somebody else now, or is held by somebody (200)."""
+    """Another reader has the lease, or took it over (200)."""
 
 
 class IncarnationChanged(BrokerRefused):
-    """The queue was deleted and created anew since its incarnation was read (201)."""
+    """The queue was deleted and created again since its incarnation was read (201)."""
 
 
 class RangeLost(BrokerRefused):
-    """A part of the range is gone from the queue (202)."""
+    """A part of the range was removed from the queue (202)."""
 
 
 class LogViewUnsupported(ClientError):
-    """The node is no Atalanta node: it has no log view. `node` names it."""
+    """The node is no Atalanta node, so it has no log view. `node` names it."""
 
     def __init__(self, text: str, node: str) -> None:
         super().__init__(text)
@@ -142,7 +141,7 @@ class SendFailed(ClientError):
 
 
 class MessageTooLarge(ClientError):
-    """A received message exceeds largeMessageMaxBytes; its body was thrown away."""
+    """A received message exceeds largeMessageMaxBytes; its body was dropped."""
 
 
 _CLASSES: Final[dict[int, type[BrokerRefused]]] = {
@@ -169,6 +168,6 @@ _CLASSES: Final[dict[int, type[BrokerRefused]]] = {
 
 
 def error_of(code: int, text: str | None) -> BrokerRefused:
-    """The error for an EXCEPTION packet."""
+    """Returns the error for an EXCEPTION packet."""
     kind = _CLASSES.get(code, BrokerRefused)
     return kind(text or f"the broker answered with code {code} and no text", code)

@@ -1,4 +1,4 @@
-"""What the client's engine tells its shell, besides the replies the shell waits for."""
+"""The events of the client engine for its owner, besides the replies that the owner waits for."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ClientEvents:
-    """Override what is of interest; nothing here may raise."""
+    """The handler of events. Override the methods of interest; none may raise."""
 
     def ready(self) -> None:
-        """Every session exists again (or for the first time) after `start`."""
+        """The sessions exist (again) after `start`."""
         return None
 
     def broken(self, why: str) -> None:
-        """This connection is of no more use: close it, then call `lost`."""
+        """The transport must be closed; call `lost` then."""
         return None
 
     def disconnected(
         self, reason: int, target_node_id: str | None, target: TransportConfiguration | None
     ) -> None:
-        """DISCONNECT: the broker goes, and perhaps says where to go instead. `broken` follows."""
+        """The broker sent DISCONNECT, with another broker to connect to or without. `broken` follows."""
         return None
 
     def topology_changed(self) -> None:
@@ -37,13 +37,13 @@ class ClientEvents:
         return None
 
     def packet(self, channel: int, packet: Packet) -> bool:
-        """A packet below the sessions' channels the engine has no use for itself; True: taken."""
+        """Returns True if it took a packet of a channel below the sessions' that the engine does not use."""
         return False
 
     def session_error(self, session: ClientSession, error: ClientError) -> None:
-        """The broker reported an error nobody had asked a question for."""
+        """The broker reported an error that answers no request."""
         return None
 
     def want_flush(self) -> None:
-        """Call `flush` at the end of this turn."""
+        """The owner must call `flush` at the end of this event-loop iteration."""
         return None

@@ -1,6 +1,6 @@
-"""The entries of a LOG_READ_RESP column by column, as Arrow lays columns out: no object for a message.
+"""The entries of a LOG_READ_RESP as columns in Arrow's layout, without an object for each message.
 
-Numbers are little-endian, one an entry. What is not here (properties, texts) is read by decode_entries.
+Numbers are little-endian, one for each entry. Properties and texts are read by decode_entries.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from atalanta.message.message import HEAD_FIXED_BYTES, TEXT, USER_ID_BYTES
 from atalanta.message.properties import SCAN_END, SCAN_ROUTING_SHIFT, scan_properties
 from atalanta.wire.core.packets.log_chunk import ENTRY_HEADER_BYTES
 
-# The longest time (ms) that microseconds of 64 bits hold; what is beyond is taken for it.
+# The longest time (ms) that microseconds of 64 bits hold; a longer one becomes this one.
 TIME_MS_MAX: Final = 9_223_372_036_854_775
 MICROSECONDS: Final = 1000
 # Encoded properties: none (a null is 1 byte), and only the routing type, whose name has 17 UTF-16 units.
@@ -32,21 +32,20 @@ ROUTING_TYPE_BYTES: Final = NO_PROPERTIES_BYTES + 4 + 34 + 1 + 1
 
 
 class LogColumns:
-    """Columns of `count` entries in `data`. DecodeError names the field.
+    """The columns of `count` entries in `data`. DecodeError names the field.
 
-    `edges` are two int32 an entry: where its body begins and ends in `data`; times are int64 of
-    microseconds (0: none); `kinds`, `durable` (0, 1) and `redelivered` (0, 1) a byte;
-    `user_ids` 16 bytes each, zeros where `has_user_id` (a byte) is 0; `address_numbers` int32, into
-    `addresses`.
+    `edges` are two int32 for each entry: begin and end of its body in `data`. Times are int64 of microseconds (0:
+    none). `kinds`, `durable` (0, 1) and `redelivered` (0, 1) are bytes. `user_ids` are 16 bytes each, zeros where
+    `has_user_id` (a byte) is 0. `address_numbers` are int32, indexes of `addresses`.
     """
 
     def __init__(self, data: bytes, count: int) -> None:
         self.data: bytes = data
         self.count: int = count
         self.addresses: list[str] = []
-        # Some are text messages, whose bodies are encoded.
+        # True if there is a text message; its body is encoded.
         self.any_text: bool = False
-        # None has a property but the routing type.
+        # True if no message has a property except the routing type.
         self.bare: bool = True
         self._sequences: BytesWriter = BytesWriter()
         self._redelivered: BytesWriter = BytesWriter()
@@ -61,7 +60,7 @@ class LogColumns:
         self._timestamps: BytesWriter = BytesWriter()
         self._priorities: BytesWriter = BytesWriter()
         self._known: dict[bytes, int] = {}
-        self._latest: bytes = b""  # the address before, as it is encoded
+        self._latest: bytes = b""  # the previous address, encoded
         self._latest_number: i32 = -1
         self._scan()
 
@@ -132,7 +131,7 @@ class LogColumns:
             raise DecodeError("entries", int(position), f"{end - position} bytes too many")
 
     def _message(self, position: i64, end: i64) -> None:
-        """MSG: int32 13 + length of body, body, HDR (message/message.py)."""
+        """Reads a message: int32 13 + length of body, body, head (message/message.py)."""
         data = self.data
         if end - position < 4:
             raise DecodeError("body length", int(position), "missing")
@@ -169,7 +168,7 @@ class LogColumns:
             self.bare = False
 
     def _address(self, position: i64, end: i64) -> i64:
-        """Behind the address, which may be null; few differ in a queue. At least a byte is left."""
+        """Reads the address, which may be null; a queue has few different ones. At least a byte is left."""
         data = self.data
         start = position + 1
         if data[position] != 0:
@@ -193,7 +192,7 @@ class LogColumns:
         return start
 
     def _user_id(self, position: i64, end: i64) -> i64:
-        """Behind the user id, which may be null."""
+        """Reads the user id, which may be null."""
         data = self.data
         if position >= end:
             raise DecodeError("user id", int(position), "missing")
@@ -211,7 +210,7 @@ class LogColumns:
 
 
 def microseconds(milliseconds: i64) -> i64:
-    """As many as there are, or as 64 bits hold."""
+    """Converts ms to microseconds, at most as many as 64 bits hold."""
     if milliseconds > TIME_MS_MAX:
         milliseconds = TIME_MS_MAX
     elif milliseconds < -TIME_MS_MAX:

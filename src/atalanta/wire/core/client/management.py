@@ -1,7 +1,7 @@
-"""Management requests to a broker over one session: each is a message, and so is its answer.
+"""Management requests to a broker over one session: each request is a message, and so is its answer.
 
-The properties are those of Artemis' ManagementHelper. Links between nodes use this module. Answers arrive in the order
-of the requests, at a temporary queue.
+The properties are those of Artemis' ManagementHelper. Links between nodes use this module. Answers arrive in the
+order of the requests, at a temporary queue.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Sending: byte credits of an address, and the window of messages that are not confirmed yet.
+"""The client's producers: byte credits of an address, and the window of unconfirmed messages.
 
-Credits follow ClientProducerCreditsImpl: at least half of the window is kept in hand or on its way;
-a broker short of memory simply does not answer, and what is to be sent waits here.
+Credits follow ClientProducerCreditsImpl: at least half of the window is available or requested. A broker short of
+memory does not answer the request, and messages wait here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NO_CONFIRMATION: Final = -1
 
 
 class Sending:
-    """A message on its way; kept until it is confirmed, to be sent again after a loss."""
+    """A message that is sent; kept until it is confirmed, and sent again after a lost connection."""
 
     __slots__ = ("cost", "frame", "producer", "repeated", "reply")
 
@@ -46,7 +46,7 @@ class Sending:
 
 
 class AddressCredits:
-    """What one session may still send to one address, and the messages that wait for more."""
+    """The credits of one session for one address, and the messages that wait for more."""
 
     def __init__(self, session: ClientSession, address: str, window: int) -> None:
         self.session = session
@@ -55,12 +55,12 @@ class AddressCredits:
         self.unlimited: bool = window <= 0
         self.balance: int = 0
         self.arriving: int = 0
-        # (correlation, or NO_CONFIRMATION; what to send)
+        # (correlation or NO_CONFIRMATION, message)
         self.waiting: deque[tuple[int, Sending]] = deque()
         self._empty: list[Reply] = []
 
     def send(self, correlation: int, sending: Sending) -> None:
-        """At once if credits are there, else when they come."""
+        """Sends at once if there are credits, else when they come."""
         session = self.session
         if self.waiting or not session.open or not self._pay(sending.cost):
             self.waiting.append((correlation, sending))
@@ -68,7 +68,7 @@ class AddressCredits:
         session.transmit(correlation, sending)
 
     def _pay(self, cost: int) -> bool:
-        """Take credits, and ask for more in time."""
+        """Takes credits, and requests more before they run out; returns False if there are not enough."""
         if self.unlimited:
             return True
         self.balance -= cost
@@ -87,13 +87,13 @@ class AddressCredits:
         self.session.ask_credits(self.address, amount)
 
     def granted(self, amount: int) -> None:
-        """SESS_PRODUCER_CREDITS."""
+        """Processes SESS_PRODUCER_CREDITS."""
         self.balance += amount
         self.arriving = max(0, self.arriving - amount)
         self.pump()
 
     def pump(self) -> None:
-        """Send what waits, as far as the credits reach."""
+        """Sends waiting messages, as far as the credits reach."""
         waiting = self.waiting
         session = self.session
         while waiting and session.open and self._pay(waiting[0][1].cost):
@@ -102,7 +102,7 @@ class AddressCredits:
         self._tell_empty()
 
     def empty(self) -> Reply:
-        """Done when nothing waits for credits."""
+        """Returns a reply that is done when no message waits for credits."""
         reply = Reply()
         if self.waiting:
             self._empty.append(reply)
@@ -120,7 +120,7 @@ class AddressCredits:
         self.session.credits_empty()
 
     def begin(self) -> None:
-        """A session was made (again): it starts without credits."""
+        """Starts without credits after the session was created (again)."""
         self.balance = 0
         self.arriving = 0
         if not self.unlimited:
@@ -128,7 +128,7 @@ class AddressCredits:
         self.pump()
 
     def fail(self, error: ClientError) -> None:
-        """Nothing that waits will be sent."""
+        """Refuses all waiting messages."""
         waiting = self.waiting
         self.waiting = deque()
         for _, sending in waiting:
@@ -137,7 +137,7 @@ class AddressCredits:
 
 
 class ClientProducer:
-    """Sends to one address of one session. `unconfirmed` counts messages, waiting ones included."""
+    """A producer of one session for one address. `unconfirmed` counts messages, waiting ones included."""
 
     def __init__(self, session: ClientSession, credits: AddressCredits, producer_id: int) -> None:
         self.session = session
@@ -151,14 +151,14 @@ class ClientProducer:
         self.refused_count: int = 0
         self.errors: list[ClientError] = []
         self.closed: bool = False
-        # `room_at`: the largest of the numbers that are waited for, -1 when nobody waits.
+        # The largest number that a waiter waits for, -1 without waiters.
         self.room_at: int = -1
         self.waiters: list[tuple[int, Reply]] = []
 
     def send(self, body: bytes, head: bytes, confirm: bool, message_id: int = 0) -> Sending:
-        """`head`: the encoded header after the message id, properties included (kernel Message.head).
+        """Sends a message. `head` is the encoded header after the message id, with properties (kernel Message.head).
 
-        With `confirm` the broker answers, which is counted here and resolves the Sending's reply.
+        With `confirm` the broker answers; the answer is counted and resolves the Sending's reply.
         """
         session = self.session
         session.check_usable()
@@ -185,15 +185,15 @@ class ClientProducer:
         return sending
 
     def is_large(self, body: bytes, head: bytes) -> bool:
-        """Whether it travels in pieces."""
+        """Returns True if the message is sent in pieces."""
         return len(body) + len(head) > self.session.settings.min_large_message_size
 
     def send_message(self, message: Message, confirm: bool = True) -> Sending:
-        """A message that is encoded already, under its own id."""
+        """Sends an encoded message under its own id."""
         return self.send(message.body, message.head, confirm, int(message.id))
 
     def _large_frames(self, body: bytes, head: bytes, correlation: int, message_id: int) -> bytes:
-        """SESS_SEND_LARGE and its continuations; only the last one asks for an answer."""
+        """Returns SESS_SEND_LARGE and its continuations; only the last one asks for an answer."""
         channel = self.session.channel
         out = BytesWriter()
         out.write(_frame_header(17 + len(head), packet_types.SESS_SEND_LARGE, channel))
@@ -207,7 +207,7 @@ class ClientProducer:
         return out.getvalue()
 
     def accepted(self, sending: Sending) -> None:
-        """The broker confirmed it."""
+        """Records that the broker confirmed a message."""
         self.unconfirmed -= 1
         self.confirmed += 1
         reply = sending.reply
@@ -217,7 +217,7 @@ class ClientProducer:
             self._make_room()
 
     def refused(self, sending: Sending, error: ClientError) -> None:
-        """It will not be confirmed; who waits for just this one is told, else it is kept for all."""
+        """Records that a message was refused: in the reply of the message if there is one, else in `errors`."""
         self.unconfirmed = max(0, self.unconfirmed - 1)
         self.refused_count += 1
         reply = sending.reply
@@ -229,7 +229,7 @@ class ClientProducer:
             self._make_room()
 
     def wait_for_room(self, at_most: int) -> Reply:
-        """Done when at most so many messages are unconfirmed (0: all are confirmed or refused)."""
+        """Returns a reply that is done when at most `at_most` messages are unconfirmed (0: all have an answer)."""
         reply = Reply()
         if self.unconfirmed <= at_most:
             reply.resolve(None)

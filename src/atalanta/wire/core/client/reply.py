@@ -1,4 +1,4 @@
-"""What a client waits for: an answer that comes later, once."""
+"""The later answer to a request of the client."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from atalanta.wire.core.client.errors import ClientError
 
 
 class Reply:
-    """`done` once `value` or `error` is there. `on_done` is called at that moment, at most once.
+    """The answer: `done` once `value` or `error` is set. `on_done` is called at that moment, at most once.
 
-    A shell hangs its own waiting on `on_done` (a future, a flag); the engine knows no waiting.
+    The engine does not wait. Its owner connects `on_done` with a future or a flag.
     """
 
     def __init__(self) -> None:
@@ -20,21 +20,21 @@ class Reply:
         self.on_done: Callable[[Reply], None] | None = None
 
     def resolve(self, value: object) -> None:
-        """The answer came."""
+        """Sets the value."""
         if not self.done:
             self.done = True
             self.value = value
             self._tell()
 
     def fail(self, error: ClientError) -> None:
-        """There will be no answer."""
+        """Sets the error: there will be no answer."""
         if not self.done:
             self.done = True
             self.error = error
             self._tell()
 
     def result(self) -> object:
-        """The value; raises the error. Only once it is done."""
+        """Returns the value or raises the error. Only once it is done."""
         if self.error is not None:
             raise self.error
         return self.value

@@ -1,7 +1,7 @@
-"""Requests on a session channel that the broker answers, and what becomes of them at a loss.
+"""Requests on a session channel that the broker answers, and their outcome when the connection is lost.
 
-Requests without a correlation id are asked one at a time: their answers carry nothing to tell them
-apart. Those with one may be under way in any number.
+Requests without a correlation id are sent one at a time, because their answers cannot be told apart. Requests with an
+id need not wait for each other.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from atalanta.wire.core.client.reply import Reply
 if TYPE_CHECKING:
     from atalanta.wire.core.client.connection import ClientConnection
 
-# What a lost connection means for a request that was not answered yet.
+# The outcome of an unanswered request when the connection is lost.
 REPEAT: Final = 0  # send it again on the next connection
-FORGET: Final = 1  # a loss did the same: it counts as done
-FAIL: Final = 2  # the asker learns of the loss
-ROLLED_BACK: Final = 3  # likewise: the transaction is gone, or its outcome unknown once sent
+FORGET: Final = 1  # the loss has the same effect: it counts as done
+FAIL: Final = 2  # the caller gets the error
+ROLLED_BACK: Final = 3  # likewise: rolled back, or outcome unknown once sent
 
 NO_CORRELATION: Final = -1
 NOTHING_TOLERATED: Final = -1
 
 
 class Request:
-    """`frame` is complete: channel and correlation stay the same over reconnections.
+    """A request. `frame` is complete: channel and correlation stay the same after a reconnect.
 
-    `tolerated`: a repeated request that is refused with this code had been carried out the first
-    time (a queue that exists, a queue that is gone).
+    `tolerated`: a repeated request that is refused with this code succeeded the first time (a queue that exists, a
+    queue that is deleted).
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Request:
 
 
 class Requests:
-    """Those of one session. `open`: they may be sent now."""
+    """The requests of one session. `open`: they may be sent now."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
@@ -65,7 +65,7 @@ class Requests:
         self._correlated: dict[int, Request] = {}
 
     def add(self, request: Request) -> None:
-        """Ask as soon as possible."""
+        """Sends the request as soon as possible."""
         if request.correlation == NO_CORRELATION:
             self._waiting.append(request)
             self.pump()
@@ -75,7 +75,7 @@ class Requests:
             self._send(request)
 
     def begin(self, first: list[Request]) -> None:
-        """The session was made: `first` of all what it must be told, then what waits."""
+        """Sends the requests after the session was created: those of `first`, then those that wait."""
         self.open = True
         self._waiting.extendleft(reversed(first))
         self.pump()
@@ -83,7 +83,7 @@ class Requests:
             self._send(request)
 
     def pump(self) -> None:
-        """Send the next one if no answer is awaited."""
+        """Sends the next request if no answer is awaited."""
         if self.open and self._current is None and self._waiting:
             request = self._waiting.popleft()
             self._current = request
@@ -95,7 +95,7 @@ class Requests:
         self.connection.write(request.frame)
 
     def take(self, correlation: int) -> Request | None:
-        """The request an answer is for; None: nobody asked."""
+        """Returns the request that an answer belongs to; None without a request."""
         if correlation != NO_CORRELATION:
             return self._correlated.pop(correlation, None)
         request = self._current
@@ -103,11 +103,11 @@ class Requests:
         return request
 
     def idle(self) -> bool:
-        """No answer without a correlation id is awaited."""
+        """Returns True if no answer without a correlation id is awaited."""
         return self._current is None and not self._waiting
 
     def check_deadlines(self, now: int) -> None:
-        """Tell who waits too long. The answer, should it still come, is thrown away."""
+        """Fails the requests that waited too long. A later answer is dropped."""
         current = self._current
         if current is not None and current.deadline and now >= current.deadline:
             current.reply.fail(self.connection.timed_out())
@@ -126,7 +126,7 @@ class Requests:
         return requests
 
     def lost(self, error: ClientError) -> None:
-        """The connection is gone, the session will be made again."""
+        """Records that the connection is lost, and that the session will be created again."""
         self.open = False
         for request in self._all():
             if request.at_loss == REPEAT:
@@ -143,7 +143,7 @@ class Requests:
                 _end(request, error)
 
     def fail(self, error: ClientError) -> None:
-        """Nothing will be answered any more."""
+        """Ends all requests: there will be no answers."""
         self.open = False
         for request in self._all():
             _end(request, error)

@@ -1,7 +1,7 @@
-"""One session of a client, over as many connections as it takes.
+"""A session of a client, over any number of connections.
 
-Its channel and the correlation ids stay the same when it is made again on a new connection, so
-what was not confirmed is sent again as the very same bytes.
+The channel and the correlation ids stay the same when the session is created again on a new connection. So
+unconfirmed messages are sent again as the very same bytes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ HEADER_BYTES = 13
 
 
 class ClientSession:
-    """`opened` is done when the broker made the session the first time; `open`: it exists now."""
+    """A session. `opened` is done when the broker created it the first time; `open`: it exists now."""
 
     def __init__(
         self, connection: ClientConnection, channel: int, settings: SessionSettings
@@ -82,7 +82,7 @@ class ClientSession:
         self.consumers: dict[int, ClientConsumer] = {}
         self.producers: dict[int, ClientProducer] = {}
         self.credits: dict[str, AddressCredits] = {}
-        # Frames that make what a broker forgets with its session: temporary queues.
+        # Frames that create the temporary queues, which a broker deletes with their session.
         self.temporary: dict[str, bytes] = {}
         self.rolled_back: bool = False
         self._ended: ClientError | None = None
@@ -95,7 +95,7 @@ class ClientSession:
         self._next_consumer: int = 0
         self._next_producer: int = 1
 
-    # -- asking ---------------------------------------------------------------------------------
+    # -- requests -------------------------------------------------------------------------------
     @property
     def transacted(self) -> bool:
         return not self.settings.auto_commit_sends
@@ -105,7 +105,7 @@ class ClientSession:
         return self._correlation
 
     def check_usable(self) -> None:
-        """Raises what keeps this session from doing anything."""
+        """Raises the error that makes this session unusable."""
         if self._ended is not None:
             raise self._ended
         if self.closed:
@@ -121,7 +121,7 @@ class ClientSession:
     def request(
         self, packet: Packet, at_loss: int = REPEAT, tolerated: int = NOTHING_TOLERATED
     ) -> Reply:
-        """Ask; the answering packet, or None for a plain "done", becomes the value of the reply."""
+        """Sends a request. The reply's value is the answering packet, or None for a plain "done"."""
         self.check_usable()
         return self._ask(packet, at_loss, tolerated)
 
@@ -134,30 +134,30 @@ class ClientSession:
         return reply
 
     def correlated_request(self, packet: Packet, correlation: int, at_loss: int = REPEAT) -> Reply:
-        """For packets that carry `correlation` (next_correlation): many may be under way."""
+        """Sends a packet with `correlation` (next_correlation); others may be unanswered."""
         self.check_usable()
         reply = Reply()
         self._requests.add(Request(self._encode(packet), reply, at_loss, correlation))
         return reply
 
     def send_packet(self, packet: Packet) -> None:
-        """No answer is expected; nothing happens while the session is not open."""
+        """Sends a packet without an answer, if the session is open."""
         if self.open:
             self.connection.write(self._encode(packet))
 
     def request_acknowledge(self, consumer_id: int, message_id: int, individual: bool) -> Reply:
-        """An acknowledgement with an answer. A loss answers it too: the message is with the broker."""
+        """Acknowledges with an answer. A loss answers it too: the message is in the broker's queue."""
         if individual:
             return self.request(IndividualAcknowledge(consumer_id, message_id, True), FORGET)
         return self.request(Acknowledge(consumer_id, message_id, True), FORGET)
 
     def worked(self) -> None:
-        """Something happened in the transaction that runs."""
+        """Records that the running transaction has an operation."""
         if self.transacted:
             self._in_transaction = True
 
     def keep_temporary(self, name: str, packet: Packet) -> None:
-        """Make this queue again whenever the session is made again."""
+        """Creates this queue again whenever the session is created again."""
         self.temporary[name] = self._encode(packet)
 
     def _encode(self, packet: Packet) -> bytes:
@@ -165,13 +165,13 @@ class ClientSession:
 
     # -- consumers and producers ----------------------------------------------------------------
     def start(self) -> None:
-        """Let the broker deliver."""
+        """Lets the broker deliver."""
         if not self.started:
             self.started = True
             self.send_packet(SessionStart())
 
     def stop(self) -> Reply:
-        """Done when no delivery is under way any more."""
+        """Stops deliveries; the reply is done when no delivery is on its way."""
         self.started = False
         return self._ask(SessionStop(), FORGET)
 
@@ -183,7 +183,7 @@ class ClientSession:
         priority: int = 0,
         window: int = 1 << 20,
     ) -> tuple[ClientConsumer, Reply]:
-        """A consumer, and the reply that says whether the broker made it."""
+        """Returns a consumer, and the reply that is done when the broker created it."""
         self.check_usable()
         consumer = ClientConsumer(
             self, self._next_consumer, queue, selector, browse_only, priority, window
@@ -195,7 +195,7 @@ class ClientSession:
         return consumer, outcome
 
     def close_consumer(self, consumer: ClientConsumer) -> Reply:
-        """What it has not acknowledged goes back to the queue."""
+        """Closes a consumer. Its unacknowledged messages return to the queue."""
         gone = consumer.failed is not None
         consumer.flush_acknowledge()
         consumer.close()
@@ -205,7 +205,7 @@ class ClientSession:
         return self._ask(ConsumerClose(consumer.id), FORGET)
 
     def producer(self, address: str) -> ClientProducer:
-        """Sends to `address`; producers of one address share its credits."""
+        """Returns a producer for `address`; producers of one address share its credits."""
         self.check_usable()
         credits = self.credits.get(address)
         if credits is None:
@@ -232,7 +232,7 @@ class ClientSession:
         return self.connection.version >= packet_types.SENDER_ID_VERSION
 
     def transmit(self, correlation: int, sending: Sending) -> None:
-        """Write a message whose credits are paid."""
+        """Writes a message whose credits are taken."""
         if correlation >= 0:
             self._pending[correlation] = sending
         self.worked()
@@ -243,12 +243,12 @@ class ClientSession:
 
     # -- transactions ---------------------------------------------------------------------------
     def commit(self) -> Reply:
-        """Errors: TransactionRolledBack, or TransactionOutcomeUnknown when the answer was lost."""
+        """Commits. Errors: TransactionRolledBack, or TransactionOutcomeUnknown when the answer was lost."""
         correlation = self.next_correlation()
         return self.commit_by(Commit(correlation), correlation)
 
     def commit_by(self, packet: Packet, correlation: int) -> Reply:
-        """Commit by another packet than SESS_COMMIT (LOG_COMMIT)."""
+        """Commits by another packet than SESS_COMMIT (LOG_COMMIT)."""
         self.check_usable()
         for consumer in self.consumers.values():
             consumer.flush_acknowledge()
@@ -258,7 +258,7 @@ class ClientSession:
         return request.reply
 
     def credits_empty(self) -> None:
-        """Nothing waits for the credits of one address: a commit behind it may go."""
+        """Sends a waiting commit if no message waits for credits."""
         request = self._commit
         if request is None:
             return
@@ -270,7 +270,7 @@ class ClientSession:
         self._requests.add(request)
 
     def rollback(self, last_delivered: bool = False) -> Reply:
-        """Undo everything since the last commit; deliveries go back to their queues."""
+        """Undoes all operations since the last commit; deliveries return to their queues."""
         self._in_transaction = False
         if self.rolled_back:
             self.rolled_back = False
@@ -287,7 +287,7 @@ class ClientSession:
         return session_creation(self.settings, self.channel)
 
     def begin(self) -> None:
-        """The broker made the session: bring back what it must know, then go on."""
+        """Restores the session's state at the broker, which has created it, and goes on."""
         self.open = True
         self.confirmations = Confirmations(self.settings.confirmation_window)
         again: list[Request] = []
@@ -296,7 +296,7 @@ class ClientSession:
         if self.opened.done:
             for consumer in self.consumers.values():
                 if not consumer.made:
-                    continue  # its first request waits among the others
+                    continue  # its first request is still waiting
                 if consumer.recreation is not None:
                     again.append(Request(self._encode(consumer.recreation), Reply(), FORGET))
                 request = Request(self._encode(consumer.creation()), Reply(), FORGET)
@@ -312,7 +312,7 @@ class ClientSession:
         self.opened.resolve(None)
 
     def close(self) -> Reply:
-        """The broker forgets the session; what was not acknowledged goes back to its queues."""
+        """Closes the session at the broker; unacknowledged messages return to their queues."""
         if self.closed or not self.open:
             self.finish(Closed("the session is closed"))
             return _answered()
@@ -324,7 +324,7 @@ class ClientSession:
         return reply
 
     def finish(self, error: ClientError) -> None:
-        """Nothing more will happen here: everything that waits fails with `error`."""
+        """Ends the session: all that waits fails with `error`."""
         self.open = False
         self.closed = True
         if self._ended is None:
@@ -349,7 +349,7 @@ class ClientSession:
             consumer.fail(error)
 
     def lost(self, error: ConnectionLost) -> None:
-        """The connection is gone. With `resume` the session waits for the next one."""
+        """Records the loss of the connection. With `resume` the session waits for the next one."""
         self.open = False
         resume = self.connection.settings.resume and self.settings.resume
         if not resume or self.closed:
@@ -388,12 +388,12 @@ class ClientSession:
         self._in_transaction = False
 
     def check_deadlines(self, now: int) -> None:
-        """Tell who waits too long for an answer."""
+        """Fails the requests that waited too long for an answer."""
         self._requests.check_deadlines(now)
 
     # -- frames in ------------------------------------------------------------------------------
     def receive(self, packet_type: int, data: bytes, start: int, end: int) -> None:
-        """One frame's body data[start:end]. DecodeError and ProtocolError end the connection."""
+        """Processes one frame's body data[start:end]. DecodeError and ProtocolError end the connection."""
         if packet_type == packet_types.SESS_RECEIVE_MSG:
             self._receive_message(data, start, end)
         elif packet_type == packet_types.NULL_RESPONSE:
@@ -423,7 +423,7 @@ class ClientSession:
             self.confirm()
 
     def confirm(self) -> None:
-        """Let the broker drop what it keeps for a reattach."""
+        """Lets the broker drop the packets that it keeps for a reattach."""
         if self.open and self.confirmations.pending():
             self.send_packet(PacketsConfirmed(self.confirmations.take()))
 
@@ -469,7 +469,7 @@ class ClientSession:
         sending = self._pending.pop(packet.correlation, None)
         if sending is not None:
             if sending.repeated and isinstance(error, DuplicateId):
-                # It had arrived before the connection was lost.
+                # The message arrived before the connection was lost.
                 sending.producer.accepted(sending)
             else:
                 sending.producer.refused(sending, error)

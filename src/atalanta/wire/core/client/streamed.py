@@ -1,8 +1,8 @@
-"""A large message that leaves piece by piece, for bodies that should never be in memory as a whole.
+"""A large message that is sent piece by piece, so that its body is never in memory as a whole.
 
-As ClientProducerImpl.largeMessageSendStreamed does it: the header, then continuations as the credits reach; only the
-last one asks for an answer. A server forgets what came of a message when the session ends before the last piece:
-that is how one is given up.
+As in ClientProducerImpl.largeMessageSendStreamed: the header, then continuations as the credits reach. Only the last
+one asks for an answer. A server drops an incomplete message when the session ends. So a message is given up by ending
+its session.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MORE: Final = -1
 
 
 class StreamedSending:
-    """`head` as in ClientProducer.send. A session carries one at a time (CORE knows no more)."""
+    """A large message; `head` as in ClientProducer.send. A session sends one at a time (a limit of CORE)."""
 
     def __init__(self, producer: ClientProducer, head: bytes, message_id: int = 0) -> None:
         self.producer = producer
@@ -36,11 +36,11 @@ class StreamedSending:
         self._send(NO_CONFIRMATION, start + head, len(head))
 
     def add(self, piece: bytes) -> None:
-        """Some of the body, at most CHUNK_BYTES; wait for `room` before the next."""
+        """Sends a piece of the body, at most CHUNK_BYTES; wait for `room` before the next one."""
         self._piece(piece, MORE, NO_CONFIRMATION)
 
     def finish(self, piece: bytes) -> Reply:
-        """The last of the body, which may be empty. The broker's answer resolves the reply."""
+        """Sends the last piece, which may be empty. The broker's answer resolves the reply."""
         producer = self.producer
         correlation = producer.session.next_correlation()
         producer.sent += 1
@@ -51,11 +51,11 @@ class StreamedSending:
         return reply
 
     def room(self) -> Reply:
-        """Done when nothing of it waits for credits. Look at `check` then."""
+        """Returns a reply that is done when no piece waits for credits. Call `check` then."""
         return self.producer.credits.empty()
 
     def check(self) -> None:
-        """Raises what the broker or a lost connection has done to it."""
+        """Raises the error of the broker or of a lost connection."""
         errors = self.producer.errors
         if errors:
             error = errors.pop(0)

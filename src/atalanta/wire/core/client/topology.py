@@ -1,4 +1,4 @@
-"""The members of a cluster as a client knows them (fact sheet A1.b, Topology rules)."""
+"""The members of a cluster as a client knows them (Artemis' Topology)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from atalanta.wire.core.packets.topology import ClusterTopology
 
 @dataclass(frozen=True)
 class Member:
-    """A node. Host and port are None where it told no connector; `event_id` is in milliseconds."""
+    """A node. Host and port are None if it has no connector; `event_id` is in milliseconds."""
 
     node_id: str
     host: str | None
@@ -20,7 +20,7 @@ class Member:
 
 
 def apply_topology(members: dict[str, Member], packet: ClusterTopology) -> bool:
-    """Whether `members` changed. An older word about a node is ignored."""
+    """Applies a topology packet; returns True if `members` changed. An older event of a node is ignored."""
     known = members.get(packet.node_id)
     if packet.exit:
         if known is None or known.event_id > packet.event_id > 0:

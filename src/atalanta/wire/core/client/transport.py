@@ -145,7 +145,7 @@ class CoreTransport:
         self._deadline = 0
 
     def failure(self, now: int) -> str:
-        """Returns the reason why the transport is of no more use, or "" if it is alive."""
+        """Returns the reason why the transport must be closed, or "" if it is alive."""
         ttl_ns = self.settings.ttl_ns
         if ttl_ns >= 0 and now - self.last_seen > ttl_ns:
             return f"nothing was heard for {ttl_ns // 1_000_000_000} s"
@@ -154,7 +154,7 @@ class CoreTransport:
         return ""
 
     def resumed(self, now: int) -> None:
-        """Allows half of the TTL for the next bytes: this program was stopped, which may be why none were read."""
+        """Allows half of the TTL for the next bytes: this program was suspended, so it may have read none."""
         self.last_seen = max(self.last_seen, now - self.settings.ttl_ns // 2)
 
     def ping_due(self, now: int) -> bool:

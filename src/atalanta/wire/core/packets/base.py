@@ -1,9 +1,8 @@
-"""Packet, the base of every packet, and the wire layout that stands beside each of its fields.
+"""Packet, the base class of every packet, and the wire layout in the metadata of its fields.
 
-A packet is a dataclass whose fields stand in the order of the wire, each with its encoding:
-`queue: str = field(metadata=wire(SIMPLE_STRING))`. wire/core/packets/layout.py reads and writes them. The
-packets of the message path are dataclasses too, but for their hand-written constructors, which
-compiled callers reach without the interpreter.
+A packet is a dataclass with its fields in the order of the wire, each with its encoding: `queue: str =
+field(metadata=wire(SIMPLE_STRING))`. wire/core/packets/layout.py reads and writes them. The packets of the message
+path have hand-written constructors, which compiled callers call without the interpreter.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import Any, ClassVar, Final
 
 from atalanta.wire.core.packet_types import NOT_COUNTED
 
-# Encodings of fields: the primitives of fact sheet A1.0 under the names of Reader and Writer.
-# Lists are an int32 count and the entries; REST is all that is left of the packet.
+# Encodings of fields, under the names of Reader and Writer.
+# Lists are an int32 count and the entries; REST is the rest of the packet.
 BOOL: Final = 0
 INT8: Final = 1
 INT32: Final = 2
@@ -34,20 +33,20 @@ XIDS: Final = 15
 LOST_RANGES: Final = 16
 REST: Final = 17
 
-# Fields that are never printed, not even while looking for a mistake.
+# Fields that are never printed, not even in traces.
 SECRETS: Final = ("password",)
 
 
 class Packet:
-    """A packet's content; equal if of one class and of equal fields. The channel is the frame's.
+    """The content of a packet; two are equal if class and fields are equal. The frame has the channel.
 
-    `type` is its code on the wire, set by `numbered`.
+    `type` is the packet's code on the wire, set by `numbered`.
     """
 
     type: ClassVar[int] = 0
 
     def counts(self) -> bool:
-        """Returns whether it is numbered and kept for a reattach (isRequiresConfirmations)."""
+        """Returns True if the packet is numbered and kept for a reattach (isRequiresConfirmations)."""
         return self.type not in NOT_COUNTED
 
     def values(self) -> list[object]:
@@ -77,18 +76,17 @@ class Packet:
 
 
 def wire(encoding: int, since: int = 0, tail: bool = False) -> dict[str, int]:
-    """Returns a field's metadata: how it is encoded and when it is there.
+    """Returns a field's metadata: its encoding, and the versions that have the field.
 
-    since: the protocol version from which on the packet has it. tail: peers of older versions may
-    end the packet before this field or any of those behind it. A field that may be missing has its
-    default then. Packets that still grow, without a new type, end with `more`, a REST: what a newer
-    peer added is skipped, as Artemis does, and goes out again as it came.
+    since: the first protocol version whose packet has the field. tail: peers of older versions may end the packet
+    before this field or any field behind it. A missing field has its default. Packets that grow without a new type
+    end with `more`, a REST: fields of a newer peer are skipped, as Artemis does, and are sent on as they came.
     """
     return {"encoding": encoding, "since": since, "tail": int(tail)}
 
 
 def numbered(packets: dict[int, type[Packet]]) -> dict[int, type[Packet]]:
-    """Tells each packet class its code, and returns the table.
+    """Sets the code of each packet class, and returns the table.
 
     A class variable beside the fields would become a field of the compiled class.
     """

@@ -1,4 +1,4 @@
-"""Packets between the nodes of a cluster, channel 3 (fact sheet A1.b)."""
+"""Packets between the nodes of a cluster, channel 3."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from atalanta.wire.core.transport import TransportConfiguration
 
 @dataclass(eq=False, repr=False)
 class ClusterConnect(Packet):
-    """CLUSTER_CONNECT.
+    """CLUSTER_CONNECT: the first packet on channel 3.
 
-    First on channel 3; until it was accepted everything else there is ignored.
+    Until it is accepted all other packets on that channel are ignored.
     """
 
     user: str = field(metadata=wire(STRING))
@@ -52,7 +52,7 @@ class ClusterConnectReply(Packet):
 
 @dataclass(eq=False, repr=False)
 class NodeAnnounce(Packet):
-    """NODE_ANNOUNCE. Puts the sender into the receiver's topology. No answer."""
+    """NODE_ANNOUNCE: adds the sender to the receiver's topology. No answer."""
 
     node_id: str = field(metadata=wire(STRING))
     backup_group: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
@@ -69,7 +69,7 @@ class NodeAnnounce(Packet):
 
 @dataclass(eq=False, repr=False)
 class ScaleDownAnnouncement(Packet):
-    """SCALEDOWN_ANNOUNCEMENT. All messages of the node have moved to the target."""
+    """SCALEDOWN_ANNOUNCEMENT: all messages of the node have moved to the target."""
 
     target_node_id: str = field(metadata=wire(SIMPLE_STRING))
     scaled_down_node_id: str = field(metadata=wire(SIMPLE_STRING))
@@ -77,7 +77,7 @@ class ScaleDownAnnouncement(Packet):
 
 @dataclass(eq=False, repr=False)
 class QuorumVote(Packet):
-    """QUORUM_VOTE. `vote` is in the handler's own encoding."""
+    """QUORUM_VOTE: `vote` is in the handler's own encoding."""
 
     handler: str = field(metadata=wire(SIMPLE_STRING))
     vote: bytes = field(metadata=wire(REST))
@@ -93,7 +93,7 @@ class QuorumVoteReply(Packet):
 
 @dataclass(eq=False, repr=False)
 class BackupRequest(Packet):
-    """BACKUP_REQUEST. Colocated backups (not served)."""
+    """BACKUP_REQUEST: the request for a colocated backup (not served)."""
 
     size: int = field(metadata=wire(INT32))
     journal_directory: str | None = field(default=None, metadata=wire(NULLABLE_STRING))

@@ -1,7 +1,7 @@
-"""Packets from and to bytes: every type of wire/core/packet_types.py, in all protocol versions (121 to 136).
+"""Encodes and decodes packets: every type of wire/core/packet_types.py, in all protocol versions (121 to 136).
 
-Version 0 stands for a connection that has not learnt its version; it reads and writes the newest
-layouts, as CoreRemotingConnection does.
+Version 0 is a connection whose version is not known yet. It reads and writes the newest layouts, as
+CoreRemotingConnection does.
 """
 
 from __future__ import annotations
@@ -103,17 +103,17 @@ LAYOUTS: Final = _layouts()
 
 
 def decode(code: int, payload: bytes, version: int = NEWEST_VERSION) -> Packet:
-    """The packet of type `code`. ProtocolError names packet and field, also for bytes left over."""
+    """Returns the packet of type `code`. ProtocolError names packet and field, also if bytes are left over."""
     return decode_range(code, payload, 0, len(payload), version)
 
 
 def decode_frame(frame: Frame, version: int = NEWEST_VERSION) -> Packet:
-    """As decode, without copying the payload first."""
+    """Decodes as `decode`, without a copy of the payload."""
     return decode_range(frame.type, frame.data, frame.start, frame.end, version)
 
 
 def decode_range(code: int, data: bytes, start: i64, end: i64, version: int) -> Packet:
-    """As decode, of data[start:end]; offsets in errors count from the payload's begin."""
+    """Decodes data[start:end] as `decode`; offsets in errors count from the begin of the payload."""
     try:
         return _decode(code, data, start, end, version)
     except DecodeError as error:
@@ -122,7 +122,7 @@ def decode_range(code: int, data: bytes, start: i64, end: i64, version: int) -> 
 
 
 def _decode(code: int, data: bytes, start: i64, end: i64, version: int) -> Packet:
-    # The hot ones first, without a table.
+    # Hot packets first, without a table.
     if code == SESS_SEND:
         return decode_send(data, start, end, version)
     if code == SESS_RECEIVE_MSG:
@@ -168,14 +168,14 @@ def _decode_other(code: int, reader: Reader, version: int) -> Packet:
 
 
 def encode(packet: Packet, channel: int, version: int = NEWEST_VERSION) -> bytes:
-    """The whole frame. A field out of range is a caller's mistake, with Writer's errors."""
+    """Returns the whole frame. A field out of range raises the Writer's errors: a mistake of the caller."""
     out = BytesWriter()
     write_packet(out, packet, channel, version)
     return out.getvalue()
 
 
 def write_packet(out: BytesWriter, packet: Packet, channel: i64, version: int) -> i64:
-    """The whole frame into `out`; returns its bytes."""
+    """Writes the whole frame into `out`; returns its bytes."""
     if isinstance(packet, ReceiveMessage):
         return write_receive(
             out, channel, packet.message, packet.consumer_id, packet.delivery_count

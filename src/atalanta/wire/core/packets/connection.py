@@ -1,4 +1,4 @@
-"""Packets of the connection itself and the common answers (fact sheet A1.a, A1.c)."""
+"""Packets of the connection itself and the common answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from atalanta.wire.core.packets.base import (
 )
 from atalanta.wire.core.transport import TransportConfiguration
 
-# Why a server goes (DISCONNECT_V3).
+# Reasons of a server's DISCONNECT_V3.
 REASON_REDIRECT: Final = 0
 REASON_REDIRECT_CRITICAL: Final = 1
 REASON_SCALE_DOWN: Final = 2
@@ -42,9 +42,9 @@ REASON_SHUTDOWN_CRITICAL: Final = 5
 
 @dataclass(eq=False, repr=False)
 class Ping(Packet):
-    """PING.
+    """PING: the keep-alive of channel 0, both ways.
 
-    Channel 0, both ways; the server answers with the same, and drops who is silent for longer.
+    The server answers with a PING, and closes connections that are silent for longer than this time.
     """
 
     connection_ttl_ms: int = field(metadata=wire(INT64))
@@ -52,21 +52,21 @@ class Ping(Packet):
 
 @dataclass(eq=False, repr=False)
 class Disconnect(Packet):
-    """DISCONNECT. The server goes away; peers older than version 125."""
+    """DISCONNECT: the server ends the connection; for peers older than version 125."""
 
     node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
 
 
 @dataclass(eq=False, repr=False)
 class DisconnectV2(Disconnect):
-    """DISCONNECT_V2. Versions 125 to 130."""
+    """DISCONNECT_V2: the same in versions 125 to 130."""
 
     scale_down_node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
 
 
 @dataclass(eq=False, repr=False)
 class DisconnectV3(Packet):
-    """DISCONNECT_V3. From version 131; `reason` is one of REASON_*, -1 for none."""
+    """DISCONNECT_V3: the same from version 131 on; `reason` is one of REASON_*, -1 for none."""
 
     node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
     reason: int = field(default=REASON_SHUTDOWN, metadata=wire(INT8))
@@ -76,9 +76,9 @@ class DisconnectV3(Packet):
 
 @dataclass(eq=False, repr=False)
 class ExceptionResponse(Packet):
-    """EXCEPTION.
+    """EXCEPTION: a request failed.
 
-    A request failed: `code` as in kernel.errors. On channel 1 it goes without the correlation.
+    `code` is one of kernel.errors. On channel 1 the packet has no correlation.
     """
 
     code: int = field(metadata=wire(INT32))
@@ -88,7 +88,7 @@ class ExceptionResponse(Packet):
 
 @dataclass(eq=False, repr=False, init=False)
 class NullResponse(Packet):
-    """NULL_RESPONSE. Done; correlation -1 where the request had none."""
+    """NULL_RESPONSE: the request is done; correlation -1 if the request had none."""
 
     correlation: int = field(default=-1, metadata=wire(INT64, since=ASYNC_RESPONSE_VERSION))
 
@@ -98,7 +98,7 @@ class NullResponse(Packet):
 
 @dataclass(eq=False, repr=False, init=False)
 class PacketsConfirmed(Packet):
-    """PACKETS_CONFIRMED. Everything up to this number was processed (A1.c)."""
+    """PACKETS_CONFIRMED: all packets up to this number were processed."""
 
     command_id: int = field(metadata=wire(INT32))
 
@@ -108,7 +108,7 @@ class PacketsConfirmed(Packet):
 
 @dataclass(eq=False, repr=False)
 class CheckForFailover(Packet):
-    """CHECK_FOR_FAILOVER. May a client of that node fail over to you?"""
+    """CHECK_FOR_FAILOVER: asks if a client of that node may fail over to this one."""
 
     node_id: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
 

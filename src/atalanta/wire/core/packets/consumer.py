@@ -1,4 +1,4 @@
-"""Packets of consumers but for deliveries (fact sheet A1.a); messages: wire/core/packets/message.py."""
+"""Packets of consumers other than deliveries; messages are in wire/core/packets/message.py."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from atalanta.wire.core.packets.base import (
 
 @dataclass(eq=False, repr=False)
 class CreateConsumer(Packet):
-    """SESS_CREATECONSUMER. Answered by QueueQueryResponseV3 if a response is required."""
+    """SESS_CREATECONSUMER: answered by QueueQueryResponseV3 if a response is required."""
 
     consumer_id: int = field(metadata=wire(INT64))
     queue: str = field(metadata=wire(SIMPLE_STRING))
@@ -43,7 +43,7 @@ class CreateConsumer(Packet):
 
 @dataclass(eq=False, repr=False, init=False)
 class FlowToken(Packet):
-    """SESS_FLOWTOKEN. Bytes of credit; -1 no flow control, 0 back to none."""
+    """SESS_FLOWTOKEN: bytes of credit; -1 is no flow control, 0 resets the credit."""
 
     consumer_id: int = field(metadata=wire(INT64))
     credits: int = field(metadata=wire(INT32))
@@ -55,7 +55,7 @@ class FlowToken(Packet):
 
 @dataclass(eq=False, repr=False)
 class ForceConsumerDelivery(Packet):
-    """SESS_FORCE_CONSUMER_DELIVERY. Asks for a marker behind what can be delivered now."""
+    """SESS_FORCE_CONSUMER_DELIVERY: asks for a marker behind the messages that can be delivered now."""
 
     consumer_id: int = field(metadata=wire(INT64))
     sequence: int = field(metadata=wire(INT64))
@@ -63,7 +63,7 @@ class ForceConsumerDelivery(Packet):
 
 @dataclass(eq=False, repr=False, init=False)
 class Acknowledge(Packet):
-    """SESS_ACKNOWLEDGE. Everything delivered to the consumer up to this message."""
+    """SESS_ACKNOWLEDGE: acknowledges all messages delivered to the consumer up to this one."""
 
     consumer_id: int = field(metadata=wire(INT64))
     message_id: int = field(metadata=wire(INT64))
@@ -77,7 +77,7 @@ class Acknowledge(Packet):
 
 @dataclass(eq=False, repr=False, init=False)
 class IndividualAcknowledge(Packet):
-    """SESS_INDIVIDUAL_ACKNOWLEDGE. This message alone."""
+    """SESS_INDIVIDUAL_ACKNOWLEDGE: acknowledges this message alone."""
 
     consumer_id: int = field(metadata=wire(INT64))
     message_id: int = field(metadata=wire(INT64))
@@ -91,7 +91,7 @@ class IndividualAcknowledge(Packet):
 
 @dataclass(eq=False, repr=False)
 class Expired(Packet):
-    """SESS_EXPIRED. The client found the message expired. No answer."""
+    """SESS_EXPIRED: the client found the message expired. No answer."""
 
     consumer_id: int = field(metadata=wire(INT64))
     message_id: int = field(metadata=wire(INT64))
@@ -106,7 +106,7 @@ class ConsumerClose(Packet):
 
 @dataclass(eq=False, repr=False)
 class DisconnectConsumer(Packet):
-    """DISCONNECT_CONSUMER. From the server: the consumer's queue is gone."""
+    """DISCONNECT_CONSUMER: the server deleted the consumer's queue."""
 
     consumer_id: int = field(metadata=wire(INT64))
 

@@ -1,4 +1,4 @@
-"""Layouts of packets, read once from their fields: one pair of functions codes all of them."""
+"""Layouts of packets, read once from their fields: one pair of functions encodes and decodes all packets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from atalanta.wire.core.transport import TransportConfiguration, decode_transpor
 
 
 class Field:
-    """One field of a packet; `absent` is its value where the packet does not have it."""
+    """A field of a packet; `absent` is its value in packets without it."""
 
     def __init__(
         self, name: str, encoding: int, since: int, may_lack: bool, absent: object
@@ -63,7 +63,7 @@ class Layout:
             self.fields.append(Field(each.name, encoding, since, tail, each.default))
 
     def decode(self, reader: Reader, version: int) -> Packet:
-        """DecodeError names the field."""
+        """Decodes a packet. DecodeError names the field."""
         if version == 0:
             version = NEWEST_VERSION
         values: list[object] = []
@@ -84,7 +84,7 @@ class Layout:
 
 
 def decode_field(reader: Reader, encoding: int, what: str) -> object:
-    """DecodeError names `what`."""
+    """Decodes a value. DecodeError names `what`."""
     if encoding == BOOL:
         return reader.boolean(what)
     if encoding == INT64:

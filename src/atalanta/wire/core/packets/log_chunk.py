@@ -1,4 +1,4 @@
-"""LOG_READ_RESP: a chunk of a queue's log, with many messages in one packet. Ours."""
+"""LOG_READ_RESP: a chunk of a queue's log, with many messages in one packet. A packet of Atalanta's own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHUNK_HEADER_BYTES = 21
 
 
 class LogEntry:
-    """One message of a chunk, with its sequence in the queue."""
+    """A message of a chunk, with its sequence in the queue."""
 
     def __init__(self, sequence: int, delivery_count: int, message: Message) -> None:
         self.sequence: int = sequence
@@ -31,9 +31,9 @@ class LogEntry:
 
 @dataclass(eq=False, repr=False, init=False)
 class LogReadResponse(Packet):
-    """LOG_READ_RESP. `entries` are `count` encoded entries, made by ChunkWriter.
+    """LOG_READ_RESP. `entries` are `count` encoded entries, written by ChunkWriter and read by decode_entries.
 
-    decode_entries reads them. Read on from `next` until `last`.
+    The reader goes on from `next` until `last`.
     """
 
     correlation: int
@@ -61,7 +61,7 @@ class ChunkWriter:
         self._out: BytesWriter = BytesWriter()
 
     def __len__(self) -> int:
-        """Bytes so far."""
+        """Returns the number of bytes so far."""
         return len(self._out)
 
     def add(self, sequence: i64, delivery_count: i32, message: Message) -> None:
@@ -83,7 +83,7 @@ class ChunkWriter:
 
 
 def decode_entries(packet: LogReadResponse) -> list[LogEntry]:
-    """The messages of a chunk, in order. DecodeError names the field."""
+    """Returns the messages of a chunk, in order. DecodeError names the field."""
     reader = Reader(packet.entries)
     entries: list[LogEntry] = []
     for _ in range(packet.count):
@@ -99,7 +99,7 @@ def decode_entries(packet: LogReadResponse) -> list[LogEntry]:
 
 
 def decode_chunk(reader: Reader) -> LogReadResponse:
-    """Checks that the entries are there and end with the packet; their messages stay encoded."""
+    """Checks that the packet has all entries and nothing behind them; their messages stay encoded."""
     correlation = reader.int64("correlation")
     next_sequence = reader.int64("next")
     last = reader.boolean("last")
@@ -115,7 +115,7 @@ def decode_chunk(reader: Reader) -> LogReadResponse:
 
 
 def write_chunk(out: BytesWriter, channel: i64, packet: LogReadResponse) -> i64:
-    """LOG_READ_RESP; returns the frame's bytes."""
+    """Writes LOG_READ_RESP; returns the frame's bytes."""
     size: i64 = len(packet.entries)
     write_frame_header(out, LOG_READ_RESP, channel, size + CHUNK_HEADER_BYTES)
     write_i64_be(out, packet.correlation)

@@ -1,4 +1,4 @@
-"""Packets of the log view, our own (docs/internals/protocols/log-view.md); chunks: wire/core/packets/log_chunk.py."""
+"""Packets of Atalanta's log view (docs/internals/protocols/log-view.md); chunks: wire/core/packets/log_chunk.py."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from atalanta.wire.core.packets.base import (
 
 
 class LostRange:
-    """A part of a queue's sequence that went without being acknowledged through the log view.
+    """A part of a queue's sequence that was removed without an acknowledgement through the log view.
 
-    Sequences `start` to `end`, both included, and why they are gone. A value.
+    Sequences `start` to `end`, both included, and the reason. A value.
     """
 
     def __init__(self, start: int, end: int, why: str) -> None:
@@ -72,7 +72,7 @@ class LogPosition(Packet):
 class LogPositionResponse(Packet):
     """LOG_POSITION_RESP.
 
-    `first`: lowest live durable sequence or last + 1; `last`: highest one ever shown.
+    `first`: the lowest live durable sequence, or last + 1. `last`: the highest sequence ever reported.
     """
 
     correlation: int = field(metadata=wire(INT64))
@@ -89,7 +89,7 @@ class LogPositionResponse(Packet):
 
 @dataclass(eq=False, repr=False)
 class LogPlan(Packet):
-    """LOG_PLAN. How far (start, end] reaches within the limits; -1: no limit."""
+    """LOG_PLAN: asks how far (start, end] reaches within the limits; -1 is no limit."""
 
     correlation: int = field(metadata=wire(INT64))
     queue: str = field(metadata=wire(SIMPLE_STRING))
@@ -111,7 +111,7 @@ class LogPlanResponse(Packet):
 
 @dataclass(eq=False, repr=False)
 class LogRead(Packet):
-    """LOG_READ. One bounded chunk of (start, end]."""
+    """LOG_READ: asks for one bounded chunk of (start, end]."""
 
     correlation: int = field(metadata=wire(INT64))
     queue: str = field(metadata=wire(SIMPLE_STRING))
@@ -124,7 +124,7 @@ class LogRead(Packet):
 
 @dataclass(eq=False, repr=False)
 class LogAckThrough(Packet):
-    """LOG_ACK_THROUGH. Idempotent, durable before the answer; code 200 on an old epoch."""
+    """LOG_ACK_THROUGH: idempotent, durable before the answer; code 200 for an old epoch."""
 
     correlation: int = field(metadata=wire(INT64))
     queue: str = field(metadata=wire(SIMPLE_STRING))
@@ -146,7 +146,7 @@ class LogAckThroughResponse(Packet):
 class LogLease(Packet):
     """LOG_LEASE.
 
-    Epoch 0 takes over with a new epoch, else renews that one; a ttl of 0 gives it back.
+    Epoch 0 takes the lease over with a new epoch; any other renews that epoch. A ttl of 0 releases the lease.
     """
 
     correlation: int = field(metadata=wire(INT64))
@@ -171,7 +171,7 @@ class LogLeaseResponse(Packet):
 class LogLost(Packet):
     """LOG_LOST.
 
-    Which parts of (start, end] went without being acknowledged through the log view.
+    Asks for the parts of (start, end] that were removed without an acknowledgement through the log view.
     """
 
     correlation: int = field(metadata=wire(INT64))
@@ -202,7 +202,7 @@ class LogSeek(Packet):
 class LogSeekResponse(Packet):
     """LOG_SEEK_RESP.
 
-    `sequence` lies before the first live message with that timestamp or a later one.
+    `sequence` is before the first live message with that timestamp or a later one.
     """
 
     correlation: int = field(metadata=wire(INT64))
@@ -213,7 +213,7 @@ class LogSeekResponse(Packet):
 class LogCommit(Packet):
     """LOG_COMMIT.
 
-    Commits the session's transaction under a durable sink id; answered by NullResponse.
+    Commits the session's transaction under a durable sink id. Answered by NullResponse.
     """
 
     correlation: int = field(metadata=wire(INT64))
@@ -223,7 +223,7 @@ class LogCommit(Packet):
 
 
 def decode_lost_range(reader: Reader, what: str) -> LostRange:
-    """DecodeError names `what`."""
+    """Decodes a range. DecodeError names `what`."""
     start = reader.int64(f"{what}.start")
     end = reader.int64(f"{what}.end")
     return LostRange(start, end, reader.simple_string(f"{what}.why"))

@@ -1,7 +1,7 @@
-"""Packets that carry messages (fact sheet A1.a), and the plain answer: read and written by hand.
+"""Packets with messages, and the plain answer: read and written by hand.
 
-The write_ functions put whole frames into a connection's output and return the frame's bytes,
-which is what credits and confirmation windows count.
+The write_ functions write whole frames into a connection's output and return the frame's bytes, which credits and
+confirmation windows count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from atalanta.wire.core.packet_types import (
 )
 from atalanta.wire.core.packets.base import Packet, numbered
 
-# MSG without body and head: int32 length of the body, int64 message id.
+# A message without body and head: int32 length of the body, int64 message id.
 MESSAGE_FIXED_BYTES: Final = 12
 RECEIVE_TAIL_BYTES: Final = 12
 BODY_LENGTH_OVERHEAD: Final = 13
@@ -37,7 +37,7 @@ BODY_LENGTH_OVERHEAD: Final = 13
 
 @dataclass(eq=False, repr=False, init=False)
 class MessagePacket(Packet):
-    """A packet with a message, which is compared as it is encoded."""
+    """A packet with a message; two are compared in their encoded form."""
 
     message: Message
 
@@ -49,7 +49,7 @@ class MessagePacket(Packet):
 
 @dataclass(eq=False, repr=False, init=False)
 class SendMessage(MessagePacket):
-    """SESS_SEND. Answered by NullResponse with the correlation if a response is required."""
+    """SESS_SEND: answered by NullResponse with the correlation if a response is required."""
 
     requires_response: bool
     correlation: int
@@ -78,7 +78,7 @@ class SendLargeMessage(MessagePacket):
 
 @dataclass(eq=False, repr=False, init=False)
 class SendContinuation(Packet):
-    """SESS_SEND_CONTINUATION. `body_size` is in the last one only; bridges leave it -1."""
+    """SESS_SEND_CONTINUATION: `body_size` is in the last one only; bridges leave it -1."""
 
     body: bytes
     continues: bool
@@ -161,14 +161,14 @@ numbered(
 
 
 def send_tail_bytes(version: i64) -> i64:
-    """requires_response, in later versions the correlation and the sender id (0: the newest)."""
+    """Returns the size of requires_response and, in later versions, correlation and sender id (0: the newest)."""
     if version == 0 or version >= SENDER_ID_VERSION:
         return 13
     return 9 if version >= ASYNC_RESPONSE_VERSION else 1
 
 
 def decode_send(data: bytes, start: i64, end: i64, version: i64) -> SendMessage:
-    """The tail is found from the end of the frame; everything before it must be the message."""
+    """Decodes SESS_SEND. The tail is found from the end of the frame; all bytes before it must be the message."""
     tail = send_tail_bytes(version)
     position = end - tail
     if position < start:
@@ -242,7 +242,7 @@ def write_boolean(out: BytesWriter, value: bool) -> None:
 def write_receive(
     out: BytesWriter, channel: i64, message: Message, consumer_id: i64, delivery_count: i32
 ) -> i64:
-    """SESS_RECEIVE_MSG: the message goes out as it came in, under its own id."""
+    """Writes SESS_RECEIVE_MSG: the message as it was sent, under its own id."""
     body = message.body
     head = message.head
     size: i64 = len(body)
@@ -266,7 +266,7 @@ def write_send(
     sender_id: i32,
     version: i64,
 ) -> i64:
-    """SESS_SEND, under the message's own id."""
+    """Writes SESS_SEND, under the message's own id."""
     body = message.body
     head = message.head
     size: i64 = len(body)
@@ -286,7 +286,7 @@ def write_send(
 
 
 def write_null_response(out: BytesWriter, channel: i64, correlation: i64, version: i64) -> i64:
-    """NULL_RESPONSE; the correlation is -1 where the request had none."""
+    """Writes NULL_RESPONSE; the correlation is -1 if the request had none."""
     if version != 0 and version < ASYNC_RESPONSE_VERSION:
         write_frame_header(out, NULL_RESPONSE, channel, 0)
         return FRAME_OVERHEAD_BYTES
@@ -296,7 +296,7 @@ def write_null_response(out: BytesWriter, channel: i64, correlation: i64, versio
 
 
 def write_send_large(out: BytesWriter, channel: i64, message: Message) -> i64:
-    """SESS_SEND_LARGE: the header alone."""
+    """Writes SESS_SEND_LARGE: the header alone."""
     header = encode_header(message)
     size: i64 = len(header)
     write_frame_header(out, SESS_SEND_LARGE, channel, size)
@@ -312,7 +312,7 @@ def write_receive_large(
     delivery_count: i32,
     body_size: i64,
 ) -> i64:
-    """SESS_RECEIVE_LARGE_MSG: the header alone; body_size is that of the whole body."""
+    """Writes SESS_RECEIVE_LARGE_MSG: the header alone; `body_size` is that of the whole body."""
     header = encode_header(message)
     size: i64 = len(header)
     write_frame_header(out, SESS_RECEIVE_LARGE_MSG, channel, size + 20)
@@ -326,7 +326,7 @@ def write_receive_large(
 def write_receive_continuation(
     out: BytesWriter, channel: i64, body: bytes, continues: bool, consumer_id: i64
 ) -> i64:
-    """SESS_RECEIVE_CONTINUATION."""
+    """Writes SESS_RECEIVE_CONTINUATION."""
     size: i32 = len(body)
     payload = i64(size) + 13
     write_frame_header(out, SESS_RECEIVE_CONTINUATION, channel, payload)
@@ -340,7 +340,7 @@ def write_receive_continuation(
 def write_send_continuation(
     out: BytesWriter, channel: i64, packet: SendContinuation, version: i64
 ) -> i64:
-    """SESS_SEND_CONTINUATION."""
+    """Writes SESS_SEND_CONTINUATION."""
     size: i32 = len(packet.body)
     tail = send_tail_bytes(version)
     payload = i64(size) + 5 + tail

@@ -1,4 +1,4 @@
-"""Packets of producers but for messages (fact sheet A1.a); messages: wire/core/packets/message.py."""
+"""Packets of producers other than messages; messages are in wire/core/packets/message.py."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from atalanta.wire.core.packets.base import (
 
 @dataclass(eq=False, repr=False)
 class CreateProducer(Packet):
-    """CREATE_PRODUCER. From version 134, for metrics only. No answer."""
+    """CREATE_PRODUCER: from version 134 on, for metrics only. No answer."""
 
     producer_id: int = field(metadata=wire(INT32))
     address: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
@@ -39,7 +39,7 @@ class RemoveProducer(Packet):
 
 @dataclass(eq=False, repr=False)
 class RequestProducerCredits(Packet):
-    """SESS_PRODUCER_REQUEST_CREDITS. Answered when memory allows."""
+    """SESS_PRODUCER_REQUEST_CREDITS: answered when there is memory."""
 
     credits: int = field(metadata=wire(INT32))
     address: str = field(metadata=wire(SIMPLE_STRING))
@@ -55,7 +55,7 @@ class ProducerCredits(Packet):
 
 @dataclass(eq=False, repr=False)
 class ProducerFailCredits(Packet):
-    """SESS_PRODUCER_FAIL_CREDITS. The address is full and fails its senders."""
+    """SESS_PRODUCER_FAIL_CREDITS: the address is full, and its policy is FAIL."""
 
     credits: int = field(metadata=wire(INT32))
     address: str = field(metadata=wire(SIMPLE_STRING))

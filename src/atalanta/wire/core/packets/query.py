@@ -1,4 +1,4 @@
-"""Questions about queues and addresses (fact sheet A1.a)."""
+"""Queries for queues and addresses."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class QueueQueryResponseV2(QueueQueryResponse):
 
 @dataclass(eq=False, repr=False)
 class QueueQueryResponseV3(QueueQueryResponseV2):
-    """SESS_QUEUEQUERY_RESP_V3.
+    """SESS_QUEUEQUERY_RESP_V3: from version 129 on, also the answer to CreateConsumer.
 
-    From version 129, also the answer to CreateConsumer. Nulls are accepted by clients.
+    Clients accept nulls.
     """
 
     auto_created: bool = field(default=False, metadata=wire(BOOL))
@@ -125,7 +125,7 @@ class BindingQueryResponseV3(BindingQueryResponseV2):
 
 @dataclass(eq=False, repr=False)
 class BindingQueryResponseV4(BindingQueryResponseV3):
-    """SESS_BINDINGQUERY_RESP_V4. Versions 129 to 134."""
+    """SESS_BINDINGQUERY_RESP_V4: versions 129 to 134."""
 
     purge_on_no_consumers: bool = field(default=False, metadata=wire(BOOL))
     max_consumers: int = field(default=-1, metadata=wire(INT32))
@@ -139,7 +139,7 @@ class BindingQueryResponseV4(BindingQueryResponseV3):
 
 @dataclass(eq=False, repr=False)
 class BindingQueryResponseV5(BindingQueryResponseV4):
-    """SESS_BINDINGQUERY_RESP_V5. From version 135."""
+    """SESS_BINDINGQUERY_RESP_V5: from version 135 on."""
 
     supports_multicast: bool = field(default=False, metadata=wire(BOOL))
     supports_anycast: bool = field(default=False, metadata=wire(BOOL))

@@ -1,4 +1,4 @@
-"""Packets that make and delete queues and addresses (fact sheet A1.a)."""
+"""Packets that create and delete queues and addresses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from atalanta.wire.core.packets.base import (
 
 @dataclass(eq=False, repr=False)
 class CreateAddress(Packet):
-    """CREATE_ADDRESS. `routing_types`: 0 multicast, 1 anycast."""
+    """CREATE_ADDRESS: `routing_types` are 0 multicast, 1 anycast."""
 
     address: str = field(metadata=wire(SIMPLE_STRING))
     routing_types: list[int] = field(metadata=wire(INT8S))
@@ -54,7 +54,7 @@ class CreateQueue(Packet):
 
 @dataclass(eq=False, repr=False)
 class CreateQueueV2(CreateQueue):
-    """CREATE_QUEUE_V2. `routing_type` -1: the address decides."""
+    """CREATE_QUEUE_V2: with `routing_type` -1 the address decides."""
 
     auto_created: bool = field(default=False, metadata=wire(BOOL))
     routing_type: int = field(default=-1, metadata=wire(INT8))
@@ -93,7 +93,7 @@ class CreateSharedQueue(Packet):
 class CreateSharedQueueV2(Packet):
     """CREATE_SHARED_QUEUE_V2.
 
-    A queue that may exist already, if it is alike (JMS 2 shared subscriptions).
+    The queue may exist already with the same settings (JMS 2 shared subscriptions).
     """
 
     address: str = field(metadata=wire(SIMPLE_STRING))

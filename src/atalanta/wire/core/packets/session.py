@@ -1,4 +1,4 @@
-"""Packets that make, reattach, start and close sessions (fact sheet A1.a)."""
+"""Packets that create, reattach, start and close sessions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from atalanta.wire.core.packets.base import (
 
 @dataclass(eq=False, repr=False)
 class CreateSession(Packet):
-    """CREATESESSION. Channel 1, while the client does not know the server's version."""
+    """CREATESESSION: on channel 1, while the client does not know the server's version."""
 
     name: str = field(metadata=wire(STRING))
     session_channel: int = field(metadata=wire(INT64))
@@ -50,7 +50,7 @@ class CreateSession(Packet):
 
 @dataclass(eq=False, repr=False)
 class CreateSessionV2(CreateSession):
-    """CREATESESSION_V2. Channel 1, once the version is known."""
+    """CREATESESSION_V2: on channel 1, once the version is known."""
 
     client_id: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
 
@@ -64,7 +64,7 @@ class CreateSessionResponse(Packet):
 
 @dataclass(eq=False, repr=False)
 class ReattachSession(Packet):
-    """REATTACH_SESSION. Channel 1, on a new connection; the last number the client confirmed."""
+    """REATTACH_SESSION: on channel 1 of a new connection, with the last number that the client confirmed."""
 
     name: str = field(metadata=wire(STRING))
     last_confirmed_command_id: int = field(metadata=wire(INT32))
@@ -72,7 +72,7 @@ class ReattachSession(Packet):
 
 @dataclass(eq=False, repr=False)
 class ReattachSessionResponse(Packet):
-    """REATTACH_SESSION_RESP. Not reattached: the client makes the session anew."""
+    """REATTACH_SESSION_RESP: if the session is not reattached, the client creates it again."""
 
     last_confirmed_command_id: int = field(metadata=wire(INT32))
     reattached: bool = field(metadata=wire(BOOL))
@@ -80,12 +80,12 @@ class ReattachSessionResponse(Packet):
 
 @dataclass(eq=False, repr=False)
 class SessionStart(Packet):
-    """SESS_START. Deliver to the consumers of this session. No answer."""
+    """SESS_START: starts the deliveries to the consumers of this session. No answer."""
 
 
 @dataclass(eq=False, repr=False)
 class SessionStop(Packet):
-    """SESS_STOP. Stop delivering; answered by NullResponse."""
+    """SESS_STOP: stops the deliveries; answered by NullResponse."""
 
 
 @dataclass(eq=False, repr=False)
@@ -115,7 +115,7 @@ class AddMetadataV2(Packet):
 
 @dataclass(eq=False, repr=False)
 class UniqueAddMetadata(Packet):
-    """SESS_UNIQUE_ADD_METADATA. Refused with code 114 if another session has the same pair."""
+    """SESS_UNIQUE_ADD_METADATA: refused with code 114 if another session has the same pair."""
 
     key: str = field(metadata=wire(STRING))
     value: str = field(metadata=wire(STRING))

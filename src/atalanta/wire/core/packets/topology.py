@@ -1,7 +1,7 @@
-"""Packets that spread who is a member of the cluster, channel 0 (fact sheet A1.b).
+"""Packets of the cluster's topology, channel 0.
 
-The four generations of CLUSTER_TOPOLOGY (ClusterTopologyChangeMessage, _V2, _V3, _V4) are read and
-written by hand: which fields one has, `exit` decides too.
+The four generations of CLUSTER_TOPOLOGY (ClusterTopologyChangeMessage, _V2, _V3, _V4) are read and written by hand,
+because the fields depend on `exit` too.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from atalanta.wire.core.transport import TransportConfiguration, decode_transpor
 
 @dataclass(eq=False, repr=False)
 class SubscribeTopology(Packet):
-    """SUBSCRIBE_TOPOLOGY. The server answers with the topology and goes on telling changes."""
+    """SUBSCRIBE_TOPOLOGY: the server answers with the topology, and sends every change of it."""
 
     is_cluster_connection: bool = field(default=False, metadata=wire(BOOL))
 
 
 @dataclass(eq=False, repr=False)
 class SubscribeTopologyV2(SubscribeTopology):
-    """SUBSCRIBE_TOPOLOGY_V2. Also tells the server the version of the connection."""
+    """SUBSCRIBE_TOPOLOGY_V2: also has the protocol version of the connection."""
 
     client_version: int = field(default=136, metadata=wire(INT32))
 
 
 @dataclass(eq=False, repr=False)
 class ClusterTopology(Packet):
-    """CLUSTER_TOPOLOGY (versions below 122): one member; with `exit` it left and has no connectors.
+    """CLUSTER_TOPOLOGY (versions below 122): one member. With `exit` it left and has no connectors.
 
-    `last` marks the end of the first dump, `event_id` is in milliseconds. The later generations
-    have the same attributes and put more of them on the wire.
+    `last` marks the end of the first list of members. `event_id` is in milliseconds. The later generations have the
+    same attributes and write more of them.
     """
 
     exit: bool
@@ -57,17 +57,17 @@ class ClusterTopology(Packet):
 
 @dataclass(eq=False, repr=False)
 class ClusterTopologyV2(ClusterTopology):
-    """CLUSTER_TOPOLOGY_V2: and event_id, backup_group. Artemis 2.44 tells leaving in this form."""
+    """CLUSTER_TOPOLOGY_V2: adds event_id and backup_group. Artemis 2.44 sends leaving members in this form."""
 
 
 @dataclass(eq=False, repr=False)
 class ClusterTopologyV3(ClusterTopology):
-    """CLUSTER_TOPOLOGY_V3: and scale_down_group."""
+    """CLUSTER_TOPOLOGY_V3: adds scale_down_group."""
 
 
 @dataclass(eq=False, repr=False)
 class ClusterTopologyV4(ClusterTopology):
-    """CLUSTER_TOPOLOGY_V4 (from version 131): and server_version."""
+    """CLUSTER_TOPOLOGY_V4 (from version 131): adds server_version."""
 
 
 PACKETS: Final = numbered(
@@ -84,7 +84,7 @@ numbered(
 
 
 def generation(code: int) -> int:
-    """1 to 4, by packet type; 0 for other packets."""
+    """Returns 1 to 4, by packet type; 0 for other packets."""
     if code == CLUSTER_TOPOLOGY_V4:
         return 4
     if code == CLUSTER_TOPOLOGY_V2:
@@ -95,7 +95,7 @@ def generation(code: int) -> int:
 
 
 def decode_topology(reader: Reader, number: int) -> ClusterTopology:
-    """DecodeError names the field."""
+    """Decodes a topology packet. DecodeError names the field."""
     leaving = reader.boolean("exit")
     node_id = reader.string("node_id")
     packet: ClusterTopology
@@ -113,7 +113,7 @@ def decode_topology(reader: Reader, number: int) -> ClusterTopology:
         packet.primary = nullable_transport(reader, "primary")
         packet.backup = nullable_transport(reader, "backup")
         packet.last = reader.boolean("last")
-    # The oldest V2 peers end before the group.
+    # The oldest V2 peers end the packet before the group.
     if number >= 2 and reader.position < reader.end:
         packet.backup_group = reader.nullable_string("backup_group")
     if number >= 3:

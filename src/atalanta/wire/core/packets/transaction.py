@@ -1,4 +1,4 @@
-"""Local transactions and XA (fact sheet A1.a)."""
+"""Packets of local transactions and XA."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from atalanta.wire.core.packets.base import (
 
 
 class Xid:
-    """Identifies one branch of a distributed transaction; a value, usable as a key.
+    """The id of one branch of a distributed transaction; a value, usable as a key.
 
-    As utils/XidCodecSupport.java reads and writes it.
+    Encoded as in XidCodecSupport.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class XaPrepare(Packet):
 
 @dataclass(eq=False, repr=False)
 class XaResponse(Packet):
-    """SESS_XA_RESP. `code` is XA's own."""
+    """SESS_XA_RESP: `code` is XA's own."""
 
     error: bool = field(metadata=wire(BOOL))
     code: int = field(metadata=wire(INT32))
@@ -202,7 +202,7 @@ class XaGetTimeoutResponse(Packet):
 
 
 def decode_xid(reader: Reader, what: str) -> Xid:
-    """DecodeError names `what`."""
+    """Decodes an Xid. DecodeError names `what`."""
     format_id = reader.int32(f"{what}.format_id")
     branch = reader.blob(f"{what}.branch_qualifier")
     return Xid(format_id, branch, reader.blob(f"{what}.global_transaction_id"))

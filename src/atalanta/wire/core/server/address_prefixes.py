@@ -1,7 +1,7 @@
-"""anycastPrefix and multicastPrefix of an acceptor: what clients write before an address, and what it says of routing.
+"""anycastPrefix and multicastPrefix of an acceptor: prefixes of addresses, by which clients choose a routing type.
 
-As ServerSessionImpl of Artemis does it: the prefix is taken off every name that a client sends, and the routing type it
-stands for goes before the one the client states. `jms.queue.` and `jms.topic.` were such prefixes in version 1.4.
+As in Artemis' ServerSessionImpl, the prefix is removed from every name that a client sends. The prefix's routing type
+has priority over the one in the packet. `jms.queue.` and `jms.topic.` were such prefixes in version 1.4.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROUTING_TYPE = "_AMQ_ROUTING_TYPE"
 
 
 class Prefixes:
-    """Of one session. `entries` are (prefix, routing type), longest first."""
+    """The prefixes of one session. `entries` are (prefix, routing type), longest first."""
 
     def __init__(self, anycast: str, multicast: str) -> None:
         entries: list[tuple[str, int]] = []
@@ -40,11 +40,11 @@ class Prefixes:
             entries.extend((part.strip(), routing_type) for part in text.split(",") if part.strip())
         entries.sort(key=_longest_first)
         self.entries = entries
-        # What credits were asked for, by the address they are given for: the client waits for its own name of it.
+        # Address → the names under which the client asked for credits, and waits for them.
         self.asked: dict[str, list[str]] = {}
 
     def split(self, name: str) -> tuple[str, int]:
-        """The name without its prefix, and the routing type of that; -1 if it has none."""
+        """Returns the name without its prefix, and the prefix's routing type; -1 without a prefix."""
         for prefix, routing_type in self.entries:
             if name.startswith(prefix):
                 return name[len(prefix) :], routing_type
@@ -54,14 +54,14 @@ class Prefixes:
         return self.split(name)[0]
 
     def message(self, message: Message) -> None:
-        """A message on its way in."""
+        """Removes the prefix from the address of a message that the client sends."""
         name, routing_type = self.split(message.address)
         if routing_type >= 0:
             message.address = name
             message.put_property(ROUTING_TYPE, Byte(routing_type))
 
     def request(self, packet: Packet) -> Packet:
-        """The request with plain names."""
+        """Returns the request with names without prefixes."""
         if isinstance(packet, CreateQueue | CreateSharedQueue | CreateSharedQueueV2):
             return self._create(packet)
         if isinstance(packet, CreateAddress):
@@ -104,7 +104,9 @@ class Prefixes:
         )
 
     def _ask(self, name: str, asked: str) -> None:
-        """Requests for what is waited for already become one with it (kernel/memory/memory.py), and get one answer."""
+        """Records a name. The kernel joins requests for the same name (kernel/memory/memory.py) and answers them
+        once.
+        """
         names = self.asked.get(name)
         if names is None:
             if len(self.asked) < WAITING_ADDRESSES_MAX:
@@ -113,7 +115,7 @@ class Prefixes:
             names.append(asked)
 
     def credited(self, address: str) -> str:
-        """Under which name credits for the address are waited for, in the order of the requests."""
+        """Returns the name under which the client waits for credits for the address, in the order of the requests."""
         names = self.asked.get(address)
         if not names:
             return address
@@ -128,7 +130,7 @@ def _longest_first(entry: tuple[str, int]) -> int:
 
 
 def prefixes_of(acceptor: AcceptorConfig | None) -> Prefixes | None:
-    """None where the acceptor names none."""
+    """Returns None if the acceptor has no prefixes."""
     if acceptor is None or not (acceptor.anycast_prefix or acceptor.multicast_prefix):
         return None
     made = Prefixes(acceptor.anycast_prefix, acceptor.multicast_prefix)

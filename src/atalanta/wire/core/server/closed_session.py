@@ -1,5 +1,4 @@
-"""A session that an operator has ended (closeSessionWithID): who goes on using it is told, instead of waiting in
-vain.
+"""A session that an operator closed (closeSessionWithID): its client gets errors, so that it does not wait in vain.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 NO_CORRELATION: Final = -1
 
 
-# Nobody waits for an answer to these.
+# Packets without an answer.
 ONE_WAY: Final = (
     packet_types.SESS_START,
     packet_types.SESS_FLOWTOKEN,
@@ -36,8 +35,10 @@ GRANTED: Final = (packet_types.SESS_CLOSE, packet_types.SESS_STOP, packet_types.
 def answer_ended(
     connection: CoreConnection, packet_type: int, channel: int, data: bytes, start: i64, end: i64
 ) -> None:
-    """A frame on its channel. Its ends are granted; whatever else asks for an answer is refused; the rest does
-    nothing.
+    """Answers a frame on the session's channel.
+
+    SESS_CLOSE, SESS_STOP and SESS_CONSUMER_CLOSE succeed. Other requests that want an answer are refused, and all
+    other frames are dropped.
     """
     if packet_type in ONE_WAY:
         return

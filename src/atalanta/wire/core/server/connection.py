@@ -1,8 +1,8 @@
 """The server's side of one CORE connection: handshake, login, topology, and frames to their sessions.
 
 Before login only PING, SUBSCRIBE_TOPOLOGY(_V2), CREATESESSION(_V2), REATTACH_SESSION, CHECK_FOR_FAILOVER and
-CLUSTER_CONNECT are looked at; anything else closes the connection and changes nothing, but for confirmations of a
-client that comes from another node, which are passed over. Until then the topology is the node's own entry.
+CLUSTER_CONNECT are processed; any other packet closes the connection. PACKETS_CONFIRMED of a client that reconnects
+from another node is ignored. Until login the topology is the node's own entry.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 64 << 10
 REDIRECT_VERSION_MIN: Final = 131  # reads DISCONNECT_V3
 ROUTING_VERSION_MIN: Final = 131  # Artemis 2.18
 CLUSTER_PACKETS: Final = (packet_types.NODE_ANNOUNCE, packet_types.SCALEDOWN_ANNOUNCEMENT)
-# Packet types that are looked at without a login, and the one channel each of them is sent on.
+# Packet types that are processed before login, each with its only channel.
 HANDSHAKE_CHANNELS: Final[dict[int, int]] = {
     packet_types.PING: 0,
     packet_types.SUBSCRIBE_TOPOLOGY: 0,
@@ -77,7 +77,7 @@ HANDSHAKE_CHANNELS: Final[dict[int, int]] = {
 
 
 class CoreConnection(ClientConnection):
-    """A CORE client or peer. `version` is 0 until the peer told it."""
+    """A CORE client or peer. `version` is 0 until the peer sent it."""
 
     def __init__(
         self,
@@ -92,8 +92,8 @@ class CoreConnection(ClientConnection):
         self.host = protocol.host
         self.out: BytesWriter = BytesWriter()
         self.dirty: bool = False
-        self.blocked: bool = False  # by the shell: the peer does not take what was written
-        self.full: bool = False  # this turn has delivered its share
+        self.blocked: bool = False  # the peer reads too slowly
+        self.full: bool = False  # no more deliveries in this batch of inputs
         self.framer: Framer = Framer(True, UNAUTHENTICATED_FRAME_BYTES_MAX)
         self.version: int = 0
         self.subscribed: bool = False
@@ -101,16 +101,16 @@ class CoreConnection(ClientConnection):
         self.ended: dict[int, bool] = {}  # channels of sessions that an operator closed
         self.ttl_ns: int = DEFAULT_TTL_NS
         self.login: Login = Login()
-        self.holds: int = 0  # how many of its sessions wait for the disk: nothing more is taken up
+        self.holds: int = 0  # sessions that wait for the disk: input is held
         self.held: list[bytes] = []
-        self.replaying: bool = False  # at least one session keeps what it sends until it is confirmed
-        self.pending_redirect: CoreRedirect | None = None  # until the client has gone
-        self.pinned: bool = False  # it needs this node and no other
+        self.replaying: bool = False  # a session keeps its frames until they are confirmed
+        self.pending_redirect: CoreRedirect | None = None  # until the client closes the connection
+        self.pinned: bool = False  # the client needs this node
 
     # -- bytes in -------------------------------------------------------------------------------
     def feed(self, now: int, data: bytes) -> None:
         self.last_seen = now
-        if self.holds > 0 or self.held:  # released just now: what was held comes first (`resume`)
+        if self.holds > 0 or self.held:  # released, but `resume` comes first
             self.held.append(data)
             return
         self.framer.begin(data)
@@ -119,7 +119,7 @@ class CoreConnection(ClientConnection):
             self.pending_redirect.mark_received()
 
     def _take_up(self, now: int) -> None:
-        """What the framer has, until a session must wait for the disk."""
+        """Processes the frames of the framer, until a session must wait for the disk."""
         framer = self.framer
         while self.holds == 0 and framer.step():
             if self.gone:
@@ -136,13 +136,13 @@ class CoreConnection(ClientConnection):
                 session.receive(now, framer.type, framer.data, framer.start, framer.end)
 
     def hold_input(self) -> None:
-        """A session waits for the disk: what comes is not looked at, and the shell should read no more."""
+        """Holds input back while a session waits for the disk; the node stops reading from the socket."""
         self.holds += 1
         if self.holds == 1:
             self.host.wire.pause(self.conn)
 
     def release_input(self) -> None:
-        """Goes on in `resume`, which the node calls."""
+        """Ends one `hold_input`. The node calls `resume` after the last one."""
         self.holds -= 1
         if self.holds == 0:
             self.host.resumed.append(self.conn)
@@ -162,7 +162,7 @@ class CoreConnection(ClientConnection):
     def _unknown_channel(self, now: int, packet_type: int, channel: int) -> None:
         if not self.authenticated:
             if packet_type == packet_types.PACKETS_CONFIRMED and self.came_from is not None:
-                # With its pings a client confirms what its session got elsewhere (ChannelImpl.flushConfirmations).
+                # Such a client confirms packets of the other node with its pings (ChannelImpl.flushConfirmations).
                 return
             raise ProtocolError(f"{packet_types.packet_name(packet_type)} before login")
         framer = self.framer
@@ -175,7 +175,7 @@ class CoreConnection(ClientConnection):
                 answer_ended(self, packet_type, channel, framer.data, framer.start, framer.end)
 
     def _control(self, now: int, packet_type: int, channel: int, body: bytes) -> None:
-        """Channels below the sessions'. What is not named here closes the connection."""
+        """Processes a packet below the sessions' channels. An unknown one closes the connection."""
         if HANDSHAKE_CHANNELS.get(packet_type) != channel:
             self._check_control(packet_type, channel)
             if packet_type == packet_types.PACKETS_CONFIRMED:
@@ -205,7 +205,7 @@ class CoreConnection(ClientConnection):
             self.host.closing.append((self.conn, "the peer said good-bye"))
 
     def _check_control(self, packet_type: int, channel: int) -> None:
-        """ProtocolError unless a peer that logged in may send this here; nothing of the packet is read before."""
+        """Raises ProtocolError if the peer may not send this packet here; the body is not read before."""
         if self.authenticated:
             if packet_type == packet_types.PACKETS_CONFIRMED:
                 return
@@ -232,7 +232,7 @@ class CoreConnection(ClientConnection):
         self.host.cluster.subscribe(now, self, is_cluster)
 
     def login_done(self, now: int, identity: Identity | None) -> None:
-        """From `host.logins`. ProtocolError after too many wrong passwords."""
+        """Processes the result of a login from `host.logins`. ProtocolError after too many wrong passwords."""
         if not self.gone:
             answered(self, now, identity)
 
@@ -275,8 +275,8 @@ class CoreConnection(ClientConnection):
     def can_repeat_login(self) -> bool:
         """Returns True for a Java client that has the topology, but not yet the version of this node.
 
-        It logs in as soon as it has the topology, and notes a moment later that this node can be told a client id
-        (ActiveMQClientProtocolManager.Channel0Handler).
+        Such a client logs in as soon as it has the topology. A moment later it records that this node accepts a
+        client id (ActiveMQClientProtocolManager.Channel0Handler).
         """
         login = self.login
         if isinstance(login.waiting[0], CreateSessionV2) or not self.subscribed or login.repeated:
@@ -296,7 +296,7 @@ class CoreConnection(ClientConnection):
         )
 
     def logged_in_by_session(self, now: int) -> None:
-        """Who knows a session's name is its user."""
+        """Records a login by the name of a session: the name is a secret of its user."""
         first = not self.authenticated
         self.login_succeeded()
         if first:
@@ -312,7 +312,7 @@ class CoreConnection(ClientConnection):
 
     # -- frames out -----------------------------------------------------------------------------
     def start_frame(self, packet_type: int, channel: i64, body_bytes: i64) -> BytesWriter:
-        """Header of a frame whose body of exactly `body_bytes` the caller writes into the returned writer."""
+        """Writes the header of a frame; the caller writes exactly `body_bytes` into the returned writer."""
         out = self.out
         if not self.dirty:
             self.dirty = True
@@ -321,13 +321,13 @@ class CoreConnection(ClientConnection):
         return out
 
     def start_writing(self) -> None:
-        """Before something is written into `out` by another's own means."""
+        """Prepares `out` for a caller that writes frames into it directly."""
         if not self.dirty:
             self.dirty = True
             self.host.dirty.append(self.conn)
 
     def sent_large(self) -> None:
-        """A piece of a large message was written: enough for this turn?"""
+        """Stops the deliveries of this batch of inputs if the pieces of large messages are enough."""
         if len(self.out) > DELIVERED_BYTES_MAX:
             self.delivered_enough()
 
@@ -359,7 +359,7 @@ class CoreConnection(ClientConnection):
         self.write_out(now)
 
     def write_out(self, now: int) -> None:
-        """Writes the output buffer to the wire, also in the middle of a turn."""
+        """Writes the output buffer to the wire, also in the middle of a batch of inputs."""
         self.dirty = False
         if len(self.out):
             data = self.out.getvalue()
@@ -374,18 +374,18 @@ class CoreConnection(ClientConnection):
                 self.host.broker.wake(now)
 
     def settle(self, now: int) -> None:
-        """What is written and not yet on its way is kept by the sessions that may go on elsewhere."""
+        """Keeps all written frames for the sessions that may be reattached to another connection."""
         if not self.gone:
             self.write_out(now)
         elif len(self.out):
             remember(self.sessions, self.out.getvalue())
             self.out.truncate(0)
 
-    # -- a peer that reads slowly ---------------------------------------------------------------
+    # -- slow reader ----------------------------------------------------------------------------
     def on_blocked(self, now: int, blocked: bool) -> None:
-        """Deliveries stop until the peer has taken what was written; what it sends is still taken up.
+        """Stops deliveries until the peer has read the output; its input is still processed.
 
-        A stranger who lets answers pile up is let go: nobody needs that many before login.
+        Before login the connection is closed instead: no client needs so many answers before login.
         """
         self.blocked = blocked
         if blocked and not self.authenticated:
@@ -394,7 +394,7 @@ class CoreConnection(ClientConnection):
             self._hold(blocked)
 
     def delivered_enough(self) -> None:
-        """No more deliveries in this turn."""
+        """Stops the deliveries of this batch of inputs."""
         if not self.full:
             self.full = True
             if not self.blocked:
@@ -415,7 +415,7 @@ class CoreConnection(ClientConnection):
 
     # -- life -----------------------------------------------------------------------------------
     def end_by_operator(self, channel: int) -> None:
-        """The session of a channel: its client is told as soon as it asks for something."""
+        """Ends the session of a channel; the client gets an error for its next request."""
         self.remove_session(channel)
         self.ended[channel] = True
 
@@ -423,11 +423,11 @@ class CoreConnection(ClientConnection):
         self.sessions.pop(channel, None)
 
     def check_alive(self, now: int) -> bool:
-        """Silent for longer than its time to live, or slow with its login: the connection goes."""
+        """Returns False if the peer is silent for longer than its TTL, or its login takes too long."""
         for session in self.sessions.values():
             session.confirm()
         if self.holds > 0:
-            return True  # it is not listened to
+            return True  # its input is held
         before_login = not self.authenticated and not self.subscribed
         why = self.overdue(now, self.ttl_ns, before_login)
         if why:
@@ -435,12 +435,12 @@ class CoreConnection(ClientConnection):
         return not why
 
     def stop(self, now: int) -> None:
-        """The node shuts down in good order (reason 4, fact sheet A1.b).
+        """Says goodbye for a node that shuts down (DISCONNECT, reason 4).
 
-        An Artemis client that comes from another node is deaf until it has made its sessions here, also to the loss of
-        this connection (its failover, its good-byes and its losses are tasks of one OrderedExecutor,
-        ClientSessionFactoryImpl.closeExecutor): a question without an answer blocks it for its call-timeout. So it is
-        answered, with refusals, until it closes the connection or the shell's patience ends.
+        An Artemis client that reconnects from another node ignores the loss of this connection until it has its
+        sessions here: failover, DISCONNECT and losses are tasks of one OrderedExecutor
+        (ClientSessionFactoryImpl.closeExecutor). A request without an answer would block it for its call-timeout. So
+        its requests get refusals, until it closes the connection or the node has waited long enough.
         """
         comes = self.came_from is not None or not self.authenticated
         self.arriving = comes and now - self.opened < ARRIVAL_NS
@@ -498,7 +498,7 @@ class CoreConnection(ClientConnection):
         self.client.close(now, self.host.broker, True)
 
     def lost(self, now: int, why: str) -> None:
-        """Sessions that can be reattached wait for their client, for the time to live of the connection."""
+        """Keeps the sessions that can be reattached, for the time to live of the connection."""
         redirected = self.pending_redirect is not None
         if self.gone or not self.replaying or self.host.broker.stopping or redirected:
             self.closed(now, why)

@@ -1,7 +1,7 @@
-"""A frame that cannot be carried out before it is decided where a group of messages goes (kernel/publish/grouping.py).
+"""A frame that must wait until the queue of a message group is decided (kernel/publish/grouping.py).
 
-It is a send, or the commit of a transaction with such sends. The connection takes up nothing more until then, as a
-session of Artemis blocks: so the order of each producer stays, and nothing is confirmed too early.
+The frame is a send, or the commit of a transaction with such sends. The connection processes no input until then, as
+a session of Artemis blocks. So each producer's order is kept, and nothing is confirmed too early.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GroupWait(GroupWaiter):
-    """`message` for a send, else the frame's type and body."""
+    """A waiting frame: `message` for a send, else the frame's type and body."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class GroupWait(GroupWaiter):
         self.waits: bool = False
 
     def begin(self) -> None:
-        """Nothing more is taken up; the file of a large message is held."""
+        """Holds the connection's input, and the file of a large message."""
         self.session.connection.hold_input()
         message = self.message
         if message is not None and message.large is not None:
@@ -51,7 +51,7 @@ class GroupWait(GroupWaiter):
         handler.wait(now, ids, self)
 
     def decided(self, now: int) -> None:
-        """Once more; the session may have to wait again."""
+        """Processes the frame again; the session may have to wait again."""
         session = self.session
         self.waits = False
         if self.message is not None:
@@ -64,7 +64,7 @@ class GroupWait(GroupWaiter):
                 session.confirm()
 
     def end(self) -> None:
-        """It is carried out, refused or given up: the connection goes on."""
+        """Releases the connection's input: the frame is processed, refused or given up."""
         session = self.session
         session.group_wait = None
         handler = session.broker.grouping
@@ -86,7 +86,7 @@ def wait_for_group(
     packet_type: int,
     body: bytes,
 ) -> None:
-    """The frame is tried again when the groups are decided."""
+    """Holds the frame until the groups are decided."""
     wait = session.group_wait
     if wait is None:
         wait = GroupWait(session, message, requires_response, correlation, packet_type, body)

@@ -1,5 +1,6 @@
-"""A large message on its way out: read from its file piece by piece, as fast as its consumer gives credit and its
-connection takes it (LargeMessageDeliverer)."""
+"""The delivery of a large message, read from its file piece by piece as credits and connection allow
+(LargeMessageDeliverer).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ READ_BYTES: Final = 2 * CHUNK_BYTES  # in memory at a time
 
 
 class LargeDelivery(LargeStream):
-    """One delivery to one consumer. The body is held until its end, whatever becomes of the message."""
+    """A delivery to a consumer. The body's file is kept until its end, even if the message is deleted.
+
+    At most 200 KiB are read ahead. The consumer gets no other message meanwhile.
+    """
 
     def __init__(
         self,
@@ -34,13 +38,13 @@ class LargeDelivery(LargeStream):
         self.reference = reference
         self.message = message
         self.body = body
-        self.offset: int = 0  # of what is not sent
-        self.data: bytes = b""  # read, of which this much is sent:
+        self.offset: int = 0  # of the first unsent byte
+        self.data: bytes = b""  # read, and the number of bytes sent:
         self.place: int = 0
-        self.token: int = -1  # of the read that is under way
+        self.token: int = -1  # of the pending read
 
     def begin(self) -> int:
-        """The header; returns its cost. The first piece follows when it is read."""
+        """Sends the header; returns its cost. The first piece follows when it is read."""
         session = self.session
         reference = self.reference
         connection = session.connection
@@ -86,7 +90,7 @@ class LargeDelivery(LargeStream):
         return self.session.session.blocked or not (consumer.unlimited or consumer.credits > 0)
 
     def _read_on(self) -> None:
-        """Nothing is read that cannot be sent."""
+        """Reads more, but only if it can be sent."""
         if self.token < 0 and not self._must_wait():
             size = min(READ_BYTES, self.body.size - self.offset)
             self.token = self.session.broker.large.read(self.body, self.offset, size, self)
@@ -101,7 +105,7 @@ class LargeDelivery(LargeStream):
         self.pump()
 
     def _damaged(self) -> None:
-        """Its beginning is with the client, its end is nowhere: only losing the connection says so."""
+        """Closes the connection: the client has a part of the message, and CORE has no other error for that."""
         broker = self.session.broker
         queue = self.consumer.queue.name
         broker.large.damaged(self.body.file, self.body.size, int(self.message.id), queue)

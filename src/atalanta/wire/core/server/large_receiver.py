@@ -1,7 +1,7 @@
-"""A large message on its way in: its pieces go to a file, and it is published when that file is as safe as it must be.
+"""A large message from a client: its pieces go to a file, and the message is published when the file is safe.
 
-While the disk is behind, or syncs the file of a complete message, nothing more of the connection is taken up: that
-bounds what lies in memory, and keeps the order of what the client sends.
+While the disk is slow, or syncs the file of a complete message, the connection's input is held. This bounds the
+memory and keeps the order of the client's packets.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from atalanta.wire.amqp.embedded_large import pieces_of
 if TYPE_CHECKING:
     from atalanta.wire.core.server.session import CoreSession
 
-# A management request has no file: this much of one is gathered in memory.
+# A management request has no file: the limit of its bytes in memory.
 REQUEST_BYTES_MAX: Final = 1 << 20
 
 
 class LargeReceiver(LargeWriter):
-    """SESS_SEND_LARGE brings the header, continuations the body. `complete` after the last one."""
+    """The receiver of one message: SESS_SEND_LARGE has the header, continuations the body. `complete` after the last
+    one.
+    """
 
     def __init__(self, session: CoreSession, reader: Reader) -> None:
         self.session = session
@@ -52,7 +54,7 @@ class LargeReceiver(LargeWriter):
             self.error = error
 
     def add(self, piece: bytes) -> None:
-        """One more piece of the body."""
+        """Takes one more piece of the body."""
         large = self.session.broker.large
         if self.request is not None:
             self.request_bytes += len(piece)
@@ -71,7 +73,7 @@ class LargeReceiver(LargeWriter):
                 self._hold()
 
     def finish(self, now: int, requires_response: bool, correlation: int) -> None:
-        """The last piece is there: publish now, or when the file is synced."""
+        """Takes the end of the message: it is published now, or when the file is synced."""
         self.complete = True
         self.requires_response = requires_response
         self.correlation = correlation
@@ -96,7 +98,7 @@ class LargeReceiver(LargeWriter):
             self._publish(now)
 
     def failed(self, now: int, why: str) -> None:
-        """What is still to come is swallowed, and the message refused at its end."""
+        """Drops the pieces to come; the message is refused at its end."""
         self.error = BrokerError(ILLEGAL_STATE, f"the large message cannot be stored: {why}")
         if self.complete:
             self._publish(now)
@@ -127,7 +129,7 @@ class LargeReceiver(LargeWriter):
             session.confirm()
 
     def abort(self) -> None:
-        """Nothing of it is needed by its sender any more."""
+        """Releases the body: the sender needs it no more."""
         body = self.body
         if body is not None:
             self.body = None
@@ -136,7 +138,7 @@ class LargeReceiver(LargeWriter):
         self._go_on()
 
     def moved(self) -> None:
-        """The session goes on on another connection."""
+        """Holds the input of the new connection after a reattach."""
         if self.holding:
             self.session.connection.hold_input()
 

@@ -1,4 +1,4 @@
-"""The log view's packets, served (docs/internals/protocols/log-view.md)."""
+"""The server of the log view's packets (docs/internals/protocols/log-view.md)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ LOG_REQUESTS: Final = (
 
 
 class DeferredReply(Reply):
-    """Sends its packet when the kernel says that what it reports is durable."""
+    """Sends its packet when the kernel reports that the result is durable."""
 
     def __init__(self, session: CoreSession, packet: Packet) -> None:
         self.session = session
@@ -72,9 +72,9 @@ class DeferredReply(Reply):
 
 
 def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
-    """One request; refusals carry its correlation."""
+    """Answers one request; refusals have its correlation."""
     correlation = 0
-    session.connection.pinned = True  # positions and batches are those of this node
+    session.connection.pinned = True  # positions and batches are of this node
     try:
         if isinstance(packet, LogCommit):
             correlation = packet.correlation
@@ -197,7 +197,7 @@ def _lost(session: CoreSession, packet: LogLost) -> None:
 
 
 class LargeChunk(LargeReader):
-    """The bodies are held until the answer, which bounds them (logview.READ_BYTES_MAX)."""
+    """A chunk with large messages. Bodies are in memory until the answer, at most logview.READ_BYTES_MAX."""
 
     def __init__(self, session: CoreSession, correlation: int, chunk: Chunk) -> None:
         self.session = session
@@ -213,7 +213,7 @@ class LargeChunk(LargeReader):
                 self.held.append(body)
 
     def go_on(self) -> None:
-        """As far as no file must be read."""
+        """Writes the messages up to the next one whose file must be read."""
         references = self.chunk.references
         while self.place < len(references):
             reference = references[self.place]

@@ -1,4 +1,4 @@
-"""The logins of one connection: passwords, connection routers, and how many wrong ones are too many."""
+"""The logins of one connection: passwords, connection routers, and the limit of wrong ones."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ CLUSTER_CHANNEL: Final = 3
 
 
 class Login:
-    """How far a connection's logins are. `waiting` are answered in their order.
+    """The state of a connection's logins. `waiting` are answered in their order.
 
-    It does not know its connection: one that goes should leave no memory behind that waits for a collector.
+    There is no reference to the connection: a cycle would keep a closed connection in memory until a garbage
+    collection.
     """
 
     def __init__(self) -> None:
-        self.waiting: list[CreateSession] = []  # the first one's password is being checked
+        self.waiting: list[CreateSession] = []  # the password of the first is being checked
         self.failures: int = 0
-        self.routed_as: Identity | None = None  # whose login waits for a connection router
-        self.repeated: bool = False  # it was refused for want of a client id
+        self.routed_as: Identity | None = None  # the login waits for a connection router
+        self.repeated: bool = False  # a login was refused for its missing client id
 
 
 def log_in(connection: CoreConnection, now: int, packet: CreateSession) -> None:
-    """One login after the other: answers carry no number, so they come in the order of the questions."""
+    """Processes one login after the other. Answers have no number, so they are sent in the order of the requests."""
     waiting = connection.login.waiting
     if len(waiting) >= LOGINS_WAITING_MAX:
         raise ProtocolError(f"more than {LOGINS_WAITING_MAX} logins at once")
@@ -65,7 +66,7 @@ def _begin(connection: CoreConnection, now: int) -> None:
 
 
 def answered(connection: CoreConnection, now: int, identity: Identity | None) -> None:
-    """The first waiting login has its answer. ProtocolError after too many wrong ones."""
+    """Processes the answer for the first waiting login. ProtocolError after too many wrong ones."""
     packet = connection.login.waiting[0]
     try:
         if identity is None:
@@ -86,13 +87,13 @@ def answered(connection: CoreConnection, now: int, identity: Identity | None) ->
 
 
 def routed(connection: CoreConnection, now: int, error: BrokerError | None) -> None:
-    """A connection router has decided: the first waiting login is this node's (None), or is refused."""
+    """Processes the decision of a connection router: the first waiting login may go on (None), or is refused."""
     if connection.gone or not connection.login.waiting:
         return
     try:
         _answer_routed(connection, now, error)
     except ProtocolError as broken:
-        # Also called from timers and from news of others, where it is nobody else's business.
+        # Timers and other connections call this too: the error must not reach them.
         connection.host.closing.append((connection.conn, str(broken)))
 
 
@@ -102,7 +103,7 @@ def _answer_routed(connection: CoreConnection, now: int, error: BrokerError | No
     if error is None and identity is not None:
         try:
             open_session(connection, now, login.waiting[0], identity)
-        except BrokerError as refusal:  # a name of its own: mypyc gives each name one type
+        except BrokerError as refusal:  # separate name: mypyc gives each name one type
             _next(connection, now, refusal)
             return
     _next(connection, now, error)
@@ -118,7 +119,7 @@ def _next(connection: CoreConnection, now: int, error: BrokerError | None) -> No
 
 
 def log_in_peer(connection: CoreConnection, now: int, packet: ClusterConnect) -> None:
-    """CLUSTER_CONNECT: another node shows the cluster's credentials."""
+    """Processes CLUSTER_CONNECT: another node sends the cluster's credentials."""
     if connection.untold:
         connection.host.closing.append((connection.conn, "the node leaves"))
         return
@@ -135,7 +136,7 @@ def log_in_peer(connection: CoreConnection, now: int, packet: ClusterConnect) ->
 
 
 def count_failure(connection: CoreConnection) -> None:
-    """ProtocolError after too many."""
+    """Counts a refused login. ProtocolError after too many."""
     login = connection.login
     login.failures += 1
     if login.failures > LOGIN_FAILURES_MAX:
@@ -143,6 +144,6 @@ def count_failure(connection: CoreConnection) -> None:
 
 
 def not_reattached(connection: CoreConnection) -> None:
-    """Names of sessions cannot be guessed here any better than passwords."""
+    """Counts a refused reattach as a refused login, so that names of sessions cannot be guessed."""
     if not connection.authenticated:
         count_failure(connection)

@@ -25,7 +25,7 @@ class CoreProtocol(Protocol):
     def __init__(self, host: Host) -> None:
         self.host = host
         self.name = "CORE"
-        # For packets that are read in place: nothing is held in it from one to the next.
+        # For packets that are read in place; it keeps no state between packets.
         self.reader: Reader = Reader(b"")
         self.resumable = Resumable()
         self.metadata: dict[tuple[str, str], dict[tuple[int, int], bool]] = {}

@@ -1,4 +1,4 @@
-"""Answers to questions about queues and addresses."""
+"""Answers to queries for queues and addresses."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from atalanta.kernel.settings.address_settings import AddressSettings
     from atalanta.wire.core.server.session import CoreSession
 
-# Our clients ask for this address to learn whether a server has a log view; a real Artemis says no.
+# Atalanta's clients query this address to find out if a server has a log view; Artemis has no such address.
 LOG_VIEW_ADDRESS: Final = "$.atalanta.logview"
 BINDING_V5: Final = 135
 
 
 def queue_response(session: CoreSession, name: str) -> Packet:
-    """The queue's state; for one that does not exist, whether a client may expect it to be made."""
+    """Returns the queue's state; without the queue, whether a client may expect its creation."""
     broker = session.broker
     at = name.find("::")
     queue = broker.queues.get(name if at < 0 else name[at + 2 :])
@@ -42,7 +42,9 @@ def queue_response(session: CoreSession, name: str) -> Packet:
 
 
 def _absent(session: CoreSession, name: str) -> QueueQueryResponseV3:
-    """As it would be made: the address settings' defaults (ActiveMQServerImpl.queueQuery)."""
+    """Returns the state with which the queue would be created: the address settings' defaults
+    (ActiveMQServerImpl.queueQuery).
+    """
     broker = session.broker
     address, queue_name = split_fqqn(name)
     settings = broker.settings_of(address)
@@ -94,7 +96,7 @@ def _described(spec: QueueSpec, settings: AddressSettings) -> QueueQueryResponse
 
 
 def binding_response(session: CoreSession, name: str) -> Packet:
-    """Queues of an address, those of other nodes too (as queue name + node id, like Artemis)."""
+    """Returns the queues of an address, with those of other nodes (as queue name + node id, like Artemis)."""
     broker = session.broker
     name = name.split("::", 1)[0]
     settings = broker.settings_of(name)

@@ -1,12 +1,13 @@
-"""REATTACH_SESSION: a client whose socket was lost goes on with its sessions on a new one (fact sheet A1.c).
+"""REATTACH_SESSION: a client whose socket was lost continues its sessions on a new connection.
 
-A session can be reattached if it has a confirmation window. Its connection may be lost already, and is then kept
-for its time to live, or seem alive still. What the client has not confirmed is sent again, before the answer; the
-answer tells what the node has taken up, and waits until that is on disk, because the client counts it as confirmed.
+A session can be reattached if it has a confirmation window. Its connection is lost, and kept for its time to live, or
+still seems alive. Packets that the client has not confirmed are sent again, before the answer. The answer has the
+number of the last processed packet. The answer waits until that packet is on disk, because the client takes it as
+confirmed.
 
-The request comes without credentials: the session's name is the secret. It is taken only from the host and through
-the acceptor the session was made by, and never onto a connection of another user; a wrong name counts as a refused
-login.
+The request has no credentials: the session's name is the secret. It must come from the same host and acceptor as the
+session, and never moves a session to a connection of another user. A wrong name counts as a refused login. See
+docs/internals/protocols/core.md.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
     from atalanta.wire.core.server.session import CoreSession
 
 LOST_MAX: Final = 1_000  # connections kept for their clients; the oldest goes first
-LOST_TTL_NS: Final = 60_000_000_000  # of a client that asked to be waited for without an end
+LOST_TTL_NS: Final = 60_000_000_000  # for a client without a time to live
 SESSION_RESPONSE_CHANNEL: Final = 1
 
 
 class Reattached(Reply):
-    """Answers once all that the session had taken up is on disk."""
+    """Answers once all that the session had processed is on disk."""
 
     def __init__(self, connection: CoreConnection) -> None:
         self.connection = connection
@@ -49,7 +50,8 @@ class Resumable:
         self.lost: dict[int, CoreConnection] = {}
 
     def add(self, now: int, session: CoreSession) -> None:
-        """A client that could not reattach makes its session anew: the lost one of that name is of no more use."""
+        """Adds a session. A lost one of the same name is ended: its client could not reattach and created it again.
+        """
         name = session.session.name
         before = self.sessions.get(name)
         if (
@@ -67,14 +69,14 @@ class Resumable:
             del self.sessions[name]
 
     def keep(self, now: int, connection: CoreConnection) -> None:
-        """The connection is lost: its sessions wait for their client."""
+        """Keeps a lost connection: its sessions wait for their client."""
         self.lost[connection.conn] = connection
         if len(self.lost) > LOST_MAX:
             for oldest in list(self.lost.values())[: len(self.lost) - LOST_MAX]:
                 self._end(oldest, now)
 
     def check(self, now: int) -> None:
-        """Clients that did not come back within their connection's time to live are gone."""
+        """Ends the connections whose client did not reconnect within their time to live."""
         for connection in list(self.lost.values()):
             ttl_ns = connection.ttl_ns if connection.ttl_ns >= 0 else LOST_TTL_NS
             if now - connection.last_seen > ttl_ns:
@@ -85,7 +87,7 @@ class Resumable:
             self._end(connection, now)
 
     def end(self, now: int, conn: int) -> None:
-        """An operator ends a connection that is lost already; nothing happens if it is not."""
+        """Ends a lost connection for an operator; does nothing if it is not lost."""
         connection = self.lost.get(conn)
         if connection is not None:
             self._end(connection, now)
@@ -96,14 +98,14 @@ class Resumable:
 
 
 def end_session(session: CoreSession, now: int) -> None:
-    """As if its connection had been lost for good."""
+    """Ends a session as if its connection had been lost without a reattach."""
     connection = session.connection
     session.closed(now, True)
     connection.remove_session(int(session.channel))
 
 
 def remember(sessions: dict[int, CoreSession], data: bytes) -> None:
-    """Whole frames that are written now: those of resumable sessions are kept until they are confirmed."""
+    """Keeps the whole frames that are written now, for resumable sessions, until they are confirmed."""
     size: i64 = len(data)
     position: i64 = 0
     begin: i64 = 0  # of a run of counted frames on `channel`
@@ -132,7 +134,7 @@ def remember(sessions: dict[int, CoreSession], data: bytes) -> None:
 
 
 def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> None:
-    """Move the session to this connection, or answer that the client must make it anew."""
+    """Moves the session to this connection, or answers that the client must create it again."""
     protocol = connection.protocol
     host = protocol.host
     session = protocol.resumable.sessions.get(packet.name)

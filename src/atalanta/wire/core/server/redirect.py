@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from atalanta.wire.core.transport import TransportConfiguration
 
 PING_CHANNEL = 0
-# The sender of these packets waits for no answer and takes them for done.
+# Packets without an answer: their sender takes them as done.
 ONE_WAY: tuple[int, ...] = (
     packet_types.SESS_ACKNOWLEDGE,
     packet_types.SESS_INDIVIDUAL_ACKNOWLEDGE,
@@ -62,7 +62,7 @@ class CoreRedirect(Redirect):
         self.journal_mark = self.core.host.broker.journal.last
 
     def answered(self, now: int) -> None:
-        """Reports that an answer stands in the output buffer, and that nothing follows it in this turn."""
+        """Records that an answer is in the output buffer, and that nothing follows it in this batch of inputs."""
         if self.on_answer is not None:
             self.on_answer(self, now)
 
@@ -76,8 +76,9 @@ class CoreRedirect(Redirect):
         """Sends the client to `target`. The connection stays open until the client closes it.
 
         `others` are the (node id, event id) of all members but the target. A client with ha=true and only
-        failoverAttempts ignores the target and dials the next member of its topology. So it is told first that all
-        other members are gone, under the event ids it knows; the target announces them again under the same ids.
+        failoverAttempts ignores the target and dials the next member of its topology. So the node first reports all
+        other members as left, under the event ids that the client knows. The target announces them again under the
+        same ids.
         """
         connection = self.core
         if connection.subscribed:
@@ -136,7 +137,7 @@ class CoreRedirect(Redirect):
 def asks_for_answer(
     session: CoreSession, packet_type: int, data: bytes, start: i64, end: i64
 ) -> bool:
-    """Tells if the client waits for the answer to a send, or for its later confirmation by correlation id."""
+    """Returns True if the client waits for the answer to a send, or for its confirmation by correlation id."""
     reader = Reader(data, start, end)
     if packet_type == packet_types.SESS_SEND:
         decode_message(reader)

@@ -1,7 +1,7 @@
-"""Requests on a session's channel that are not about single messages (fact sheet A1.a).
+"""Requests on a session's channel that are not about single messages.
 
-Each is carried out on the kernel session and answered; what the broker refuses is answered as EXCEPTION. A packet type
-that no client may send here closes the connection.
+Each request is processed by the kernel session and answered; a refusal is answered as EXCEPTION. A packet type that
+no client may send here closes the connection.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ XA_LAST: Final = 66
 
 
 def answer(session: CoreSession, now: int, packet_type: int, body: bytes) -> None:
-    """Decode, carry out, answer. ProtocolError for what does not belong here."""
+    """Decodes, processes and answers a request. ProtocolError for a packet that may not be sent here."""
     packet = codec.decode(packet_type, body, session.version)
     if session.prefixes is not None:
         packet = session.prefixes.request(packet)
@@ -98,7 +98,7 @@ def _carry_out(session: CoreSession, now: int, packet_type: int, packet: Packet)
 
 
 def _waits(packet: Packet) -> bool:
-    """Does the client wait for an answer? One it did not ask for would answer its next request.
+    """Returns True if the client waits for an answer. An unrequested answer would answer its next request.
 
     A client that reconnects creates its queues and consumers again without waiting.
     """
@@ -113,7 +113,7 @@ def _waits(packet: Packet) -> bool:
 
 
 def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
-    """Consumers, transactions, life of the session; False if it is none of these."""
+    """Processes consumers, transactions and the session's state; returns False for any other request."""
     kernel = session.session
     if isinstance(packet, CreateConsumer):
         queue = kernel.create_consumer(
@@ -170,7 +170,7 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
         session.reply(binding_response(session, packet.address))
     elif isinstance(packet, CreateAddress):
         kernel.check("createAddress", packet.address)
-        # ServerSessionImpl.createAddress: one that exists is extended, never refused (clients race).
+        # ServerSessionImpl.createAddress: an existing one is extended, never refused (clients race).
         for routing_type in packet.routing_types:
             if routing_type not in (ANYCAST, MULTICAST):
                 raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"{routing_type} is no routing type")
@@ -205,7 +205,7 @@ def _metadata(
             ILLEGAL_STATE, f"a session has at most {METADATA_MAX} entries of metadata"
         )
     if isinstance(packet, UniqueAddMetadata):
-        # ServerSessionImpl.addUniqueMetaData: any other session that has it, whatever its connection.
+        # ServerSessionImpl.addUniqueMetaData: any other session with it, of any connection.
         for other in protocol.metadata.get((packet.key, packet.value), {}):
             if other != owner:
                 raise BrokerError(
@@ -223,7 +223,7 @@ def _metadata(
 
 
 def _wishes(packet: CreateQueueV2 | CreateSharedQueueV2) -> QueueChanges:
-    """What the client states itself; it goes before the address settings."""
+    """Returns the client's own queue settings; they have priority over the address settings."""
     wishes = QueueChanges()
     wishes.max_consumers = packet.max_consumers
     wishes.purge_on_no_consumers = packet.purge_on_no_consumers
@@ -264,7 +264,7 @@ def _spec(session: CoreSession, packet: CreateQueue) -> QueueSpec:
 
 
 def _routing_type(asked: int, settings: AddressSettings) -> int:
-    """-1 is the address setting's default; another number is no routing type."""
+    """Returns the routing type; -1 is the address setting's default, another number is an error."""
     if asked in (ANYCAST, MULTICAST):
         return asked
     if asked != -1:
@@ -275,7 +275,7 @@ def _routing_type(asked: int, settings: AddressSettings) -> int:
 def _create_shared(
     session: CoreSession, now: int, packet: CreateSharedQueue | CreateSharedQueueV2
 ) -> None:
-    """A subscription that several consumers share: it may exist already if it is alike."""
+    """Creates a subscription that several consumers share: it may exist already with the same settings."""
     settings = session.broker.settings_of(packet.address)
     spec = QueueSpec(packet.queue, packet.address, MULTICAST)
     spec.filter_text = packet.filter

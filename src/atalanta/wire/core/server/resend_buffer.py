@@ -1,4 +1,4 @@
-"""What was sent on a session's channel and is not confirmed yet: sent again after a lost socket (fact sheet A1.c)."""
+"""Packets that were sent on a session's channel and are not confirmed yet: sent again after a lost socket."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 from librt.strings import read_i32_be
 from mypy_extensions import i64
 
-# More than a client with this window can leave unconfirmed in good order, but never more than the maximum.
+# The limit exceeds the unconfirmed bytes of a correct client with this window, up to the maximum.
 WINDOWS: Final = 4
 SPARE_BYTES: Final = 1 << 20
 REPLAY_BYTES_MAX: Final = 64 << 20
 
 
 class Run:
-    """`count` whole frames that lie together in what was written: `data[start:end]`."""
+    """A run of `count` whole frames in written bytes: `data[start:end]`."""
 
     def __init__(self, data: bytes, start: i64, end: i64, count: i64) -> None:
         self.data = data
@@ -25,9 +25,9 @@ class Run:
 
 
 class Replay:
-    """Whole frames in order; `first` is the number of the oldest one kept, counted from 0.
+    """The frames in order; `first` is the number of the oldest one kept, counted from 0.
 
-    Bounded: the oldest are forgotten, and then only a client that has them can go on.
+    The size is bounded: the oldest frames are dropped, and then only a client that has received them can reattach.
     """
 
     def __init__(self, window_bytes: int) -> None:
@@ -38,10 +38,10 @@ class Replay:
         self._runs: deque[Run] = deque()
 
     def sent(self, data: bytes, start: i64, end: i64, count: i64) -> None:
-        """`count` frames that are counted (types.NOT_COUNTED) were written, as data[start:end]."""
+        """Adds `count` written frames, data[start:end], all of numbered packet types (packet_types.NOT_COUNTED)."""
         size = end - start
         if size * 2 < len(data):
-            # The rest, which is others', would be held for nothing.
+            # A copy: `data` would keep the frames of other sessions in memory.
             self._runs.append(Run(data[start:end], 0, size, count))
         else:
             self._runs.append(Run(data, start, end, count))
@@ -51,13 +51,13 @@ class Replay:
             self._forget(1)
 
     def confirmed(self, number: int) -> None:
-        """The peer has everything up to this one."""
+        """Drops the frames up to this number: the peer has them."""
         last: i64 = number
         while self.count > 0 and self.first <= last:
             self._forget(last - self.first + 1)
 
     def _forget(self, most: i64) -> None:
-        """The oldest frames, at most so many, and only those of one run."""
+        """Drops the oldest frames of the first run, at most `most`."""
         run = self._runs[0]
         if run.count <= most:
             self._runs.popleft()
@@ -75,10 +75,10 @@ class Replay:
         self.count -= most
 
     def unconfirmed(self) -> bytes:
-        """All that is kept, as it was written."""
+        """Returns all kept frames as they were written."""
         return b"".join([run.data[run.start : run.end] for run in self._runs])
 
     def covers(self, number: int) -> bool:
-        """Whether a peer that has everything up to this one can be sent all the rest."""
+        """Returns True if the buffer has all frames behind this number."""
         last: i64 = number
         return self.first - 1 <= last < self.first + self.count

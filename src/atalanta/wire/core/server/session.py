@@ -1,7 +1,7 @@
 """The server's side of one CORE session: frames become kernel calls, deliveries become frames.
 
-Hot packets (send, acknowledge, credits) are read in place; the others go through the codec. What a packet means follows
-fact sheet A1.a; errors of the broker are answered as EXCEPTION where the client waits for an answer.
+Hot packets (send, acknowledge, credits) are read in place; the others go through the codec. Errors of the broker are
+answered as EXCEPTION if the client waits for an answer.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 
 NO_CORRELATION: Final = -1
 ACKNOWLEDGE_BYTES: Final = 17  # i64 consumer, i64 message, bool requires response
-# Deliveries of one turn: what is left stays in its queue until the next, or until the peer takes more.
+# Limit of deliveries in one batch of inputs; other messages stay in their queue.
 DELIVERED_BYTES_MAX: Final = 1 << 20
 FORCED_DELIVERY: Final = "_hornetq.forced.delivery.seq"
 
 
 class Confirming(Reply):
-    """Writes PACKETS_CONFIRMED; the token is the number of the last frame taken up."""
+    """Writes PACKETS_CONFIRMED; the token is the number of the last processed frame."""
 
     def __init__(self, session: CoreSession) -> None:
         self.session = session
@@ -61,7 +61,7 @@ class Confirming(Reply):
 
 
 class CoreSession(SessionEndpoint):
-    """`channel` is the client's number for it; tokens are correlation ids (SILENT: no answer wanted)."""
+    """A session. `channel` is the client's number for it; tokens are correlation ids (SILENT: no answer wanted)."""
 
     def __init__(
         self, connection: CoreConnection, channel: int, version: int, window_bytes: int
@@ -72,7 +72,7 @@ class CoreSession(SessionEndpoint):
         self.confirmations = Confirmations(window_bytes)
         self.replay: Replay | None = None  # set by the connection, if the client may reattach
         self.large: LargeReceiver | None = None
-        self.group_wait: GroupWait | None = None  # a frame that is tried again
+        self.group_wait: GroupWait | None = None  # a frame that is processed again later
         self.prefixes: Prefixes | None = prefixes_of(connection.acceptor)
         self.kernel: Session | None = None  # set by the connection before the first frame
 
@@ -87,7 +87,7 @@ class CoreSession(SessionEndpoint):
 
     # -- frames in ------------------------------------------------------------------------------
     def receive(self, now: int, packet_type: int, data: bytes, start: int, end: int) -> None:
-        """One frame's body data[start:end]. ProtocolError for what no session may send."""
+        """Processes one frame's body data[start:end]. ProtocolError for a packet that no session may send."""
         if packet_type == packet_types.SESS_SEND:
             self._send(now, data, start, end)
         elif packet_type == packet_types.SESS_ACKNOWLEDGE:
@@ -114,17 +114,17 @@ class CoreSession(SessionEndpoint):
                 self.confirm()
 
     def _counts(self, packet_type: int, data: bytes, end: int) -> bool:
-        """Metadata without the wish for an answer is not counted (fact sheet A1.c)."""
+        """Returns True if the frame is numbered. Metadata packets are numbered only if they want an answer."""
         if packet_type == packet_types.SESS_ADD_METADATA2 or packet_type == packet_types.SESS_UNIQUE_ADD_METADATA:
             return data[end - 1] != 0
         return packet_types.COUNTED[packet_type & 0xFF] != 0
 
     def confirm(self) -> None:
-        """Tell the client how far its frames were taken up, when that is on disk: it takes it for an answer."""
+        """Confirms the processed frames once they are on disk: the client takes that as an answer."""
         if self.large is not None and self.large.complete:
-            return  # it is taken up when its file is synced
+            return  # confirmed when its file is synced
         if self.group_wait is not None:
-            return  # its last frame is not taken up yet
+            return  # its last frame is not processed yet
         if self.confirmations.pending():
             broker = self.connection.host.broker
             broker.reply_when_durable(
@@ -144,14 +144,14 @@ class CoreSession(SessionEndpoint):
         self.publish(now, message, requires_response, self._correlation(reader))
 
     def _correlation(self, reader: Reader) -> int:
-        """The correlation id of a send, by version; the sender id behind it is of no use here."""
+        """Returns the correlation id of a send, by version; the sender id behind it is not used."""
         if self.version >= 130 and reader.left() >= 8:
             return reader.int64("correlation_id")
         return NO_CORRELATION
 
     def _send_large(self, reader: Reader) -> None:
         if self.large is not None:
-            self.large.abort()  # its producer gave it up
+            self.large.abort()  # its producer has given up
         self.large = LargeReceiver(self, reader)
 
     def _send_continuation(self, now: int, reader: Reader) -> None:
@@ -172,7 +172,7 @@ class CoreSession(SessionEndpoint):
         large.finish(now, requires_response, correlation)
 
     def refuse(self, error: BrokerError, token: int) -> None:
-        """A message that could not be taken up; a transaction it was for cannot be committed."""
+        """Refuses a message; its transaction, if any, can only be rolled back."""
         session = self.session
         if not session.auto_commit_sends:
             session.transaction.rollback_only = error
@@ -181,7 +181,7 @@ class CoreSession(SessionEndpoint):
     def publish(
         self, now: int, message: Message, requires_response: bool, correlation: int
     ) -> None:
-        """Into the broker, or to management; a refusal is answered if the client waits for an answer."""
+        """Sends a message to the broker or to management; a refusal is answered if the client waits for an answer."""
         token = correlation if requires_response else SILENT
         host = self.connection.host
         session = self.session
@@ -204,7 +204,7 @@ class CoreSession(SessionEndpoint):
     def hold_request(
         self, now: int, undecided: Undecided, packet_type: int, body: bytes
     ) -> None:
-        """A commit that cannot be carried out before somebody has decided where its groups go."""
+        """Holds a commit until the queues of its message groups are decided."""
         wait_for_group(self, now, undecided, None, False, NO_CORRELATION, packet_type, body)
 
     # -- consuming ------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ class CoreSession(SessionEndpoint):
         write_i64_be(out, correlation)
 
     def failed(self, token: int, error: BrokerError) -> None:
-        """Answered if the client waits; else it can only be told here, in the trace."""
+        """Answers with the error if the client waits; else records it in the trace."""
         if token == SILENT:
             self.connection.host.broker.trace.event(
                 "request_refused",
@@ -317,13 +317,13 @@ class CoreSession(SessionEndpoint):
         self.connection.send(packet, int(self.channel))
 
     def done_when_durable(self, token: int) -> None:
-        """NULL_RESPONSE once everything appended so far is on disk."""
+        """Sends NULL_RESPONSE once all records so far are on disk."""
         broker = self.broker
         broker.reply_when_durable(broker.journal.last, self, token)
 
     # -- the end --------------------------------------------------------------------------------
     def close(self, now: int) -> None:
-        """SESS_CLOSE: in good order, answered when all that was done in the session is on disk."""
+        """Processes SESS_CLOSE, answered when all operations of the session are on disk."""
         self.closed(now, False)
         self.done_when_durable(NO_CORRELATION)
         self.connection.remove_session(int(self.channel))

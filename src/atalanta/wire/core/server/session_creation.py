@@ -1,4 +1,4 @@
-"""How a session begins on a connection, and how long a silent connection lives."""
+"""The creation of a session on a connection, and the time to live of a silent connection."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def open_session(
     channel = packet.session_channel
     if broker.stopping or channel < FIRST_SESSION_CHANNEL or channel in connection.sessions:
         why = "the node is stopping" if broker.stopping else f"channel {channel} cannot be used"
-        # Told that it was rejected, a client that comes from another node asks again and again, here
-        # (ActiveMQSessionContext.recreateSession); any other error sends it on.
+        # If the creation is rejected, a client that comes from another node repeats it here
+        # (ActiveMQSessionContext.recreateSession); after any other error it tries another node.
         comes = broker.stopping and connection.came_from is not None
         raise BrokerError(ILLEGAL_STATE if comes else SESSION_CREATION_REJECTED, why)
     if len(connection.sessions) >= SESSIONS_MAX:
@@ -75,7 +75,7 @@ def open_session(
         connection.client.client_id = packet.client_id
     connection.client.sessions[packet.name] = kernel
     if connection.replaying:
-        # What is left to write of an earlier session of this channel is not this one's.
+        # Unwritten frames of an earlier session of this channel must not count for this one.
         connection.write_out(now)
     connection.sessions[channel] = session
     if packet.confirmation_window > 0 and not identity.cluster:
@@ -88,7 +88,7 @@ def open_session(
 
 
 def time_to_live_ms(connection: CoreConnection, wanted_ms: int) -> int:
-    """What the client asks for, unless broker or acceptor replace or limit it; -1 is for ever."""
+    """Returns the client's value, unless broker or acceptor replace or limit it; -1 is no limit."""
     override_ms = connection.host.broker.config.connection_ttl_override_ms
     acceptor = connection.acceptor
     if override_ms >= 0:

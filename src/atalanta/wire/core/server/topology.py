@@ -1,4 +1,4 @@
-"""Topology entries as a connection's peer reads them: which generation of the packet depends on its version."""
+"""Topology entries for a connection's peer, in the packet generation of its version."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def send_member(
     backup_group: str | None,
     scale_down_group: str | None,
 ) -> None:
-    """One topology entry, in the generation the peer's version reads."""
+    """Sends one topology entry, in the generation of the peer's version."""
     packet: ClusterTopology
     if connection.version >= 131 or connection.version == 0:
         packet = ClusterTopologyV4(exit=False, node_id=node_id)
@@ -44,5 +44,5 @@ def send_member(
 
 
 def send_member_gone(connection: CoreConnection, node_id: str, event_id: int) -> None:
-    """Still the second generation, as 2.44 does (fact sheet A1.b)."""
+    """Sends a leaving member in the second generation, as Artemis 2.44 does."""
     connection.send(ClusterTopologyV2(exit=True, node_id=node_id, event_id=event_id), 0)

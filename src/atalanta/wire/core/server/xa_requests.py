@@ -1,6 +1,6 @@
-"""XA on a session's channel (fact sheet A1.a): every verb is answered by SESS_XA_RESP, with XA's own codes.
+"""XA on a session's channel: every XA request is answered by SESS_XA_RESP, with XA's own codes.
 
-What XA has no code for is answered as EXCEPTION (ServerSessionPacketHandler); the client makes XAER_RMFAIL of it.
+Other errors are answered as EXCEPTION (ServerSessionPacketHandler); the client makes XAER_RMFAIL of them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ XA_OK: Final = 0
 
 
 class XaReply(Reply):
-    """Takes the answers to one session's XA requests; everything else goes to the session itself."""
+    """Takes the answers to one session's XA requests; other answers go to the session itself."""
 
     def __init__(self, session: CoreSession) -> None:
         self.session = session
@@ -58,7 +58,7 @@ class XaReply(Reply):
 
 
 class InDoubtReply(Reply):
-    """Answers a recovery scan when all of it would survive a crash."""
+    """Answers a recovery scan when all its branches are on disk."""
 
     def __init__(self, session: CoreSession, xids: list[Xid]) -> None:
         self.session = session
@@ -75,7 +75,7 @@ def _key(xid: Xid) -> bytes:
 
 
 def answer_xa(session: CoreSession, now: int, packet: Packet) -> bool:
-    """False if it is no request of XA."""
+    """Processes an XA request; returns False for any other request."""
     try:
         return _answer(session, now, packet)
     except XaError as error:
@@ -87,7 +87,7 @@ def answer_xa(session: CoreSession, now: int, packet: Packet) -> bool:
             )
     except Undecided:
         raise
-    except BrokerError as refusal:  # a name of its own: mypyc gives each name one type
+    except BrokerError as refusal:  # separate name: mypyc gives each name one type
         session.failed(NO_CORRELATION, refusal)
     return True
 
@@ -108,7 +108,7 @@ def _answer(session: CoreSession, now: int, packet: Packet) -> bool:
         xa_session.failed(kernel, now, _key(packet.xid))
     elif isinstance(packet, XaInDoubt):
         xids = [decode_xid(Reader(key), "xid") for key in xa_session.in_doubt(kernel)]
-        # What it says may be relied on: a node that leaves ends its own branch then.
+        # The answer must be durable: a node that leaves ends its own branch because of it.
         lsn = kernel.broker.branches.newest_lsn()
         kernel.broker.reply_when_durable(lsn, InDoubtReply(session, xids), NO_CORRELATION)
     elif isinstance(packet, XaSetTimeout):
