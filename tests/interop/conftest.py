@@ -13,6 +13,7 @@ from tests.interop.harness.jms import Jms
 from tests.interop.harness.lineup import KINDS, Lineup
 from tests.interop.harness.node import BrokerProcess
 from tests.interop.harness.table import DIFFERS, FAILED, LEFT_OUT, PASSED, Table
+from tests.interop.jms_client import Client
 
 # Ours only, the real one only, both. Every test of a pair goes both ways, so the other order would say nothing new.
 OURS, ARTEMIS, MIXED = "ours", "artemis", "mixed"
@@ -136,3 +137,11 @@ def node(target: str, brokers: Lineup) -> Iterator[BrokerProcess]:
     broker.start()
     yield broker
     broker.close()
+
+
+@pytest.fixture
+def client(jms: Jms, request: pytest.FixtureRequest) -> Iterator[Client]:
+    """The JMS client of one test."""
+    made = Client(jms, request.node.name.replace("[", ".").replace("]", ""))
+    yield made
+    made.close()

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from tests.interop.harness.jms import Jms, until
 from tests.interop.harness.node import BrokerProcess
 
@@ -109,11 +105,3 @@ class Client:
         name = self.jms.open(name, node, options, client_id)
         self._opened.append(name)
         return name
-
-
-@pytest.fixture
-def client(jms: Jms, request: pytest.FixtureRequest) -> Iterator[Client]:
-    """The JMS client of one test."""
-    made = Client(jms, request.node.name.replace("[", ".").replace("]", ""))
-    yield made
-    made.close()

@@ -11,10 +11,8 @@ from atalanta.client.options import Server
 from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import PASSWORD, USER, Jms
 from tests.interop.harness.lineup import Lineup
-from tests.interop.jms_client import Client, client, start
+from tests.interop.jms_client import Client, start
 from tests.runtime.net.ipv6_address import SIX
-
-__all__ = ["client"]
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

@@ -10,10 +10,8 @@ from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import Jms
 from tests.interop.harness.lineup import Lineup, Shaping
 from tests.interop.harness.node import BrokerProcess
-from tests.interop.jms_client import Client, client
+from tests.interop.jms_client import Client
 from tests.interop.running_nodes import running
-
-__all__ = ["client"]
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

@@ -10,9 +10,7 @@ import pytest
 from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import Jms, until
 from tests.interop.harness.lineup import Lineup
-from tests.interop.jms_client import Client, Pair, client, start
-
-__all__ = ["client"]
+from tests.interop.jms_client import Client, Pair, start
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

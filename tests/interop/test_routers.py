@@ -12,10 +12,8 @@ from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import PASSWORD, USER, Jms, JmsError
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess, free_port
-from tests.interop.jms_client import Client, client
+from tests.interop.jms_client import Client
 from tests.interop.running_nodes import running
-
-__all__ = ["client"]
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

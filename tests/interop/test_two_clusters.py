@@ -10,9 +10,7 @@ from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import Jms, until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess, free_port
-from tests.interop.jms_client import Client, client
-
-__all__ = ["client"]
+from tests.interop.jms_client import Client
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
