@@ -290,7 +290,7 @@ class Broker:
             self.dispatches.mark_dirty(queue)
         if queue.aside:
             if not more:
-                queue.answer_forced()
+                queue.answer_drains()
             if queue.found_expired:
                 expire_found(self, now, queue)
         if queue.handed_out:

@@ -104,8 +104,8 @@ class Queue:
         self.usage: Usage = Usage()
         self.log: LogState = LogState()
         self.found_expired: list[Reference] = []
-        # Forced deliveries that wait until everything deliverable was sent: (consumer, client's sequence).
-        self.drains: list[tuple[Consumer, int]] = []  # (consumer, token) to be answered
+        # Drains that wait until everything deliverable was sent: (consumer, token).
+        self.drains: list[tuple[Consumer, int]] = []
         self.expiry_scan: int = 0  # sequence at which the expiry scan continues
         self.level_ends: list[int] = []  # see arrange
         self.groups: Groups | None = None  # from the first message with a group id on
@@ -578,21 +578,21 @@ class Queue:
         self.drains.append((consumer, token))
         self.aside = True
 
-    def answer_forced(self) -> None:
-        """Answers the forced deliveries after a dispatch that left nothing to deliver.
+    def answer_drains(self) -> None:
+        """Answers the drains after a dispatch that left nothing to deliver.
 
-        Forced deliveries of consumers that may not have got everything yet stay in `drains`.
+        Drains of consumers that may not have got everything yet stay in `drains`.
         """
-        forced = self.drains
+        drains = self.drains
         self.drains = []
-        for consumer, sequence in forced:
+        for consumer, token in drains:
             late = consumer.blocked or (
                 self.counting is not None and self.counting.waits(consumer)
             )
             if late and not consumer.closed:
-                self.drains.append((consumer, sequence))
+                self.drains.append((consumer, token))
             elif not consumer.closed:
-                consumer.endpoint.drained(consumer, sequence)
+                consumer.endpoint.drained(consumer, token)
         self.aside = len(self.drains) > 0 or len(self.found_expired) > 0
 
     def take_expired(self) -> list[Reference]:
