@@ -19,11 +19,11 @@ from atalanta.kernel.publish.reroute import expire_found, tell_delivered
 from atalanta.kernel.publish.scale_down_target import Absorbed
 from atalanta.kernel.queue.delivery.bridge_origin import Origins
 from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
+from atalanta.kernel.queue.delivery.dispatcher import Dispatcher
+from atalanta.kernel.queue.delivery.displacement import cut_rings
 from atalanta.kernel.queue.delivery.freed_references import FreedReferences
 from atalanta.kernel.queue.delivery.message_store import MessageStore
-from atalanta.kernel.queue.delivery.scheduled import ScheduledMessages
-from atalanta.kernel.queue.dispatch_gate import arm_gate
-from atalanta.kernel.queue.displacement import cut_rings
+from atalanta.kernel.queue.delivery.scheduled_messages import ScheduledMessages
 from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.registry.addresses import AddressRegistry
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.security import Security
     from atalanta.kernel.settings.broker_config import BrokerConfig
 
-DISPATCH_MAX: Final = (
-    2_000  # messages that one queue delivers in one batch of inputs; a zero timer continues
-)
 FLUSH_TIMER: Final = "kernel.flush"
 
 
@@ -104,6 +101,7 @@ class Broker:
         self.store = MessageStore(
             journal, self.memory, self.large, self.dispatches, timers, trace, ports.pages
         )
+        self.dispatcher = Dispatcher(self.store, timers)
         self.plans = PlanWriter(self.store, self.caches, config.persist_id_cache)
         self.scheduled: ScheduledMessages = self.store.scheduled
         self.paging: Paging = self.store.paging
@@ -224,22 +222,8 @@ class Broker:
 
     def dispatch(self, now: int, queue: Queue) -> None:
         """Delivers a bounded number of messages; the rest follows in the next event-loop iteration."""
-        more = queue.dispatch(now, DISPATCH_MAX)
-        paged = queue.paged
-        if paged is not None:
-            paged.looks.clear()
-            if not more:
-                more = self.paging.on_idle(now, queue)
-        if more:
-            self.dispatches.mark_dirty(queue)
-        if queue.aside:
-            if not more:
-                queue.answer_drains()
-            if queue.found_expired:
-                expire_found(self, now, queue)
-        if queue.handed_out:
+        self.dispatcher.dispatch(now, queue)
+        if queue.aside and queue.found_expired:
+            expire_found(self, now, queue)
+        if queue.deliveries:
             tell_delivered(self, now, queue)
-        if queue.counting is not None:
-            queue.counting.store_counts()
-        if queue.special is not None:
-            arm_gate(self.timers, now, queue, queue.special)

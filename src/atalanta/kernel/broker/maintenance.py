@@ -10,6 +10,7 @@ from atalanta.kernel.publish.reroute import scan_expired
 from atalanta.kernel.queue.changes import changes_to
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.freed_references import FREED_TIMER
+from atalanta.kernel.queue.delivery.scheduled_messages import SCHEDULED_TIMER
 from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.kernel.registry import (
@@ -121,7 +122,7 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
         broker.slow_consumers.on_timer(now)
     elif key == xa.XA_TIMER:
         xa.on_timer(broker, now)
-    elif key == scheduled.SCHEDULED_TIMER:
+    elif key == SCHEDULED_TIMER:
         scheduled.on_timer(broker.store, now)
     elif key == FREED_TIMER:
         broker.freed.on_timer(now)

@@ -19,8 +19,10 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.journal import records
 from atalanta.kernel.log.lease import Lease
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
+from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.paging.removal import drop_through
-from atalanta.kernel.queue.reference import DONE, PagedReference, Reference
+from atalanta.kernel.queue.reference import DONE, Reference
 from atalanta.kernel.trace import tell
 from atalanta.message.encoding.buffer import Writer
 
@@ -241,17 +243,17 @@ def _after(broker: Broker, queue: Queue, sequence: int) -> list[Reference]:
         return []
     if references:
         sequence = max(sequence, references[len(references) - 1].sequence)
-    return broker.paging.reader.after(queue, sequence)
+    return broker.paging.after(queue, sequence)
 
 
 def _last(broker: Broker, queue: Queue) -> list[Reference]:
     """Returns some of the last messages, including finished ones."""
-    paged = queue.paged
+    paged = paged_queue_of(queue)
     if paged is not None:
         found = paged.tail
         if not found and paged.pages:
             page = paged.pages[len(paged.pages) - 1]
-            found = broker.paging.reader.after(queue, page.firsts[len(page.firsts) - 1] - 1)
+            found = broker.paging.after(queue, page.firsts[len(page.firsts) - 1] - 1)
         if found:
             return found
     return queue.references

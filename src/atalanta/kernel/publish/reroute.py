@@ -13,6 +13,7 @@ from atalanta.kernel.publish.divert_routing import route_plan
 from atalanta.kernel.queue.delivery import expiry_scan
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
 from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.removal import clear
 from atalanta.kernel.queue.reference import DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.routing.router import Route
@@ -205,8 +206,9 @@ def purge(broker: Broker, queue: Queue, why: str) -> None:
         broker.store.note_lost(reference, why, batch)
         broker.store.drop_from_queue(reference)
         queue.count_killed(1)
-    if queue.paged is not None:
-        for reference in queue.paged.tail:
+    paged = paged_queue_of(queue)
+    if paged is not None:
+        for reference in paged.tail:
             if reference.durable:
                 message_ids.append(reference.message.id)
         queue.count_killed(clear(broker.paging, queue))

@@ -13,10 +13,9 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.changes import QueueChanges
-from atalanta.kernel.queue.consumers import remove_consumer
-from atalanta.kernel.queue.delivery import persisted_delivery_count
+from atalanta.kernel.queue.consumers import configure, remove_consumer
+from atalanta.kernel.queue.delivery.displacement import BLOCKS_A_TURN, cut
 from atalanta.kernel.queue.delivery.retroactive_copies import copy_retained
-from atalanta.kernel.queue.displacement import BLOCKS_A_TURN, cut
 from atalanta.kernel.queue.paging import removal
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import QueueSpec
@@ -98,7 +97,7 @@ class QueueRegistry:
         self.by_name[queue.name] = queue
         self.by_id[queue.id] = queue
         if self.broker.config.persist_delivery_count_before_delivery:
-            persisted_delivery_count.begin(self.broker.store, queue)
+            self.broker.dispatcher.store_counts_first(queue)
         address.add_queue(queue)
         if spec.internal:
             address.internal = True
@@ -159,7 +158,7 @@ class QueueRegistry:
             address.add_queue(queue)
         if not changed:
             return queue
-        queue.reconfigure()
+        configure(queue)
         if queue.special is not None:
             cut(self.broker.store, now, queue, queue.special, BLOCKS_A_TURN)
         self.broker.dispatches.mark_dirty(queue)
@@ -221,6 +220,7 @@ class QueueRegistry:
             writer = Writer()
             writer.int64(queue.id)
             self.journal.append(records.QUEUE_DELETED, writer.getvalue())
+        self.broker.dispatcher.remove(queue)
         removal.forget(self.broker.paging, queue)
         for observer in self.observers:
             observer.on_queue_removed(now, queue)
