@@ -33,7 +33,7 @@ class LargeReceiver(LargeWriter):
         self.session = session
         self.message: Message = decode_header(reader)
         if session.prefixes is not None:
-            session.prefixes.message(self.message)
+            session.prefixes.names.apply(self.message)
         self.embedded = pieces_of(self.message, session.broker.trace)
         self.body: LargeBody | None = None
         self.error: BrokerError | None = None
