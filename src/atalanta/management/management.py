@@ -226,7 +226,7 @@ class Management:
             return
         if changed:
             plan.after_lsn = broker.journal.last
-        broker.commit_plan(now, plan, None, 0)
+        broker.plans.commit(plan, None, 0)
 
 
 def _operate(

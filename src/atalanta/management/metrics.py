@@ -79,7 +79,7 @@ def metric_slices(management: Management) -> Iterator[str]:
     addresses: list[tuple[Address, str]] = []
     queues: list[tuple[Queue, str]] = []
     for looked, address in enumerate(list(broker.addresses.values()), 1):
-        if broker.settings_of(address.name).enable_metrics:
+        if broker.settings.match(address.name).enable_metrics:
             label = f'{{address="{escape(address.name)}",broker="{name}"'
             addresses.append((address, label + "}"))
             for queue in address.queues():

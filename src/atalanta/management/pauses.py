@@ -79,7 +79,7 @@ class Pauses(Observer):
             queue.pause()
         else:
             queue.resume()
-            self.broker.mark_dirty(queue)
+            self.broker.dispatches.mark_dirty(queue)
 
     def _store(self, key: str, kept: bool) -> None:
         if kept:

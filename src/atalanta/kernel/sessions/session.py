@@ -189,7 +189,7 @@ class Session:
         add_consumer(queue, consumer)
         # No dispatch is needed without credits of the new consumer, unless its arrival has rebalanced the groups.
         if queue.groups is not None:
-            broker.mark_dirty(queue)
+            broker.dispatches.mark_dirty(queue)
         if not browse_only:
             for observer in broker.observers:
                 observer.on_consumer_added(now, consumer)
@@ -207,7 +207,7 @@ class Session:
         if consumer.stream is not None:
             consumer.stream.pump()
         elif consumer.ready():
-            self.broker.mark_dirty(consumer.queue)
+            self.broker.dispatches.mark_dirty(consumer.queue)
 
     def drain(self, now: int, consumer_id: int, token: int) -> None:
         """Delivers all deliverable messages, then calls `endpoint.drained`, at once or in a later batch of inputs."""
@@ -243,7 +243,7 @@ class Session:
                 continue
             consumer.show_started(self.started, self.blocked)
             if started:
-                self.broker.mark_dirty(consumer.queue)
+                self.broker.dispatches.mark_dirty(consumer.queue)
 
     def begin_stream(self, consumer: Consumer, stream: LargeStream) -> None:
         """Begins a large message; until `end_stream` the consumer gets no other message."""
@@ -252,7 +252,7 @@ class Session:
     def end_stream(self, consumer: Consumer) -> None:
         consumer.end_stream(self.started, self.blocked)
         if consumer.started and not consumer.closed:
-            self.broker.mark_dirty(consumer.queue)
+            self.broker.dispatches.mark_dirty(consumer.queue)
 
     def close_consumer(self, now: int, consumer_id: int) -> None:
         """Closes a consumer; its unacknowledged messages return to the queue, as if not delivered."""
@@ -292,7 +292,7 @@ class Session:
             if self.broker.trace.on:
                 tell(self.broker.trace, "story_given_back", reference.message, queue.name)
         redeliver(self.broker, now, back, False)
-        self.broker.mark_dirty(queue)
+        self.broker.dispatches.mark_dirty(queue)
         if queue.consumer_count() > 0:
             return
         if queue.spec.transient:
@@ -325,7 +325,7 @@ class Session:
         first = held.pop_first(message_id)
         if first is not None:
             if self.auto_commit_acks:
-                self.broker.acknowledge_one(first, self.endpoint, token)
+                self.broker.store.acknowledge_one(first, self.endpoint, token)
             else:
                 self.transaction.add_acknowledged(first)
                 self.endpoint.done(token)
@@ -345,7 +345,7 @@ class Session:
                 f"message {message_id} is not delivered to consumer {consumer_id}: cannot acknowledge"
             )
         if self.auto_commit_acks:
-            self.broker.acknowledge(now, taken, self.endpoint, token)
+            self.broker.store.acknowledge(taken, self.endpoint, token)
         else:
             for reference in taken:
                 self.transaction.add_acknowledged(reference)
@@ -488,7 +488,7 @@ class Session:
         for reference in consumer.unacknowledged.values():
             consumer.look_again(reference.sequence)
         consumer.unacknowledged.clear()
-        self.broker.mark_dirty(consumer.queue)
+        self.broker.dispatches.mark_dirty(consumer.queue)
 
     # -- the end --------------------------------------------------------------------------------
     def close(self, now: int, failed: bool) -> None:

@@ -200,7 +200,7 @@ def update_duplicates(call: Call, given: Parameters) -> object:
     for item in ids:
         raw = bytes_of_id(str(item))
         if cache.lsn_of(raw) < 0 and len(raw) <= DUPLICATE_BYTES_MAX:
-            payload = records.encode_duplicates(address, broker.take_message_id(), [raw])
+            payload = records.encode_duplicates(address, broker.store.take_message_id(), [raw])
             cache.add(raw, broker.journal.append(records.DUPLICATES, payload))
     return None
 

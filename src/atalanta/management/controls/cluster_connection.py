@@ -124,5 +124,5 @@ SHOWN: Final[dict[str, Callable[[AddressSettings], object]]] = {
 
 def address_settings_as_json(call: Call, given: Parameters) -> object:
     """Returns the effective address settings of one address (AddressSettings.toJSON), limited to common fields."""
-    settings = call.broker.settings_of(text_of(given, 0))
+    settings = call.broker.settings.match(text_of(given, 0))
     return encode_json({name: read(settings) for name, read in SHOWN.items()})

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 
 def dead_letter_address(call: Call) -> object:
-    return call.broker.settings_of(call.queue.spec.address).dead_letter_address
+    return call.broker.settings.match(call.queue.spec.address).dead_letter_address
 
 
 def expiry_address(call: Call) -> object:
-    return call.broker.settings_of(call.queue.spec.address).expiry_address
+    return call.broker.settings.match(call.queue.spec.address).expiry_address
 
 
 def persisted_pause(call: Call) -> object:
@@ -172,7 +172,7 @@ def reset_all_groups(call: Call, given: Parameters) -> object:
     groups = call.queue.groups
     if groups is not None:
         call.queue.look_again(groups.release_all())
-        call.broker.mark_dirty(call.queue)
+        call.broker.dispatches.mark_dirty(call.queue)
     return None
 
 
@@ -180,7 +180,7 @@ def reset_group(call: Call, given: Parameters) -> object:
     groups = call.queue.groups
     if groups is not None:
         call.queue.look_again(groups.release_group(text_of(given, 0)))
-        call.broker.mark_dirty(call.queue)
+        call.broker.dispatches.mark_dirty(call.queue)
     return None
 
 

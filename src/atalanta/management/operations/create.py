@@ -70,7 +70,7 @@ def make_queue(call: Call, definition: Definition) -> Queue:
     broker = call.broker
     spec = spec_of(call, definition)
     address = broker.addresses.get(spec.address)
-    settings = broker.settings_of(spec.address)
+    settings = broker.settings.match(spec.address)
     may_create = boolean(definition, "auto-create-address")
     if may_create is None:
         may_create = settings.auto_create_addresses

@@ -43,7 +43,7 @@ class Remove(MessageJob):
         batch = records.Batch()
         finish(self, chosen, batch, self.why)
         self.queue.count_killed(len(chosen))
-        self.broker.append_batch(batch, [], [], None, 0)
+        self.broker.plans.append(batch, [], [], None, 0)
 
     def result(self) -> object:
         return self.taken > 0 if self.message_id >= 0 else self.taken
@@ -89,7 +89,7 @@ class Copies(Remove):
             finish(self, gone, batch, self.why)
             if self.counts:
                 self.queue.count_acknowledged(len(gone))
-        self.broker.append_batch(batch, plans, references, None, 0)
+        self.broker.plans.append(batch, plans, references, None, 0)
 
 
 class Move(Copies):

@@ -123,7 +123,7 @@ def spec_of(call: Call, definition: Definition) -> QueueSpec:
     at = name.find("::")
     if at >= 0:
         address, name = name[:at], name[at + 2 :]
-    settings = call.broker.settings_of(address)
+    settings = call.broker.settings.match(address)
     changes = changes_of(definition)
     spec = QueueSpec(name, address, settings.default_queue_routing_type)
     spec.take_defaults(settings)

@@ -87,7 +87,7 @@ class Show(MessageJob):
         self.left = start + count
         self.with_body: bool = False
         self.as_text: bool = False
-        self.limit = call.broker.settings_of(
+        self.limit = call.broker.settings.match(
             call.queue.spec.address
         ).management_message_attribute_size_limit
         self.maps: list[dict[str, object]] = []
@@ -178,7 +178,7 @@ def list_messages_as_json(call: Call, given: Parameters) -> object:
 def _list(call: Call, given: Parameters, as_text: bool) -> object:
     """Lists at most management-browse-page-size messages."""
     selector = queues.parse_filter(optional_text(given, 0))
-    most = call.broker.settings_of(call.queue.spec.address).management_browse_page_size
+    most = call.broker.settings.match(call.queue.spec.address).management_browse_page_size
     job = Show(call, selector, 0, most)
     job.as_text = as_text
     return call.management.jobs.run(job)
@@ -187,7 +187,7 @@ def _list(call: Call, given: Parameters, as_text: bool) -> object:
 def browse(call: Call, given: Parameters) -> object:
     """browse(), (filter), (page, pageSize) and (page, pageSize, filter): returns maps, see `browsed_map`."""
     start = 0
-    count = call.broker.settings_of(call.queue.spec.address).management_browse_page_size
+    count = call.broker.settings.match(call.queue.spec.address).management_browse_page_size
     text: str | None = None
     if len(given) == 1:
         text = optional_text(given, 0)
@@ -253,7 +253,7 @@ def durable_delivering_size(call: Call) -> object:
 
 def _delivering(call: Call) -> list[tuple[str, list[dict[str, object]]]]:
     """Returns the messages in delivery per consumer, together at most management-browse-page-size."""
-    settings = call.broker.settings_of(call.queue.spec.address)
+    settings = call.broker.settings.match(call.queue.spec.address)
     left = settings.management_browse_page_size
     found: list[tuple[str, list[dict[str, object]]]] = []
     for consumer in call.queue.consumers:

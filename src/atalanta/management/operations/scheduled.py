@@ -20,7 +20,7 @@ def waiting(call: Call) -> list[Reference]:
 
 
 def _maps(call: Call) -> list[dict[str, object]]:
-    settings = call.broker.settings_of(call.queue.spec.address)
+    settings = call.broker.settings.match(call.queue.spec.address)
     limit = settings.management_message_attribute_size_limit
     return [message_map(reference.message, limit) for reference in waiting(call)[:SHOWN_MAX]]
 

@@ -49,7 +49,7 @@ class LargeReceiver(LargeWriter):
             return
         try:
             session.session.check("send", split_fqqn(self.message.address)[0])
-            self.body = broker.large.create(broker.take_message_id(), self.message.durable, self)
+            self.body = broker.large.create(broker.store.take_message_id(), self.message.durable, self)
         except BrokerError as error:
             self.error = error
 

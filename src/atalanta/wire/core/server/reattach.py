@@ -172,7 +172,7 @@ def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> N
     session.session.set_blocked(connection.blocked or connection.full)
     broker = host.broker
     broker.wake(now)
-    broker.reply_when_durable(
+    broker.store.reply_when_durable(
         broker.journal.last, Reattached(connection), session.confirmations.last_command
     )
     broker.trace.event(

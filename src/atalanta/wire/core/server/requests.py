@@ -292,7 +292,7 @@ def _wishes(packet: CreateQueueV2 | CreateSharedQueueV2) -> QueueChanges:
 
 
 def _spec(session: CoreSession, packet: CreateQueue) -> QueueSpec:
-    settings = session.broker.settings_of(packet.address)
+    settings = session.broker.settings.match(packet.address)
     spec = QueueSpec(packet.queue, packet.address, MULTICAST)
     spec.filter_text = packet.filter
     spec.durable = packet.durable and not packet.temporary
@@ -319,7 +319,7 @@ def _create_shared(
     session: CoreSession, now: int, packet: CreateSharedQueue | CreateSharedQueueV2
 ) -> None:
     """Creates a subscription that several consumers share: it may exist already with the same settings."""
-    settings = session.broker.settings_of(packet.address)
+    settings = session.broker.settings.match(packet.address)
     spec = QueueSpec(packet.queue, packet.address, MULTICAST)
     spec.filter_text = packet.filter
     spec.durable = packet.durable

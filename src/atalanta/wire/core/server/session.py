@@ -93,7 +93,7 @@ class CoreSession(SessionEndpoint):
             return  # its last frame is not processed yet
         if self.confirmations.pending():
             broker = self.connection.host.broker
-            broker.reply_when_durable(
+            broker.store.reply_when_durable(
                 broker.journal.last, Confirming(self), self.confirmations.take()
             )
 
@@ -229,7 +229,7 @@ class CoreSession(SessionEndpoint):
     def _pre_acknowledge(self, consumer: Consumer, reference: Reference) -> None:
         consumer.unacknowledged.pop(reference.message.id)
         broker = self.connection.host.broker
-        broker.acknowledge(broker.now, [reference], None, 0)
+        broker.store.acknowledge([reference], None, 0)
 
     def drained(self, consumer: Consumer, token: int) -> None:
         """Writes the marker message that ends a receive without wait (SESS_FORCE_CONSUMER_DELIVERY)."""
@@ -290,7 +290,7 @@ class CoreSession(SessionEndpoint):
     def done_when_durable(self, token: int) -> None:
         """Sends NULL_RESPONSE once all records so far are on disk."""
         broker = self.broker
-        broker.reply_when_durable(broker.journal.last, self, token)
+        broker.store.reply_when_durable(broker.journal.last, self, token)
 
     # -- the end --------------------------------------------------------------------------------
     def close(self, now: int) -> None:
