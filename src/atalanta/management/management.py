@@ -93,6 +93,7 @@ class Management:
         self.jobs: Jobs = Jobs(self)
         self.pauses: Pauses = Pauses(broker)
         self.counted: MessageCounters = MessageCounters(broker)
+        broker.services[broker.config.management_address] = self.handle
 
     def start(self, now: int) -> None:
         """Restores the persisted pauses of queues after recovery."""

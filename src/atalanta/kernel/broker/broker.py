@@ -6,6 +6,7 @@ is durable, the queues (kernel/queue/queue.py) enqueue the message. Inputs carry
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.journal.named_values import NamedValues
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import BrokerPorts, Ids, Journal, Timers, Trace
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Security
+    from atalanta.kernel.sessions.session import Session
     from atalanta.kernel.settings.broker_config import BrokerConfig
 
 DISPATCH_MAX: Final = (
@@ -112,6 +114,8 @@ class Broker:
         self.observers.append(Retroactive(self))
         self.grouping: GroupingHandler | None = None  # keeps groups together across the cluster
         self.clients = Clients(ports.close_connection)
+        # The services that answer messages to their address, by that address: management.
+        self.services: dict[str, Callable[[int, Message, Session], None]] = {}
         self.slow_consumers = SlowConsumers(
             settings, timers, trace, self.queues, self.clients, self.observers
         )

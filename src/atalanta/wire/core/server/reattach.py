@@ -225,12 +225,12 @@ def _move(session: CoreSession, old: CoreConnection, new: CoreConnection) -> Non
     session.broker.clients.moved(old.client, new.client)
     if session.large is not None and session.large.holding:
         old.release_input()
-    if session.group_wait is not None:
+    if kernel.waits_for_groups():
         old.release_input()
     session.connection = new
     if session.large is not None:
         session.large.moved()
-    if session.group_wait is not None:
+    if kernel.waits_for_groups():
         new.hold_input()
     new.sessions[channel] = session
     new.replaying = True

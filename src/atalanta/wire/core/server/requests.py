@@ -6,6 +6,7 @@ no client may send here closes the connection.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
@@ -119,7 +120,12 @@ def answer(session: CoreSession, now: int, packet_type: int, body: bytes) -> Non
     try:
         _carry_out(session, now, packet_type, packet)
     except Undecided as undecided:
-        session.hold_request(now, undecided, packet_type, body)
+        session.session.wait_for_groups(now, undecided, None, _retry(session, packet_type, body))
+
+
+def _retry(session: CoreSession, packet_type: int, body: bytes) -> Callable[[int], None]:
+    """Returns the function that answers the request again."""
+    return lambda now: answer(session, now, packet_type, body)
 
 
 def _carry_out(session: CoreSession, now: int, packet_type: int, packet: Packet) -> None:

@@ -13,13 +13,10 @@ from mypy_extensions import i32, i64
 
 from atalanta.kernel.endpoint import SILENT, Reply, SessionEndpoint
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.publish.grouping import Undecided
-from atalanta.kernel.publish.scale_down_target import redirect
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.sessions.session import Session
 from atalanta.message.codec import decode_message, write_message
 from atalanta.message.encoding.buffer import DecodeError, Reader
-from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
 from atalanta.message.message import EMBEDDED, Message
 from atalanta.wire.amqp.embedded import unwrap
 from atalanta.wire.connection import ProtocolError
@@ -28,7 +25,6 @@ from atalanta.wire.core.confirmations import Confirmations
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.server.frame_connection import DELIVERED_BYTES_MAX
-from atalanta.wire.core.server.group_wait import GroupWait, wait_for_group
 from atalanta.wire.core.server.large_delivery import LargeDelivery
 from atalanta.wire.core.server.large_receiver import LargeReceiver
 from atalanta.wire.core.server.packet_prefixes import PacketPrefixes
@@ -70,7 +66,6 @@ class CoreSession(SessionEndpoint):
         self.confirmations = Confirmations(window_bytes)
         self.replay: Replay | None = None  # set by the connection, if the client may reattach
         self.large: LargeReceiver | None = None
-        self.group_wait: GroupWait | None = None  # a frame that is processed again later
         prefixes = connection.address_prefixes()
         self.prefixes: PacketPrefixes | None = None if prefixes is None else PacketPrefixes(prefixes)
         self.kernel: Session | None = None  # set by the connection before the first frame
@@ -89,7 +84,7 @@ class CoreSession(SessionEndpoint):
         """Confirms the processed frames once they are on disk: the client takes that as an answer."""
         if self.large is not None and self.large.complete:
             return  # confirmed when its file is synced
-        if self.group_wait is not None:
+        if self.session.waits_for_groups():
             return  # its last frame is not processed yet
         if self.confirmations.pending():
             broker = self.connection.host.broker
@@ -150,31 +145,12 @@ class CoreSession(SessionEndpoint):
     def publish(
         self, now: int, message: Message, requires_response: bool, correlation: int
     ) -> None:
-        """Sends a message to the broker or to management; a refusal is answered if the client waits for an answer."""
+        """Sends a message; a refusal is answered if the client waits for an answer."""
         token = correlation if requires_response else SILENT
-        host = self.connection.host
-        session = self.session
         try:
-            if message.address == host.broker.config.management_address:
-                host.management.handle(now, message, session)
-                self.done(token)
-                return
-            if message.special:
-                if not session.identity.cluster:
-                    disclaim(message)
-                elif message.has_property(SCALEDOWN_TO):
-                    redirect(host.broker, message)
-            session.send(now, message, token)
-        except Undecided as undecided:
-            wait_for_group(self, now, undecided, message, requires_response, correlation, 0, b"")
+            self.session.send(now, message, token)
         except BrokerError as error:
             self.failed(token, error)
-
-    def hold_request(
-        self, now: int, undecided: Undecided, packet_type: int, body: bytes
-    ) -> None:
-        """Holds a commit until the queues of its message groups are decided."""
-        wait_for_group(self, now, undecided, None, False, NO_CORRELATION, packet_type, body)
 
     # -- consuming ------------------------------------------------------------------------------
     def acknowledge(self, now: int, data: bytes, start: i64, end: i64, individual: bool) -> None:
@@ -284,6 +260,14 @@ class CoreSession(SessionEndpoint):
         write_i32_be(out, len(encoded))
         out.write(encoded)
 
+    def hold_input(self) -> None:
+        self.connection.hold_input()
+
+    def release_input(self) -> None:
+        self.connection.release_input()
+        if self.confirmations.window_bytes != -1 and not self.session.closed:
+            self.confirm()
+
     def reply(self, packet: Packet) -> None:
         self.connection.send(packet, int(self.channel))
 
@@ -308,8 +292,6 @@ class CoreSession(SessionEndpoint):
         if self.large is not None:
             self.large.abort()
             self.large = None
-        if self.group_wait is not None:
-            self.group_wait.end()
         if kernel is not None:
             if self.replay is not None:
                 self.connection.forget_replay(kernel.name, self.replay)
