@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from atalanta.kernel.broker import invariants, maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.errors import BrokerError
@@ -241,7 +241,7 @@ class Play:
     def wait(self) -> None:
         self.bench.now += self.random.randrange(1, 20) * SECOND
         log_view.end_leases(self.bench.broker, self.bench.now)
-        maintenance.scan_all_expired(self.bench.broker, self.bench.now)
+        self.bench.broker.expiry.scan(self.bench.now)
         scheduled.on_timer(self.bench.broker.store, self.bench.now)
 
     def compact(self) -> None:

@@ -149,7 +149,7 @@ class Node:
 
     def stop(self, now: int) -> None:
         """Disconnects clients and peers; the shell then waits for the journal and closes."""
-        self.broker.stopping = True
+        self.broker.stop()
         for part in self.parts.values():
             part.stop(now)
         self.host.end_lost(now)

@@ -16,8 +16,6 @@ from atalanta.kernel.errors import (
     SECURITY,
     BrokerError,
 )
-from atalanta.kernel.publish.redelivery import redeliver
-from atalanta.kernel.publish.reroute import expire, purge
 from atalanta.kernel.queue.consumer import Consumer
 from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
@@ -128,7 +126,7 @@ class Session:
         if self.broker.stamping:
             stamp(self, now, message)
         if self.auto_commit_sends:
-            self.broker.publish(now, message, self.endpoint, token, address)
+            self.broker.publisher.publish(now, message, self.endpoint, token, address)
         else:
             if not full_address.refused_in_transaction(self, address, message):
                 self._send_in_transaction(now, message)
@@ -291,14 +289,14 @@ class Session:
             back.append(reference)
             if self.broker.trace.on:
                 tell(self.broker.trace, "story_given_back", reference.message, queue.name)
-        redeliver(self.broker, now, back, False)
+        self.broker.redelivery.redeliver(now, back, False)
         self.broker.dispatches.mark_dirty(queue)
         if queue.consumer_count() > 0:
             return
         if queue.spec.transient:
             self.broker.queue_registry.delete(now, queue.name, "last consumer left")
         elif queue.spec.purge_on_no_consumers:
-            purge(self.broker, queue, "purged without consumers")
+            self.broker.mover.purge(queue, "purged without consumers")
 
     def expire(self, now: int, consumer_id: int, message_id: int) -> None:
         """Expires a message that the client found expired."""
@@ -308,7 +306,7 @@ class Session:
             return
         # A message of a non-destructive queue may be in a page file, or wait for one: it expires when it is read.
         if reference.state == DELIVERING or consumer.queue.has(reference):
-            expire(self.broker, now, [reference])
+            self.broker.expiry.expire(now, [reference])
 
     # -- acknowledging --------------------------------------------------------------------------
     def acknowledge(
@@ -450,7 +448,7 @@ class Session:
         declared = transaction in self.declared
         self.begin_after(transaction)
         if declared:
-            redeliver(self.broker, now, transaction.acknowledged, True)
+            self.broker.redelivery.redeliver(now, transaction.acknowledged, True)
         else:
             self.give_back_prefetched(now, transaction.acknowledged, last_as_delivered)
 
@@ -481,7 +479,7 @@ class Session:
                 first = False
                 back.append(reference)
             consumer.unacknowledged.clear()
-        redeliver(self.broker, now, back, True)
+        self.broker.redelivery.redeliver(now, back, True)
 
     def _show_again(self, consumer: Consumer) -> None:
         """Delivers prefetched messages of a non-destructive queue to this consumer again."""
@@ -507,7 +505,7 @@ class Session:
         for consumer in list(self.consumers.values()):
             self._detach(now, consumer, failed)
         self.consumers.clear()
-        redeliver(self.broker, now, acknowledged, True)
+        self.broker.redelivery.redeliver(now, acknowledged, True)
         self.broker.memory.forget(self.endpoint)
         self.client.sessions.pop(self.name, None)
         for observer in self.broker.observers:

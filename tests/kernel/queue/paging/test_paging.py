@@ -8,7 +8,6 @@ from atalanta.kernel.broker import invariants
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
 from atalanta.kernel.log import log_view
 from atalanta.kernel.memory.address_memory import UNLIMITED
-from atalanta.kernel.publish.reroute import purge
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import SettingValue
 from atalanta.message.encoding.buffer import DecodeError
@@ -213,7 +212,7 @@ def test_a_queue_that_is_emptied_or_deleted_leaves_no_file(how: str) -> None:
     send(bench, range(300))
     queue = bench.broker.queues["orders"]
     if how == "purge":
-        purge(bench.broker, queue, "test")
+        bench.broker.mover.purge(queue, "test")
     else:
         bench.broker.queue_registry.delete(bench.now, "orders", "test")
     bench.settle()

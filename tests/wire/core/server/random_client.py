@@ -284,7 +284,7 @@ class Chaos:
                         server.broker, server.now, xa.identifier(branch.xid), self.random.random() < 0.5
                     )
             log_view.end_leases(server.broker, server.now)
-            maintenance.scan_all_expired(server.broker, server.now)
+            server.broker.expiry.scan(server.now)
             maintenance.on_timer(server.broker, server.now, maintenance.SWEEP_TIMER)
         server.turn()
         invariants.validate(server.broker)

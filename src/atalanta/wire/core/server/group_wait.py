@@ -46,7 +46,7 @@ class GroupWait(GroupWaiter):
 
     def ask(self, now: int, ids: list[str]) -> None:
         self.waits = True
-        handler = self.session.broker.grouping
+        handler = self.session.broker.router.grouping
         assert handler is not None
         handler.wait(now, ids, self)
 
@@ -67,7 +67,7 @@ class GroupWait(GroupWaiter):
         """Releases the connection's input: the frame is processed, refused or given up."""
         session = self.session
         session.group_wait = None
-        handler = session.broker.grouping
+        handler = session.broker.router.grouping
         if self.waits and handler is not None:
             handler.forget(self)
         message = self.message

@@ -14,7 +14,6 @@ from mypy_extensions import i32, i64
 from atalanta.kernel.endpoint import SILENT, Reply, SessionEndpoint
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.publish.grouping import Undecided
-from atalanta.kernel.publish.scale_down_target import redirect
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.sessions.session import Session
 from atalanta.message.codec import decode_message, write_message
@@ -194,7 +193,7 @@ class CoreSession(SessionEndpoint):
                 if not session.identity.cluster:
                     disclaim(message)
                 elif message.has_property(SCALEDOWN_TO):
-                    redirect(host.broker, message)
+                    host.broker.scale_down_target.redirect(now, message)
             session.send(now, message, token)
         except Undecided as undecided:
             wait_for_group(self, now, undecided, message, requires_response, correlation, 0, b"")
