@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.journal.named_values import NamedValues
+from atalanta.kernel.log.log_views import LogViews
 from atalanta.kernel.memory.large_body import OPEN_LOOK_NS, OPEN_TIMER, LargeBodies
 from atalanta.kernel.memory.memory import Memory
 from atalanta.kernel.observer import Observer
@@ -26,7 +27,6 @@ from atalanta.kernel.publish.scale_down_target import ScaleDownTarget
 from atalanta.kernel.publish.unknown_bindings import UnknownBindings
 from atalanta.kernel.queue.delivery.bridge_origin import Origins
 from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
-from atalanta.kernel.queue.delivery.freed_references import FreedReferences
 from atalanta.kernel.queue.delivery.message_store import MessageStore
 from atalanta.kernel.queue.delivery.scheduled import ScheduledMessages
 from atalanta.kernel.queue.delivery.slow_consumers import SlowConsumers
@@ -94,7 +94,6 @@ class Broker:
         )
         self.scheduled: ScheduledMessages = self.store.scheduled
         self.paging: Paging = self.store.paging
-        self.freed = FreedReferences(timers)
         self.values = NamedValues(journal)
         self.origins = Origins(self.values)
         self.sinks = Sinks()
@@ -146,6 +145,8 @@ class Broker:
             self.trace,
         )
         self.observers.append(self.retroactive)
+
+        self.log_views = LogViews(self.queue_registry, self.plans, self.timers, self.trace)
 
     def _build_publisher(self) -> None:
         """Creates the ways of a message into the queues, and from one queue to others."""

@@ -115,7 +115,7 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
     elif key == scheduled.SCHEDULED_TIMER:
         scheduled.on_timer(broker.store, now)
     elif key == FREED_TIMER:
-        broker.freed.on_timer(now)
+        broker.log_views.freed.on_timer(now)
     elif key.startswith(GATE_TIMER):
         gated = broker.queues.get(key[len(GATE_TIMER) :])
         if gated is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.log.log_view import position
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.scheduled import SCHEDULED_TIMER
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
@@ -161,9 +160,9 @@ def test_the_log_view_sees_a_message_when_its_time_has_come_and_not_before() -> 
     later(bench, b"later", 5)
     bench.session().send(bench.now, bench.message("orders", b"now"), 1)
     bench.settle()
-    assert position(bench.broker, "orders").last == 1
+    assert bench.broker.log_views.position("orders").last == 1
     wait(bench, 5)
-    assert position(bench.broker, "orders").last == 2
+    assert bench.broker.log_views.position("orders").last == 2
 
 
 def test_a_message_of_a_transaction_counts_from_its_commit() -> None:
