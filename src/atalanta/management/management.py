@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.publish.prepare import prepare
 from atalanta.management.controls.acceptor import (
     ACCEPTOR_ATTRIBUTES,
     ACCEPTOR_OPERATIONS,
@@ -221,7 +220,7 @@ class Management:
         reply.properties_changed()
         broker = self.broker
         try:
-            plan = prepare(broker, now, reply)
+            plan = broker.publisher.prepare(now, reply)
         except BrokerError as error:
             broker.trace.event("management_reply_lost", {"to": address, "why": error.text})
             return

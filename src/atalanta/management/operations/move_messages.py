@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.journal import records
-from atalanta.kernel.publish.reroute import dead_letter, expire, moved_copy
+from atalanta.kernel.publish.message_mover import moved_copy
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import ANYCAST
@@ -177,7 +177,7 @@ class Expire(Remove):
     with_scheduled = False
 
     def act(self, now: int, chosen: list[Reference]) -> None:
-        expire(self.broker, now, chosen)
+        self.broker.expiry.expire(now, chosen)
 
 
 class DeadLetter(Remove):
@@ -187,7 +187,7 @@ class DeadLetter(Remove):
 
     def act(self, now: int, chosen: list[Reference]) -> None:
         for reference in chosen:
-            dead_letter(self.broker, now, reference)
+            self.broker.dead_letters.move(now, reference)
 
 
 # -- operations -----------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def send(call: Call, target: str, given: Parameters) -> object:
     message.properties_changed()
     if len(given) > 6 and flag_of(given, 6):
         message.user_id = call.broker.ids.uuid()
-    call.broker.publish(call.now, message, None, 0)
+    call.broker.publisher.publish(call.now, message, None, 0)
     return str(int(message.id))
 
 
