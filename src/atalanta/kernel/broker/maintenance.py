@@ -8,13 +8,14 @@ from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.memory.large_body import OPEN_LOOK_NS, OPEN_TIMER
 from atalanta.kernel.publish.reroute import scan_expired
 from atalanta.kernel.queue.changes import changes_to
-from atalanta.kernel.queue.delivery import scheduled, slow_consumers
+from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.freed_references import FREED_TIMER
 from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.kernel.registry import (
     retroactive,
 )
+from atalanta.kernel.sessions import slow_consumers
 from atalanta.kernel.transactions import xa
 
 if TYPE_CHECKING:
