@@ -30,7 +30,6 @@ from atalanta.kernel.queue.delivery.bridge_origin import Origins
 from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
 from atalanta.kernel.queue.delivery.message_store import MessageStore
 from atalanta.kernel.queue.delivery.scheduled import ScheduledMessages
-from atalanta.kernel.queue.delivery.slow_consumers import SlowConsumers
 from atalanta.kernel.queue.dispatch_gate import arm_gate
 from atalanta.kernel.queue.displacement import cut_rings
 from atalanta.kernel.queue.paging.paging import Paging
@@ -44,6 +43,7 @@ from atalanta.kernel.registry.retroactive import Retroactive
 from atalanta.kernel.routing.bindings import RemoteBinding
 from atalanta.kernel.sessions.clients import Clients
 from atalanta.kernel.sessions.ingress_headers import stamping_wanted
+from atalanta.kernel.sessions.slow_consumers import SlowConsumers
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.kernel.transactions.sinks import Sinks
 from atalanta.kernel.transactions.xa import Branches

@@ -8,10 +8,11 @@ from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.memory.large_body import OPEN_LOOK_NS, OPEN_TIMER
 from atalanta.kernel.publish.expiry import EXPIRY_TIMER
 from atalanta.kernel.queue.changes import changes_to
-from atalanta.kernel.queue.delivery import scheduled, slow_consumers
+from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.freed_references import FREED_TIMER
 from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
+from atalanta.kernel.sessions import slow_consumers
 from atalanta.kernel.transactions import xa
 
 if TYPE_CHECKING:
