@@ -105,7 +105,7 @@ class Desk(Bench):
             self.steps += 1
             self.management.on_timer(self.now)
         reply = waiting[-1].message
-        self.broker.acknowledge(self.now, waiting, None, 0)
+        self.broker.store.acknowledge(waiting, None, 0)
         assert reply.kind == 3
         text = Reader(reply.body).nullable_simple_string("reply")
         value = None if text is None else json.loads(text)[0]

@@ -52,7 +52,7 @@ def test_counts_and_what_came_since_somebody_last_asked() -> None:
         "updateTimestamp": "10/4/24, 3:00:00 PM",
     }  # fmt: skip
     work = desk.broker.queues["work"].live()
-    desk.broker.acknowledge(desk.now, work, None, 0)
+    desk.broker.store.acknowledge(work, None, 0)
     desk.fill("work", 2)
     desk.now += 70 * SECOND
     sample(desk)

@@ -95,12 +95,7 @@ class Node:
         connectors = {} if config.cluster is None else config.cluster.connectors
         for name, connector in connectors.items():
             resources.register_connector(name, connector.transport_params())
-        self.management = Management(
-            self.broker, self.notifications, resources, self.status, ports.reload
-        )
-        self.host = Host(
-            self.broker, self.management, ports.wire, self.connections, ports.passwords
-        )
+        self.host = Host(self.broker, ports.wire, self.connections, ports.passwords)
         self.host.protocols.append(CoreProtocol(self.host))
         parts = Parts(
             config,
@@ -112,6 +107,9 @@ class Node:
             self.acceptors,
         )
         self.parts = parts.by_name
+        self.management = Management(
+            self.broker, self.notifications, resources, self.status, ports.reload
+        )
         # Most parts do nothing in `flush`, and an empty call is expensive when batches are short.
         self._turning = [part for part in self.parts.values() if type(part).flush is not Part.flush]
         self.clusters = parts.clusters

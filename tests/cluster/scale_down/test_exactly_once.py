@@ -31,7 +31,7 @@ def resume(sender: Host, peer: Host) -> None:
     broker = node_of(sender).broker
     queue = broker.queues[f"$.artemis.internal.sf.test.{node_of(peer).broker.node_id}"]
     queue.paused = False
-    broker.mark_dirty(queue)
+    broker.dispatches.mark_dirty(queue)
     sender.flush_later()
 
 

@@ -114,9 +114,9 @@ def test_deletion_counts_at_a_start_too() -> None:
 
 def test_address_settings_count_at_once() -> None:
     bench = started(anycast("orders"))
-    assert bench.broker.settings_of("orders").max_delivery_attempts == 10
+    assert bench.broker.settings.match("orders").max_delivery_attempts == 10
     change(bench, anycast("orders"), max_delivery_attempts=3, max_size_bytes=5)
-    assert bench.broker.settings_of("orders").max_delivery_attempts == 3
+    assert bench.broker.settings.match("orders").max_delivery_attempts == 3
     account = bench.broker.addresses["orders"].account
     assert account.limit_bytes == 5
     change(bench, anycast("orders"))

@@ -40,7 +40,7 @@ class LargeBench(Bench):
     def publish(self, address: str, size: int = 1_000, durable: bool = True, head: int = 0) -> int:
         """A large message whose file is safe; `head` bytes of properties make it heavy in memory. Its file."""
         broker = self.broker
-        body = broker.large.create(broker.take_message_id(), durable, SilentWriter())
+        body = broker.large.create(broker.store.take_message_id(), durable, SilentWriter())
         broker.large.append(body, bytes(size))
         broker.large.sync(body)
         while self.jobs:

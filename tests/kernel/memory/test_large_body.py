@@ -106,7 +106,7 @@ def test_an_expired_message_takes_its_file_to_the_expiry_address() -> None:
     bench.power_cut()
     (reference,) = bench.broker.queues["expired"].live()
     assert reference.message.large is not None and files(bench) == 1
-    bench.broker.acknowledge(bench.now, [reference], None, 0)
+    bench.broker.store.acknowledge([reference], None, 0)
     bench.settle()
     assert files(bench) == 0
 

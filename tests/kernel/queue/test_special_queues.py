@@ -399,7 +399,7 @@ def test_a_queue_does_not_wait_longer_than_its_delay() -> None:
     due = bench.timers.due["kernel.gate.q"]
     assert due == bench.now + SECOND // 2
     bench.now = due - 1
-    bench.broker.mark_dirty(bench.broker.queues["q"])
+    bench.broker.dispatches.mark_dirty(bench.broker.queues["q"])
     bench.settle()
     assert endpoint(first).bodies() == []
     bench.now = due

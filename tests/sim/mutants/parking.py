@@ -48,6 +48,6 @@ def what_is_parked_is_dropped(patch: Patch) -> None:
     def careless(
         broker: Broker, reference: Reference, routes: list[Route], why: str, without: str = ""
     ) -> None:
-        broker.acknowledge(broker.now, [reference], None, 0)
+        broker.store.acknowledge([reference], None, 0)
 
     patch.setattr(parked_messages, "reroute", careless)

@@ -181,7 +181,7 @@ class Rebalance:
         """Tells if messages of the address are redistributed to nodes with consumers."""
         if self.cluster.mode in (OFF, STRICT):
             return False
-        return self.broker.settings_of(address).redistribution_delay_ms >= 0
+        return self.broker.settings.match(address).redistribution_delay_ms >= 0
 
     # -- deciding -------------------------------------------------------------------------------
     def _balance(self, now: int) -> None:

@@ -164,7 +164,7 @@ class Departures:
         name = BRIDGE_PREFIX + reference.message.address
         if known and broker.caches.cache_of(name).lsn_of(known) >= 0:
             # It arrives, or has arrived, with the peer's own messages.
-            broker.acknowledge(now, [reference], None, 0)
+            broker.store.acknowledge([reference], None, 0)
             return True
         routes = self._routes(now, departed, reference)
         if routes:

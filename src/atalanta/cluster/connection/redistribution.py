@@ -78,7 +78,7 @@ class Redistribution(Observer):
             or queue.spec.temporary
         ):
             return
-        delay_ms = self.clusters.broker.settings_of(queue.spec.address).redistribution_delay_ms
+        delay_ms = self.clusters.broker.settings.match(queue.spec.address).redistribution_delay_ms
         if delay_ms < 0 or queue.name in self.armed or not self._somebody_elsewhere(queue):
             return
         self.armed[queue.name] = True

@@ -292,7 +292,7 @@ class ClusterGrouping(GroupingHandler, Part):
         suffix = "." + queue.routing_name()
         if full_id.endswith(suffix):
             queue.look_again(queue.groups.release_group(full_id[: -len(suffix)]))
-            self.broker.mark_dirty(queue)
+            self.broker.dispatches.mark_dirty(queue)
 
 
 class QueueWatch(Observer):

@@ -233,7 +233,7 @@ class Outgoing:
         self._dead_letter(now, reference)
 
     def _may_dead_letter(self, reference: Reference) -> bool:
-        settings = self.broker.settings_of(reference.queue.spec.address)
+        settings = self.broker.settings.match(reference.queue.spec.address)
         return settings.dead_letter_address is not None
 
     def _dead_letter(self, now: int, reference: Reference) -> None:
@@ -245,7 +245,7 @@ class Outgoing:
     def _give_credit(self, reference: Reference) -> None:
         self.consumer.credits += reference.message.size
         if self.consumer.ready():
-            self.broker.mark_dirty(self.queue)
+            self.broker.dispatches.mark_dirty(self.queue)
 
     def settle(self, now: int) -> None:
         """Acknowledges the messages that the peer has answered, once per event-loop iteration, in one record."""
@@ -253,7 +253,7 @@ class Outgoing:
             done = [reference for reference in self.acknowledged if reference.state == DELIVERING]
             self.acknowledged = []
             if done:
-                self.broker.acknowledge(now, done, None, 0)
+                self.broker.store.acknowledge(done, None, 0)
         if self.mark is not None and self.mark.asked_lsn and self.mark.settle():
             self.pump()
         if self.spoiled:

@@ -134,10 +134,10 @@ class Mover:
             self.part.moved += finish(self.broker, shipment.references, batch)
             count += 1
             if count == interval:
-                self.broker.append_batch(batch, [], [], None, 0)
+                self.broker.plans.append(batch, [], [], None, 0)
                 batch = records.Batch()
                 count = 0
-        self.broker.append_batch(batch, [], [], None, 0)
+        self.broker.plans.append(batch, [], [], None, 0)
         for shipment in sender.refused:
             self._refused(shipment)
         sender.refused = []

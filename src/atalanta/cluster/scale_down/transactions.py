@@ -229,7 +229,7 @@ class TransactionStage(Stage):
         batch = records.Batch()
         xa.hand_over(broker, self.branch, batch)
         self.mover.part.moved += finish(broker, self.branch.transaction.acknowledged, batch)
-        broker.append_batch(batch, [], [], None, 0)
+        broker.plans.append(batch, [], [], None, 0)
         self._next()
 
     def _failed(self, why: str) -> None:

@@ -6,10 +6,9 @@ is durable, the queues (kernel/queue/queue.py) enqueue the message. Inputs carry
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.journal import records
 from atalanta.kernel.journal.named_values import NamedValues
 from atalanta.kernel.memory.large_body import OPEN_LOOK_NS, OPEN_TIMER, LargeBodies
 from atalanta.kernel.memory.memory import Memory
@@ -23,14 +22,12 @@ from atalanta.kernel.queue.delivery.bridge_origin import Origins
 from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
 from atalanta.kernel.queue.delivery.freed_references import FreedReferences
 from atalanta.kernel.queue.delivery.message_store import MessageStore
-from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.delivery.scheduled import ScheduledMessages
 from atalanta.kernel.queue.delivery.slow_consumers import SlowConsumers
 from atalanta.kernel.queue.dispatch_gate import arm_gate
 from atalanta.kernel.queue.displacement import cut_rings
 from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.kernel.queue.queue import Queue
-from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.registry.addresses import AddressRegistry
 from atalanta.kernel.registry.diverts import DivertRegistry
 from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
@@ -39,7 +36,7 @@ from atalanta.kernel.registry.retroactive import Retroactive
 from atalanta.kernel.routing.bindings import RemoteBinding
 from atalanta.kernel.sessions.clients import Clients
 from atalanta.kernel.sessions.ingress_headers import stamping_wanted
-from atalanta.kernel.settings.repository import AddressSettings, AddressSettingsRepository
+from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.kernel.transactions.sinks import Sinks
 from atalanta.kernel.transactions.xa import Branches
 from atalanta.message.message import Message
@@ -49,6 +46,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import BrokerPorts, Ids, Journal, Timers, Trace
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Security
+    from atalanta.kernel.sessions.session import Session
     from atalanta.kernel.settings.broker_config import BrokerConfig
 
 DISPATCH_MAX: Final = (
@@ -116,6 +114,8 @@ class Broker:
         self.observers.append(Retroactive(self))
         self.grouping: GroupingHandler | None = None  # keeps groups together across the cluster
         self.clients = Clients(ports.close_connection)
+        # The services that answer messages to their address, by that address: management.
+        self.services: dict[str, Callable[[int, Message, Session], None]] = {}
         self.slow_consumers = SlowConsumers(
             settings, timers, trace, self.queues, self.clients, self.observers
         )
@@ -141,10 +141,6 @@ class Broker:
         # A peer may hold messages for an earlier temporary queue (`_AMQ_ROUTE_TO`): its id must not be used again.
         self.next_binding_id = max(self.next_binding_id, now // 1_000)
         self.first_binding_id = self.next_binding_id
-
-    def take_message_id(self) -> int:
-        """Returns the next message id."""
-        return self.store.take_message_id()
 
     def take_binding_id(self) -> int:
         binding_id = self.next_binding_id
@@ -180,60 +176,12 @@ class Broker:
         self.plans.commit(plan, endpoint, token)
         return len(plan.routes)
 
-    def commit_plan(self, now: int, plan: Plan, endpoint: Reply | None, token: int) -> None:
-        """Appends one record for message, routes and duplicate ids; the queues enqueue when it is durable."""
-        self.plans.commit(plan, endpoint, token)
-
-    def append_batch(
-        self,
-        batch: records.Batch,
-        plans: list[Plan],
-        references: list[Reference],
-        endpoint: Reply | None,
-        token: int,
-    ) -> int:
-        """Appends the batch to the journal, see PlanWriter.append."""
-        return self.plans.append(batch, plans, references, endpoint, token)
-
-    def reply_when_durable(self, lsn: int, endpoint: Reply | None, token: int) -> None:
-        """Replies when all records up to `lsn` are durable, see MessageStore."""
-        self.store.reply_when_durable(lsn, endpoint, token)
-
-    def refuse_when_durable(
-        self, lsn: int, endpoint: Reply, token: int, error: BrokerError
-    ) -> None:
-        """Refuses when all records up to `lsn` are durable, see MessageStore."""
-        self.store.refuse_when_durable(lsn, endpoint, token, error)
-
     def on_durable(self, now: int, lsn: int) -> None:
         """Handles that all records up to `lsn` are durable."""
         self.now = now
         self.store.on_durable(now, lsn)
 
-    # -- acknowledging ------------------------------------------------------------------------------
-    def acknowledge_one(self, reference: Reference, endpoint: Reply, token: int) -> None:
-        """Acknowledges one message, see MessageStore."""
-        self.store.acknowledge_one(reference, endpoint, token)
-
-    def append_acknowledged(self) -> None:
-        """Appends the records of `acknowledge_one`, see MessageStore."""
-        self.store.append_acknowledged()
-
-    def acknowledge(
-        self, now: int, references: list[Reference], endpoint: Reply | None, token: int
-    ) -> None:
-        """Acknowledges delivered messages, see MessageStore."""
-        self.store.acknowledge(references, endpoint, token)
-
     # -- batches of inputs --------------------------------------------------------------------------
-    def mark_dirty(self, queue: Queue) -> None:
-        """Marks the queue for dispatch at the end of the batch of inputs."""
-        self.dispatches.mark_dirty(queue)
-
-    def note_unattended(self, queue: Queue) -> None:
-        """Notes that no local consumer takes a message of the queue; observers are called once per batch of inputs."""
-        self.dispatches.note_unattended(queue)
-
     def flush(self, now: int) -> None:
         """Delivers the messages that became deliverable in this batch of inputs; the node calls it once per batch."""
         self.now = now
@@ -299,7 +247,3 @@ class Broker:
             queue.counting.store_counts()
         if queue.special is not None:
             arm_gate(self.timers, now, queue, queue.special)
-
-    # -- look-ups -----------------------------------------------------------------------------------
-    def settings_of(self, address: str) -> AddressSettings:
-        return self.settings.match(address)

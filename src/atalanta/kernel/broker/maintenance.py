@@ -54,7 +54,7 @@ def create_configured(broker: Broker, now: int) -> None:
             retroactive.keep(broker, now, known)  # at a restart, new queues get the earlier messages of the address
         for queue in configured.queues:
             spec = queue.spec()
-            spec.take_defaults(broker.settings_of(spec.address))
+            spec.take_defaults(broker.settings.match(spec.address))
             queue.changes().create(spec)
             try:
                 _create_queue(broker, now, spec, queue.enabled)
@@ -127,7 +127,7 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
     elif key.startswith(GATE_TIMER):
         gated = broker.queues.get(key[len(GATE_TIMER) :])
         if gated is not None:
-            broker.mark_dirty(gated)
+            broker.dispatches.mark_dirty(gated)
     elif key == EXPIRY_TIMER:
         # A leaving node expires nothing: another node may have the message too, and it would expire twice.
         left = not broker.stopping and scan_all_expired(broker, now)

@@ -244,7 +244,7 @@ class Notifications(Observer):
         plan.after_lsn = after_lsn
         plan.routes = route(address, message, -1, "")
         if plan.routes:
-            self.broker.commit_plan(now, plan, None, 0)
+            self.broker.plans.commit(plan, None, 0)
 
     def message(self, now: int, kind: str, properties: Properties) -> Message:
         message = Message.create(self.address, b"", 0, False, now // 1_000_000, 0)
@@ -312,7 +312,7 @@ class Notifications(Observer):
         plan = Plan(message)
         plan.after_lsn = after_lsn
         plan.routes = [Route(queue, b"")]
-        self.broker.commit_plan(now, plan, None, 0)
+        self.broker.plans.commit(plan, None, 0)
 
 
 def covers(prefixes: str, address: str) -> bool:

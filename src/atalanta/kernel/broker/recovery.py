@@ -376,7 +376,7 @@ class Recovery:
         batch = records.Batch()
         for queue_id, message_ids in self.damaged.items():
             batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
-        self.broker.append_batch(batch, [], [], None, 0)
+        self.broker.plans.append(batch, [], [], None, 0)
 
 
 def _by_sequence(reference: Reference) -> int:

@@ -67,7 +67,7 @@ def undeploy(broker: Broker, now: int) -> None:
     for address in list(broker.addresses.values()):
         if address.internal or is_resource(broker.config, address.name):
             continue
-        settings = broker.settings_of(address.name)
+        settings = broker.settings.match(address.name)
         named = configured.get(address.name)
         if (
             named is None

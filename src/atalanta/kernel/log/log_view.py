@@ -276,7 +276,7 @@ def ack_through(
             f"queue {queue.name} ends at {queue.stable_end()}: cannot acknowledge {end}",
         )
     if end <= queue.log.acked_through:
-        broker.reply_when_durable(broker.journal.last, endpoint, token)
+        broker.store.reply_when_durable(broker.journal.last, endpoint, token)
         return 0
     taken = 0
     references = queue.references
@@ -303,7 +303,7 @@ def ack_through(
     writer.int64(end)
     batch = records.Batch()
     batch.add(records.ACK_THROUGH, writer.getvalue())
-    broker.append_batch(batch, [], [], endpoint, token)
+    broker.plans.append(batch, [], [], endpoint, token)
     return taken
 
 
@@ -366,7 +366,7 @@ def lease(
     if changed:
         batch = records.Batch()
         batch.add(records.LEASE, _encode_lease(queue, held))
-        broker.append_batch(batch, [], [], endpoint, token)
+        broker.plans.append(batch, [], [], endpoint, token)
     else:
         endpoint.done(token)
     broker.timers.set(LEASE_TIMER, now + 1_000_000_000)
@@ -391,8 +391,8 @@ def end_leases(broker: Broker, now: int) -> None:
             if held.active and held.until <= now:
                 held.active = False
                 broker.trace.event("lease_ended", {"queue": queue.name, "group": held.group})
-                broker.mark_dirty(queue)
-                broker.note_unattended(queue)
+                broker.dispatches.mark_dirty(queue)
+                broker.dispatches.note_unattended(queue)
             elif held.active:
                 any_active = True
     if any_active:

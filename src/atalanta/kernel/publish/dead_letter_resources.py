@@ -54,7 +54,7 @@ def _create(
     name = prefix + address + suffix
     if name in broker.queues:
         return
-    settings = broker.settings_of(target)
+    settings = broker.settings.match(target)
     spec = QueueSpec(name, target, settings.default_queue_routing_type)
     quoted = address.replace("'", "''")
     spec.filter_text = f"_AMQ_ORIG_ADDRESS = '{quoted}'"

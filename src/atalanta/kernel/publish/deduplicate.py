@@ -57,7 +57,7 @@ def store_brought(broker: Broker, plans: list[Plan], batch: Batch) -> list[tuple
     for plan in plans:
         for name, duplicate_id in plan.duplicates:
             if name.startswith(BRIDGE_PREFIX) and len(duplicate_id) == BROUGHT_BYTES:
-                age = broker.take_message_id()
+                age = broker.store.take_message_id()
                 batch.add(records.DUPLICATES, records.encode_duplicates(name, age, [duplicate_id]))
                 found.append((name, duplicate_id))
                 plan.duplicates = []

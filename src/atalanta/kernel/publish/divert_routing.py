@@ -145,7 +145,7 @@ class Diverting:
         address = broker.addresses.get(name)
         if not self.may_create or routing_type < 0:
             return address
-        settings = broker.settings_of(name)
+        settings = broker.settings.match(name)
         if address is None or not address.supports(routing_type):
             if not settings.auto_create_addresses:
                 raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} of a divert is missing")

@@ -54,7 +54,7 @@ def prepare(broker: Broker, now: int, message: Message) -> Plan:
         address.routed += 1
     else:
         address.unrouted += 1
-        if broker.settings_of(name).send_to_dla_on_no_route:
+        if broker.settings.match(name).send_to_dla_on_no_route:
             dead_letter_unrouted(broker, now, plan, name)
     return plan
 

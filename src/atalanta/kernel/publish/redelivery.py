@@ -33,7 +33,7 @@ def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) ->
         if queue.special is not None and queue.special.refuses(queue, reference):
             discard(broker.store, [reference])
             continue
-        settings = broker.settings_of(queue.spec.address)
+        settings = broker.settings.match(queue.spec.address)
         attempts = settings.max_delivery_attempts
         if not queue.internal and 0 < attempts <= reference.delivery_count:
             dead_letter(broker, now, reference)
@@ -51,10 +51,10 @@ def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) ->
         if at_ms > 0:
             broker.scheduled.hold(reference, at_ms)
         elif queue.open_consumers == 0 and not queue.has_match(reference.message):
-            broker.note_unattended(queue)  # a rolled-back branch whose consumer closed before
+            broker.dispatches.note_unattended(queue)  # a rolled-back branch whose consumer closed before
         if broker.trace.on:
             tell(broker.trace, "story_rolled_back", reference.message, queue.name)
-        broker.mark_dirty(queue)
+        broker.dispatches.mark_dirty(queue)
         if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
             purge(broker, queue, "purged without consumers")
 

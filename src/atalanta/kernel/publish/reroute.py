@@ -41,7 +41,7 @@ def expire(broker: Broker, now: int, references: list[Reference]) -> None:
         for observer in broker.observers:
             observer.on_expired(now, reference)
         reference.queue.count_expired(1)
-        settings = broker.settings_of(reference.message.address or reference.queue.spec.address)
+        settings = broker.settings.match(reference.message.address or reference.queue.spec.address)
         dead_letter_resources.for_expiry(broker, now, settings, reference.message)
         move_to_address(broker, now, reference, settings.expiry_address, EXPIRED)
 
@@ -64,7 +64,7 @@ def dead_letter(
     """Moves the message to the dead-letter address, or drops it if there is none. Both are reported."""
     queue = reference.queue
     queue.count_killed(1)
-    settings = broker.settings_of(queue.spec.address)
+    settings = broker.settings.match(queue.spec.address)
     target = settings.dead_letter_address
     broker.trace.event(
         "message_dead_lettered",
@@ -97,7 +97,7 @@ def move_to_address(
     if reference.durable:
         batch.add(records.ACKS, records.encode_acks(reference.queue.id, [original.id]))
     broker.store.drop_from_queue(reference)
-    broker.append_batch(batch, [] if plan is None else [plan], references, None, 0)
+    broker.plans.append(batch, [] if plan is None else [plan], references, None, 0)
 
 
 def _say_lost(broker: Broker, message_id: int, queue: str, target: str, why: str) -> None:
@@ -119,7 +119,7 @@ def dead_letter_unrouted(broker: Broker, now: int, plan: Plan, name: str) -> Non
     Follows send-to-dla-on-no-route. As in Artemis, the dead-letter address and its queue are not created for the
     message.
     """
-    target = broker.settings_of(name).dead_letter_address
+    target = broker.settings.match(name).dead_letter_address
     message = plan.message
     if target is None:
         broker.trace.event("dead_letter_address_missing", {"address": name})
@@ -190,7 +190,7 @@ def reroute(
     broker.store.drop_from_queue(reference)
     if broker.trace.on:
         tell(broker.trace, "story_moved_away", reference.message, reference.queue.name)
-    broker.append_batch(batch, [plan], references, None, 0)
+    broker.plans.append(batch, [plan], references, None, 0)
 
 
 def purge(broker: Broker, queue: Queue, why: str) -> None:
@@ -212,7 +212,7 @@ def purge(broker: Broker, queue: Queue, why: str) -> None:
         queue.count_killed(clear(broker.paging, queue))
     if message_ids:
         batch.add(records.ACKS, records.encode_acks(queue.id, message_ids))
-    broker.append_batch(batch, [], [], None, 0)
+    broker.plans.append(batch, [], [], None, 0)
 
 
 def scan_expired(broker: Broker, now: int, queue: Queue, looks_max: int) -> int:

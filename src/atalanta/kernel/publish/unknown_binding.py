@@ -35,7 +35,7 @@ def route_stray(broker: Broker, now: int, message: Message, unknown: list[int]) 
     routes = [] if address is None else route(address, message, ANYCAST, queue_name)
     if routes or not any(_way_was_lost(broker, binding_id) for binding_id in unknown):
         return routes
-    settings = broker.settings_of(name)
+    settings = broker.settings.match(name)
     made = queue_name or name
     missing = address is None or not address.supports(ANYCAST)
     if missing and not settings.auto_create_addresses:

@@ -89,7 +89,7 @@ class Queue:
         self.aside: bool = False  # `found_expired` or `drains` is not empty
         self.keeps_messages: bool = False  # non-destructive: acknowledging removes nothing
         self.durable_through: int = 0  # highest sequence of a durable message: a log view shows no more
-        self.acknowledging: list[int] = []  # message ids: Broker.acknowledge_one
+        self.acknowledging: list[int] = []  # message ids: MessageStore.acknowledge_one
         self.id = queue_id
         self.spec = spec
         self.name = spec.name

@@ -128,7 +128,7 @@ class QueueRegistry:
         )
         if queue.durable:
             copies.batch.add(records.QUEUE, encode_queue(queue))
-        lsn = self.broker.append_batch(copies.batch, copies.plans, copies.references, None, 0)
+        lsn = self.broker.plans.append(copies.batch, copies.plans, copies.references, None, 0)
         if queue.durable:
             queue.record_stored(lsn)
 
@@ -162,7 +162,7 @@ class QueueRegistry:
         queue.reconfigure()
         if queue.special is not None:
             cut(self.broker.store, now, queue, queue.special, BLOCKS_A_TURN)
-        self.broker.mark_dirty(queue)
+        self.broker.dispatches.mark_dirty(queue)
         if queue.durable:
             self.store(queue)
         if before != (spec.filter_text, spec.routing_type):

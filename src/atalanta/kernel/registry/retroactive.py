@@ -138,7 +138,7 @@ def _make_ring(
     known = broker.queues.get(name)
     if known is None:
         spec = QueueSpec(name, address, routing_type)
-        spec.take_defaults(broker.settings_of(address))
+        spec.take_defaults(broker.settings.match(address))
         spec.auto_delete = False
         spec.max_consumers = 0
         spec.ring_size = count

@@ -76,7 +76,7 @@ def _address_for(session: Session, name: str, routing_type: int) -> Address:
     """Returns the address, created or given the routing type if allowed; -1 means the default routing type."""
     broker = session.broker
     address = broker.addresses.get(name)
-    settings = broker.settings_of(name)
+    settings = broker.settings.match(name)
     if address is not None and (routing_type < 0 or address.supports(routing_type)):
         return address
     if not settings.auto_create_addresses:
@@ -105,7 +105,7 @@ def _queue_for(
             UNEXPECTED_ROUTING_TYPE,
             f"queue {name} cannot take the message: it is a queue of {known.spec.address} or not anycast",
         )
-    settings = broker.settings_of(address.name)
+    settings = broker.settings.match(address.name)
     if not settings.auto_create_queues:
         raise BrokerError(
             ADDRESS_DOES_NOT_EXIST, f"address {address.name} has no queue to take the message"

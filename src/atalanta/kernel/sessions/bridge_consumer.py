@@ -31,7 +31,7 @@ class BridgeEndpoint(DeliveryEndpoint):
         consumer.show_started(True, False)
         consumer.add_credits(window_bytes)
         add_consumer(consumer.queue, consumer)
-        broker.mark_dirty(consumer.queue)
+        broker.dispatches.mark_dirty(consumer.queue)
 
     def detach(self, broker: Broker, consumer: Consumer) -> None:
         """Removes the consumer, and returns its unfinished messages to the queue, to be sent again."""
@@ -43,14 +43,14 @@ class BridgeEndpoint(DeliveryEndpoint):
         consumer.unacknowledged.clear()
         for reference in held:
             self._give_back(broker, queue, reference)
-        broker.mark_dirty(queue)
+        broker.dispatches.mark_dirty(queue)
 
     def give_back(self, broker: Broker, consumer: Consumer, references: list[Reference]) -> None:
         """Returns messages that were not sent to the queue; the consumer stays."""
         for reference in references:
             consumer.unacknowledged.pop(reference.message.id)
             self._give_back(broker, consumer.queue, reference)
-        broker.mark_dirty(consumer.queue)
+        broker.dispatches.mark_dirty(consumer.queue)
 
     def _give_back(self, broker: Broker, queue: Queue, reference: Reference) -> None:
         """Returns one message to the queue; a failed attempt of a bridge is no delivery (BridgeImpl.cancelRefs)."""

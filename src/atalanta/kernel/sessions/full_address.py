@@ -29,7 +29,7 @@ def request_credits(session: Session, address: str, amount: int) -> None:
         account = known.account
     else:
         account = Account()
-        account.apply(broker.settings_of(name))
+        account.apply(broker.settings.match(name))
     broker.memory.request(session.endpoint, account, address, amount, session.identity.cluster)
 
 

@@ -49,5 +49,5 @@ def stamp(session: Session, now: int, message: Message) -> None:
             if not session.auto_commit_sends:
                 session.transaction.rollback_only = error
             raise error
-    if broker.settings_of(split_fqqn(message.address)[0]).enable_ingress_timestamp:
+    if broker.settings.match(split_fqqn(message.address)[0]).enable_ingress_timestamp:
         message.put_property(INGRESS_TIMESTAMP, now // 1_000_000)

@@ -39,5 +39,5 @@ def give_up(
         redeliver(broker, now, [reference], False)
     elif consumer.queue.keeps_messages:
         consumer.look_again(reference.sequence)
-        broker.mark_dirty(consumer.queue)
-    broker.reply_when_durable(broker.journal.last, session.endpoint, token)
+        broker.dispatches.mark_dirty(consumer.queue)
+    broker.store.reply_when_durable(broker.journal.last, session.endpoint, token)

@@ -6,6 +6,7 @@ Errors are BrokerError, raised before anything has changed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from atalanta.kernel.errors import (
@@ -16,8 +17,10 @@ from atalanta.kernel.errors import (
     SECURITY,
     BrokerError,
 )
+from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.publish.redelivery import redeliver
 from atalanta.kernel.publish.reroute import expire, purge
+from atalanta.kernel.publish.scale_down_target import redirect
 from atalanta.kernel.queue.consumer import Consumer
 from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
@@ -26,6 +29,7 @@ from atalanta.kernel.registry import queues
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.sessions import full_address, outcomes
 from atalanta.kernel.sessions.auto_create import prepare_address
+from atalanta.kernel.sessions.group_wait import GroupWait
 from atalanta.kernel.sessions.ingress_headers import stamp
 from atalanta.kernel.sessions.outcomes import ACCEPT
 from atalanta.kernel.trace import tell
@@ -33,11 +37,12 @@ from atalanta.kernel.transactions import xa_session
 from atalanta.kernel.transactions.commit import commit_transaction, refuse_duplicate
 from atalanta.kernel.transactions.transaction import TRANSACTION_BYTES_MAX, Transaction
 from atalanta.message.fqqn import split_fqqn
+from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.endpoint import SessionEndpoint
-    from atalanta.kernel.memory.large_body import LargeStream
+    from atalanta.kernel.memory.large_body import LargeBody, LargeStream
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Identity
@@ -87,6 +92,7 @@ class Session:
         self.started: bool = False
         self.blocked: bool = False
         self.closed: bool = False
+        self.group_wait: GroupWait | None = None
         self.created_at: int = broker.now
         # The client's producers: its number -> (address, time of creation).
         self.producers: dict[int, tuple[str | None, int]] = {}
@@ -106,7 +112,16 @@ class Session:
 
     # -- sending --------------------------------------------------------------------------------
     def send(self, now: int, message: Message, token: int) -> None:
-        """Sends a message; `endpoint.done(token)` follows when it is durable (or added to the transaction)."""
+        """Sends a message; `endpoint.done(token)` follows when it is durable (or added to the transaction).
+
+        A message to a service, as management, is answered by that. Headers that only members of the cluster may set are
+        removed from the messages of others.
+        """
+        if message.special:
+            if not self.identity.cluster:
+                disclaim(message)
+            elif message.has_property(SCALEDOWN_TO):
+                redirect(self.broker, message)
         address = self.may_send.get(message.address)
         routing_type = message.routing_type
         if (
@@ -116,6 +131,11 @@ class Session:
             or (routing_type == ANYCAST and address.anycast_count == 0)
             or (routing_type >= 0 and not address.supports(routing_type))
         ):
+            service = self.broker.services.get(message.address)
+            if service is not None:
+                service(now, message, self)
+                self.endpoint.done(token)
+                return
             try:
                 prepare_address(self, now, message)
             except BrokerError as error:
@@ -128,11 +148,42 @@ class Session:
         if self.broker.stamping:
             stamp(self, now, message)
         if self.auto_commit_sends:
-            self.broker.publish(now, message, self.endpoint, token, address)
+            try:
+                self.broker.publish(now, message, self.endpoint, token, address)
+            except Undecided as undecided:
+                self._send_later(now, undecided, message, token)
         else:
             if not full_address.refused_in_transaction(self, address, message):
                 self._send_in_transaction(now, message)
             self.endpoint.done(token)
+
+    def _send_later(self, now: int, undecided: Undecided, message: Message, token: int) -> None:
+        """Sends the message again when the queues of its groups are chosen."""
+
+        def retry(then: int) -> None:
+            try:
+                self.send(then, message, token)
+            except BrokerError as error:
+                self.endpoint.failed(token, error)
+
+        self.wait_for_groups(now, undecided, message.large, retry)
+
+    def wait_for_groups(
+        self, now: int, undecided: Undecided, body: LargeBody | None, retry: Callable[[int], None]
+    ) -> None:
+        """Holds the client's input until `retry` has processed its request; `body`: of the request's large message."""
+        wait = self.group_wait
+        if wait is None or wait.ended:
+            handler = self.broker.grouping
+            assert handler is not None
+            wait = GroupWait(handler, self.endpoint, self.broker.large, body, retry)
+            self.group_wait = wait
+            wait.begin()
+        wait.ask(now, undecided.ids)
+
+    def waits_for_groups(self) -> bool:
+        """Returns True while a request waits for the queues of its message groups."""
+        return self.group_wait is not None and not self.group_wait.ended
 
     def _send_in_transaction(self, now: int, message: Message) -> None:
         transaction = self.transaction
@@ -189,7 +240,7 @@ class Session:
         add_consumer(queue, consumer)
         # No dispatch is needed without credits of the new consumer, unless its arrival has rebalanced the groups.
         if queue.groups is not None:
-            broker.mark_dirty(queue)
+            broker.dispatches.mark_dirty(queue)
         if not browse_only:
             for observer in broker.observers:
                 observer.on_consumer_added(now, consumer)
@@ -207,7 +258,7 @@ class Session:
         if consumer.stream is not None:
             consumer.stream.pump()
         elif consumer.ready():
-            self.broker.mark_dirty(consumer.queue)
+            self.broker.dispatches.mark_dirty(consumer.queue)
 
     def drain(self, now: int, consumer_id: int, token: int) -> None:
         """Delivers all deliverable messages, then calls `endpoint.drained`, at once or in a later batch of inputs."""
@@ -243,7 +294,7 @@ class Session:
                 continue
             consumer.show_started(self.started, self.blocked)
             if started:
-                self.broker.mark_dirty(consumer.queue)
+                self.broker.dispatches.mark_dirty(consumer.queue)
 
     def begin_stream(self, consumer: Consumer, stream: LargeStream) -> None:
         """Begins a large message; until `end_stream` the consumer gets no other message."""
@@ -252,7 +303,7 @@ class Session:
     def end_stream(self, consumer: Consumer) -> None:
         consumer.end_stream(self.started, self.blocked)
         if consumer.started and not consumer.closed:
-            self.broker.mark_dirty(consumer.queue)
+            self.broker.dispatches.mark_dirty(consumer.queue)
 
     def close_consumer(self, now: int, consumer_id: int) -> None:
         """Closes a consumer; its unacknowledged messages return to the queue, as if not delivered."""
@@ -292,7 +343,7 @@ class Session:
             if self.broker.trace.on:
                 tell(self.broker.trace, "story_given_back", reference.message, queue.name)
         redeliver(self.broker, now, back, False)
-        self.broker.mark_dirty(queue)
+        self.broker.dispatches.mark_dirty(queue)
         if queue.consumer_count() > 0:
             return
         if queue.spec.transient:
@@ -325,7 +376,7 @@ class Session:
         first = held.pop_first(message_id)
         if first is not None:
             if self.auto_commit_acks:
-                self.broker.acknowledge_one(first, self.endpoint, token)
+                self.broker.store.acknowledge_one(first, self.endpoint, token)
             else:
                 self.transaction.add_acknowledged(first)
                 self.endpoint.done(token)
@@ -345,7 +396,7 @@ class Session:
                 f"message {message_id} is not delivered to consumer {consumer_id}: cannot acknowledge"
             )
         if self.auto_commit_acks:
-            self.broker.acknowledge(now, taken, self.endpoint, token)
+            self.broker.store.acknowledge(taken, self.endpoint, token)
         else:
             for reference in taken:
                 self.transaction.add_acknowledged(reference)
@@ -488,7 +539,7 @@ class Session:
         for reference in consumer.unacknowledged.values():
             consumer.look_again(reference.sequence)
         consumer.unacknowledged.clear()
-        self.broker.mark_dirty(consumer.queue)
+        self.broker.dispatches.mark_dirty(consumer.queue)
 
     # -- the end --------------------------------------------------------------------------------
     def close(self, now: int, failed: bool) -> None:
@@ -496,6 +547,8 @@ class Session:
         if self.closed:
             return
         self.closed = True
+        if self.group_wait is not None:
+            self.group_wait.end()
         for transaction in list(self.declared):
             self.roll_back(now, transaction, False)
         if self.xa:

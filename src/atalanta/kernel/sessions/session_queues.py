@@ -38,7 +38,7 @@ def _check_address_of(session: Session, spec: QueueSpec) -> None:
     address = session.broker.addresses.get(spec.address)
     if address is not None and address.supports(spec.routing_type):
         return
-    automatic = session.broker.settings_of(spec.address).auto_create_addresses
+    automatic = session.broker.settings.match(spec.address).auto_create_addresses
     if not automatic and not spec.temporary:
         if address is not None:
             addresses.check_routing_type(address, spec.routing_type)

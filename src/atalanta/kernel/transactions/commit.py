@@ -71,7 +71,7 @@ def commit_transaction(
     broker.store.finish(transaction.acknowledged, batch)
     if query:
         batch.add(records.SINK, records.encode_sink(query, partition, sink_batch))
-    lsn = broker.append_batch(batch, plans, references, endpoint, token)
+    lsn = broker.plans.append(batch, plans, references, endpoint, token)
     if query:
         broker.sinks.put(query, partition, sink_batch, lsn)
 
@@ -87,4 +87,4 @@ def refuse_duplicate(
 ) -> None:
     """Rolls back and answers DUPLICATE_ID, but not before the record of the first copy (`lsn`) is durable."""
     session.roll_back(now, transaction, False)
-    session.broker.refuse_when_durable(lsn, endpoint, token, BrokerError(DUPLICATE_ID, text))
+    session.broker.store.refuse_when_durable(lsn, endpoint, token, BrokerError(DUPLICATE_ID, text))

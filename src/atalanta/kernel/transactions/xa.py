@@ -122,7 +122,7 @@ def prepare(broker: Broker, now: int, branch: Branch, endpoint: Reply, token: in
         roll_back_active(broker, now, branch, error)
         if error.code != DUPLICATE_ID:
             raise error
-        broker.refuse_when_durable(broker.journal.last, endpoint, token, error)
+        broker.store.refuse_when_durable(broker.journal.last, endpoint, token, error)
         return
     batch = records.Batch()
     written: list[Plan] = []
@@ -140,7 +140,7 @@ def prepare(broker: Broker, now: int, branch: Branch, endpoint: Reply, token: in
     broker.branches.prepared += 1
     broker.branches.stored_bytes += branch.stored_bytes
     batch.add(records.XA_PREPARED, payload)
-    branch.lsn = broker.append_batch(batch, written, arrived, endpoint, token)
+    branch.lsn = broker.plans.append(batch, written, arrived, endpoint, token)
     remember(broker, brought, branch.lsn)
 
 
@@ -203,7 +203,7 @@ def commit_prepared(
         references.extend(broker.plans.add(plan, batch))
     broker.store.finish(branch.transaction.acknowledged, batch)
     batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome))
-    lsn = broker.append_batch(batch, plans, references, endpoint, token)
+    lsn = broker.plans.append(batch, plans, references, endpoint, token)
     if outcome != ENDED:
         broker.branches.heuristics[branch.xid] = Heuristic(outcome, lsn)
 
@@ -231,7 +231,7 @@ def roll_back_prepared(
     _release(broker, branch)
     batch = records.Batch()
     batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome))
-    lsn = broker.append_batch(batch, [], [], endpoint, token)
+    lsn = broker.plans.append(batch, [], [], endpoint, token)
     if outcome != ENDED:
         broker.branches.heuristics[branch.xid] = Heuristic(outcome, lsn)
     redeliver(broker, now, branch.transaction.acknowledged, True)
@@ -255,7 +255,7 @@ def forget(broker: Broker, xid: bytes, endpoint: Reply, token: int) -> bool:
         return False
     batch = records.Batch()
     batch.add(records.XA_ENDED, encode_ended(xid, ENDED))
-    broker.append_batch(batch, [], [], endpoint, token)
+    broker.plans.append(batch, [], [], endpoint, token)
     return True
 
 

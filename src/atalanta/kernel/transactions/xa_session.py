@@ -193,7 +193,7 @@ def prepare(session: Session, now: int, xid: bytes, endpoint: Reply, token: int)
     if branch.state == xa.SUSPENDED:
         raise XaError(XAER_PROTO, f"cannot prepare, it is suspended {xa.identifier(xid)}")
     if branch.state == xa.PREPARED:
-        session.broker.reply_when_durable(branch.lsn, endpoint, token)
+        session.broker.store.reply_when_durable(branch.lsn, endpoint, token)
         return
     xa.prepare(session.broker, now, branch, endpoint, token)
 

@@ -219,7 +219,7 @@ def test_who_is_stopped_holds_up_nobody_else() -> None:
     assert [number for number, _ in counts(other)] == [1, 3, 5]
     assert counts(stopped) == []
     stopped.start()
-    bench.broker.mark_dirty(bench.broker.queues["orders"])
+    bench.broker.dispatches.mark_dirty(bench.broker.queues["orders"])
     bench.settle()
     assert [number for number, _ in counts(stopped)] == [0, 2, 4]
     invariants.validate(bench.broker)

@@ -121,11 +121,11 @@ class Server(Bench):
         notifications = Notifications(self.broker)
         self.broker.observers.append(notifications)
         self.passwords = PatientPasswords()
-        management = Management(
+        self.management = Management(
             self.broker, notifications, ResourceRegistry(), NodeStatus("test")
         )
         self.connections: dict[int, Connection] = {}
-        self.host = Host(self.broker, management, self.wire, self.connections, self.passwords)
+        self.host = Host(self.broker, self.wire, self.connections, self.passwords)
         self.protocol = CoreProtocol(self.host)
         self.host.protocols.append(self.protocol)
 

@@ -32,7 +32,7 @@ def queue_response(session: CoreSession, name: str) -> Packet:
     if queue is None:
         return _absent(session, name)
     spec = queue.spec
-    settings = broker.settings_of(spec.address)
+    settings = broker.settings.match(spec.address)
     found = _described(spec, settings)
     found.exists = True
     found.durable = queue.durable
@@ -47,7 +47,7 @@ def _absent(session: CoreSession, name: str) -> QueueQueryResponseV3:
     """
     broker = session.broker
     address, queue_name = split_fqqn(name)
-    settings = broker.settings_of(address)
+    settings = broker.settings.match(address)
     spec = QueueSpec(queue_name or address, address, settings.default_queue_routing_type)
     known = broker.addresses.get(address)
     if known is not None and known.anycast != known.multicast:
@@ -99,7 +99,7 @@ def binding_response(session: CoreSession, name: str) -> Packet:
     """Returns the queues of an address, with those of other nodes (as queue name + node id, like Artemis)."""
     broker = session.broker
     name = name.split("::", 1)[0]
-    settings = broker.settings_of(name)
+    settings = broker.settings.match(name)
     address = broker.addresses.get(name)
     names: list[str] = []
     if address is not None:

@@ -110,7 +110,7 @@ def _answer(session: CoreSession, now: int, packet: Packet) -> bool:
         xids = [decode_xid(Reader(key), "xid") for key in xa_session.in_doubt(kernel)]
         # The answer must be durable: a node that leaves ends its own branch because of it.
         lsn = kernel.broker.branches.newest_lsn()
-        kernel.broker.reply_when_durable(lsn, InDoubtReply(session, xids), NO_CORRELATION)
+        kernel.broker.store.reply_when_durable(lsn, InDoubtReply(session, xids), NO_CORRELATION)
     elif isinstance(packet, XaSetTimeout):
         xa_session.set_timeout(kernel, packet.timeout_s)
         session.reply(XaSetTimeoutResponse(True))
