@@ -111,6 +111,9 @@ class RecordingTrace(Trace):
     def count(self, name: str, n: int = 1) -> None:
         self.counters[name] = self.counters.get(name, 0) + n
 
+    def counts(self) -> dict[str, int]:
+        return self.counters
+
     def event(self, name: str, fields: dict[str, object]) -> None:
         self.events.append((name, fields))
 
