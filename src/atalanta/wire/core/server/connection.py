@@ -401,7 +401,7 @@ class CoreConnection(ClientConnection):
                 self._hold(True)
 
     def _hold(self, hold: bool) -> None:
-        hold = hold or self.pending_redirect is not None
+        hold = hold or self.pending_redirect is not None or self.arriving
         for session in self.sessions.values():
             session.session.set_blocked(hold)
 
@@ -441,9 +441,13 @@ class CoreConnection(ClientConnection):
         sessions here: failover, DISCONNECT and losses are tasks of one OrderedExecutor
         (ClientSessionFactoryImpl.closeExecutor). A request without an answer would block it for its call-timeout. So
         its requests get refusals, until it closes the connection or the node has waited long enough.
+
+        It gets no more deliveries: its messages would go from one such client to the next as these close, and every
+        delivery counts as an attempt (max-delivery-attempts).
         """
         comes = self.came_from is not None or not self.authenticated
         self.arriving = comes and now - self.opened < ARRIVAL_NS
+        self._hold(True)
         self.say_goodbye()
         if not self.arriving:
             self.host.closing.append((self.conn, "the node stops"))
