@@ -61,7 +61,7 @@ class Observer:
         return None
 
     def on_delivered(self, now: int, consumer: Consumer, reference: Reference) -> None:
-        """Called only for queues whose `handed_out` is a list."""
+        """Called only for queues whose `deliveries` is a list."""
         return None
 
     def on_permission_refused(

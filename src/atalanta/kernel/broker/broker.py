@@ -32,12 +32,12 @@ from atalanta.kernel.publish.unknown_bindings import UnknownBindings
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.bridge_origin import Origins
 from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
+from atalanta.kernel.queue.delivery.dispatcher import Dispatcher
+from atalanta.kernel.queue.delivery.displacement import cut_rings
 from atalanta.kernel.queue.delivery.freed_references import FREED_TIMER
 from atalanta.kernel.queue.delivery.message_store import MessageStore
-from atalanta.kernel.queue.delivery.scheduled import ScheduledMessages
+from atalanta.kernel.queue.delivery.scheduled_messages import SCHEDULED_TIMER, ScheduledMessages
 from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
-from atalanta.kernel.queue.dispatch_gate import arm_gate
-from atalanta.kernel.queue.displacement import cut_rings
 from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.registry.addresses import AddressRegistry
@@ -66,9 +66,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.settings.broker_config import BrokerConfig
     from atalanta.message.message import Message
 
-DISPATCH_MAX: Final = (
-    2_000  # messages that one queue delivers in one batch of inputs; a zero timer continues
-)
 FLUSH_TIMER: Final = "kernel.flush"
 SWEEP_TIMER: Final = "kernel.sweep"
 CACHE_SWEEP_MS: Final = 30_000  # if address-queue-scan-period is off
@@ -107,6 +104,7 @@ class Broker:
         self.store = MessageStore(
             journal, self.memory, self.large, self.dispatches, timers, trace, ports.pages
         )
+        self.dispatcher = Dispatcher(self.store, timers)
         self.scheduled: ScheduledMessages = self.store.scheduled
         self.paging: Paging = self.store.paging
         self.values = NamedValues(journal)
@@ -145,6 +143,7 @@ class Broker:
             config,
             self.address_registry,
             self.plans,
+            self.dispatcher,
             self.binding_ids,
             ids,
             self.observers,
@@ -281,25 +280,11 @@ class Broker:
 
     def dispatch(self, now: int, queue: Queue) -> None:
         """Delivers a bounded number of messages; the rest follows in the next event-loop iteration."""
-        more = queue.dispatch(now, DISPATCH_MAX)
-        paged = queue.paged
-        if paged is not None:
-            paged.looks.clear()
-            if not more:
-                more = self.paging.on_idle(now, queue)
-        if more:
-            self.dispatches.mark_dirty(queue)
-        if queue.aside:
-            if not more:
-                queue.answer_drains()
-            if queue.found_expired:
-                self.expiry.expire(now, queue.take_expired())
-        if queue.handed_out:
+        self.dispatcher.dispatch(now, queue)
+        if queue.aside and queue.found_expired:
+            self.expiry.expire(now, queue.take_expired())
+        if queue.deliveries:
             self._notify_delivered(now, queue)
-        if queue.counting is not None:
-            queue.counting.store_counts()
-        if queue.special is not None:
-            arm_gate(self.timers, now, queue, queue.special)
 
     def _notify_delivered(self, now: int, queue: Queue) -> None:
         """Notifies the observers of the queue's deliveries, after the dispatch, since observers send messages."""
@@ -329,7 +314,7 @@ class Broker:
             self.slow_consumers.on_timer(now)
         elif key == xa.XA_TIMER:
             xa.on_timer(self, now)
-        elif key == scheduled.SCHEDULED_TIMER:
+        elif key == SCHEDULED_TIMER:
             scheduled.on_timer(self.store, now)
         elif key == FREED_TIMER:
             self.log_views.freed.on_timer(now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.queue.delivery.scheduled import SCHEDULED_TIMER
+from atalanta.kernel.queue.delivery.scheduled_messages import SCHEDULED_TIMER
 from tests.kernel.broker_rig import SECOND, Bench
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.queue.delivery import scheduled
-from atalanta.kernel.queue.delivery.scheduled import SCHEDULED_TIMER
+from atalanta.kernel.queue.delivery.scheduled_messages import SCHEDULED_TIMER
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
 from tests.kernel.queue.delivery.scheduled_rig import tick, wait
 
