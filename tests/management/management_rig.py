@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
@@ -12,7 +11,7 @@ from atalanta.management.management import Management
 from atalanta.management.request.jobs import MANAGEMENT_TIMER
 from atalanta.message.encoding.buffer import Reader, Writer
 from atalanta.message.message import Message
-from tests.kernel.broker_rig import Bench
+from tests.kernel.broker_rig import Bench, notifications_of
 
 REPLIES = "replies"
 
@@ -36,7 +35,7 @@ class Desk(Bench):
         self.open_desk()
 
     def open_desk(self) -> None:
-        notifications = Notifications(self.broker)
+        notifications = notifications_of(self.broker)
         self.management = Management(self.broker, notifications, "9.9")
         self.management.start(self.now)
         self.broker.clients.close = lambda connection, why: self.closed.append(connection)
