@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.notifications import Notifications
     from atalanta.kernel.ports import Links, Wire
     from atalanta.kernel.queue.queue import Queue
-    from atalanta.management.management import Management
+    from atalanta.management.resources.registry import ResourceRegistry
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
     from atalanta.wire.host import Host
@@ -45,7 +45,7 @@ class Clusters(Part):
         settings: ClusterSettings,
         broker: Broker,
         notifications: Notifications,
-        management: Management,
+        resources: ResourceRegistry,
         host: Host,
         links: Links,
         wire: Wire,
@@ -64,12 +64,12 @@ class Clusters(Part):
         for config in settings.cluster_connections:
             self.connections.append(Cluster(self, config, len(self.connections)))
             listed = self.connections[len(self.connections) - 1]
-            management.clusters[config.name] = ListedCluster(listed)
+            resources.register_cluster_connection(config.name, ListedCluster(listed))
         self.by_name = {cluster.config.name: cluster for cluster in self.connections}
         self.redistribution = Redistribution(self)
         self.detours = Detours(self)
         host.cluster = AcceptorHooks(self)
-        management.topology = self.connections[0].members.describe
+        resources.register_topology(self.connections[0].members.describe)
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:

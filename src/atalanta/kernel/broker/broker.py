@@ -6,6 +6,7 @@ is durable, the queues (kernel/queue/queue.py) enqueue the message. Inputs carry
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.broker.configured_resources import ConfiguredResources
@@ -28,13 +29,12 @@ from atalanta.kernel.publish.publisher import Publisher
 from atalanta.kernel.publish.redelivery import Redelivery
 from atalanta.kernel.publish.scale_down_target import ScaleDownTarget
 from atalanta.kernel.publish.unknown_bindings import UnknownBindings
-from atalanta.kernel.queue.delivery import scheduled, slow_consumers
+from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.bridge_origin import Origins
 from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
 from atalanta.kernel.queue.delivery.freed_references import FREED_TIMER
 from atalanta.kernel.queue.delivery.message_store import MessageStore
 from atalanta.kernel.queue.delivery.scheduled import ScheduledMessages
-from atalanta.kernel.queue.delivery.slow_consumers import SlowConsumers
 from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.dispatch_gate import arm_gate
 from atalanta.kernel.queue.displacement import cut_rings
@@ -47,18 +47,24 @@ from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
 from atalanta.kernel.registry.queues import QueueRegistry
 from atalanta.kernel.registry.retroactive import Retroactive
 from atalanta.kernel.routing.bindings import RemoteBinding
+from atalanta.kernel.sessions import slow_consumers
 from atalanta.kernel.sessions.clients import Clients
 from atalanta.kernel.sessions.ingress_headers import stamping_wanted
+from atalanta.kernel.sessions.slow_consumers import SlowConsumers
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.kernel.transactions import xa
 from atalanta.kernel.transactions.sinks import Sinks
 from atalanta.kernel.transactions.xa import Branches
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from atalanta.kernel.ports import BrokerPorts, Ids, Journal, Timers, Trace
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Security
+    from atalanta.kernel.sessions.session import Session
     from atalanta.kernel.settings.broker_config import BrokerConfig
+    from atalanta.message.message import Message
 
 DISPATCH_MAX: Final = (
     2_000  # messages that one queue delivers in one batch of inputs; a zero timer continues
@@ -110,6 +116,8 @@ class Broker:
         self._build_registries(ports.ids)
         self._build_publisher()
         self.clients = Clients(ports.close_connection)
+        # The services that answer messages to their address, by that address: management.
+        self.services: dict[str, Callable[[int, Message, Session], None]] = {}
         self.slow_consumers = SlowConsumers(
             settings, timers, trace, self.queues, self.clients, self.observers
         )

@@ -163,7 +163,7 @@ def _validate_stored(store: MessageStore) -> None:
     for message_id, message in store.messages.items():
         assert message.id == message_id
         assert message.references, f"message {message_id} is kept for no queue"
-        for reference in message.references:
+        for reference in store.references_of(message):
             assert reference.state != DONE and reference.durable, f"message {message_id}: reference"
         stored += message.size
     assert stored == store.stored_bytes, f"stored: {stored} != {store.stored_bytes}"

@@ -112,7 +112,7 @@ class LiveRecords:
     def _store_again(self, message: Message, duplicates: list[tuple[str, bytes]]) -> None:
         broker = self.broker
         journal = broker.journal
-        references = message.references
+        references = broker.store.references_of(message)
         message.plain = (
             len(references) == 1
             and not duplicates

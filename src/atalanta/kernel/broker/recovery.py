@@ -348,7 +348,7 @@ class Recovery:
             if message.large is not None:
                 broker.large.hold(message.large, len(references))
             message.lsn = lsn
-            message.references = references
+            message.store_for(references)
             broker.store.messages[message.id] = message
             broker.store.stored_bytes += message.size
             if broker.trace.on:

@@ -6,6 +6,7 @@ Errors are BrokerError, raised before anything has changed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from atalanta.kernel.errors import (
@@ -16,7 +17,7 @@ from atalanta.kernel.errors import (
     SECURITY,
     BrokerError,
 )
-from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.queue.spec import ANYCAST
@@ -24,22 +25,26 @@ from atalanta.kernel.registry import queues
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.sessions import full_address, outcomes
 from atalanta.kernel.sessions.auto_create import prepare_address
+from atalanta.kernel.sessions.group_wait import GroupWait
 from atalanta.kernel.sessions.ingress_headers import stamp
 from atalanta.kernel.sessions.outcomes import ACCEPT
+from atalanta.kernel.sessions.session_consumer import SessionConsumer
 from atalanta.kernel.trace import tell
 from atalanta.kernel.transactions import xa_session
 from atalanta.kernel.transactions.commit import commit_transaction, refuse_duplicate
 from atalanta.kernel.transactions.transaction import TRANSACTION_BYTES_MAX, Transaction
 from atalanta.message.fqqn import split_fqqn
+from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.endpoint import SessionEndpoint
-    from atalanta.kernel.memory.large_body import LargeStream
+    from atalanta.kernel.memory.large_body import LargeBody, LargeStream
+    from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.sessions.client import Client
+    from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
     from atalanta.kernel.transactions.xa import Branch
     from atalanta.message.message import Message
 
@@ -85,6 +90,7 @@ class Session:
         self.started: bool = False
         self.blocked: bool = False
         self.closed: bool = False
+        self.group_wait: GroupWait | None = None
         self.created_at: int = broker.now
         # The client's producers: its number -> (address, time of creation).
         self.producers: dict[int, tuple[str | None, int]] = {}
@@ -104,7 +110,16 @@ class Session:
 
     # -- sending --------------------------------------------------------------------------------
     def send(self, now: int, message: Message, token: int) -> None:
-        """Sends a message; `endpoint.done(token)` follows when it is durable (or added to the transaction)."""
+        """Sends a message; `endpoint.done(token)` follows when it is durable (or added to the transaction).
+
+        A message to a service, as management, is answered by that. Headers that only members of the cluster may set are
+        removed from the messages of others.
+        """
+        if message.special:
+            if not self.identity.cluster:
+                disclaim(message)
+            elif message.has_property(SCALEDOWN_TO):
+                self.broker.scale_down_target.redirect(now, message)
         address = self.may_send.get(message.address)
         routing_type = message.routing_type
         if (
@@ -114,6 +129,11 @@ class Session:
             or (routing_type == ANYCAST and address.anycast_count == 0)
             or (routing_type >= 0 and not address.supports(routing_type))
         ):
+            service = self.broker.services.get(message.address)
+            if service is not None:
+                service(now, message, self)
+                self.endpoint.done(token)
+                return
             try:
                 prepare_address(self, now, message)
             except BrokerError as error:
@@ -126,11 +146,42 @@ class Session:
         if self.broker.stamping:
             stamp(self, now, message)
         if self.auto_commit_sends:
-            self.broker.publisher.publish(now, message, self.endpoint, token, address)
+            try:
+                self.broker.publisher.publish(now, message, self.endpoint, token, address)
+            except Undecided as undecided:
+                self._send_later(now, undecided, message, token)
         else:
             if not full_address.refused_in_transaction(self, address, message):
                 self._send_in_transaction(now, message)
             self.endpoint.done(token)
+
+    def _send_later(self, now: int, undecided: Undecided, message: Message, token: int) -> None:
+        """Sends the message again when the queues of its groups are chosen."""
+
+        def retry(then: int) -> None:
+            try:
+                self.send(then, message, token)
+            except BrokerError as error:
+                self.endpoint.failed(token, error)
+
+        self.wait_for_groups(now, undecided, message.large, retry)
+
+    def wait_for_groups(
+        self, now: int, undecided: Undecided, body: LargeBody | None, retry: Callable[[int], None]
+    ) -> None:
+        """Holds the client's input until `retry` has processed its request; `body`: of the request's large message."""
+        wait = self.group_wait
+        if wait is None or wait.ended:
+            handler = self.broker.router.grouping
+            assert handler is not None
+            wait = GroupWait(handler, self.endpoint, self.broker.large, body, retry)
+            self.group_wait = wait
+            wait.begin()
+        wait.ask(now, undecided.ids)
+
+    def waits_for_groups(self) -> bool:
+        """Returns True while a request waits for the queues of its message groups."""
+        return self.group_wait is not None and not self.group_wait.ended
 
     def _send_in_transaction(self, now: int, message: Message) -> None:
         transaction = self.transaction
@@ -180,8 +231,8 @@ class Session:
         limit = queue.spec.max_consumers
         if not browse_only and 0 <= limit <= queue.consumer_count():
             raise BrokerError(MAX_CONSUMERS, f"queue {queue.name} already has {limit} consumers")
-        consumer = Consumer(consumer_id, queue, self.endpoint, selector, browse_only, priority)
-        consumer.open(self, now, self.pre_acknowledge)
+        consumer = SessionConsumer(self, consumer_id, queue, selector, browse_only, priority)
+        consumer.open(now, self.pre_acknowledge)
         consumer.show_started(self.started, self.blocked)
         self.consumers[consumer_id] = consumer
         add_consumer(queue, consumer)
@@ -494,6 +545,8 @@ class Session:
         if self.closed:
             return
         self.closed = True
+        if self.group_wait is not None:
+            self.group_wait.end()
         for transaction in list(self.declared):
             self.roll_back(now, transaction, False)
         if self.xa:
