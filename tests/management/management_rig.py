@@ -117,7 +117,7 @@ class Desk(Bench):
         for number in range(count):
             body = str(number).encode()
             message = self.message(address, body, durable, number=number, **properties)
-            self.broker.publish(self.now, message, None, 0)
+            self.broker.publisher.publish(self.now, message, None, 0)
         self.settle()
 
     def bodies(self, queue: str) -> list[bytes]:

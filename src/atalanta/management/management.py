@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.publish.prepare import prepare
-from atalanta.kernel.publish.reroute import dead_letter, expire
 from atalanta.management.controls.acceptor import AcceptorControl
 from atalanta.management.controls.address import AddressControl
 from atalanta.management.controls.bridge import BridgeControl
@@ -88,7 +85,7 @@ class Management:
         self.status = status
         self.permission: ManagementPermission = ManagementPermission(broker.config)
         self.replies = Replies(
-            broker.journal, broker.plans, broker.trace, partial(prepare, broker)
+            broker.journal, broker.publisher, broker.plans, broker.trace
         )
         self.jobs: Jobs = Jobs(broker.timers, self.replies)
         self.pauses: Pauses = Pauses(broker.values, broker.dispatches)
@@ -106,7 +103,7 @@ class Management:
         counters = CounterOperations(self.counters)
         prepared = PreparedTransactionOperations(broker)
         roles = Roles(broker.security)
-        sender = MessageSender(broker.security, broker.ids, broker.publish)
+        sender = MessageSender(broker.security, broker.ids, broker.publisher)
         diverts = DivertControl(config, broker.diverts)
         bridges = BridgeControl(resources)
         return {
@@ -186,8 +183,8 @@ class Management:
             broker.addresses,
             broker.origins,
             self.jobs,
-            partial(expire, broker),
-            partial(dead_letter, broker),
+            broker.expiry,
+            broker.dead_letters,
         )
         return QueueControl(
             broker.config,

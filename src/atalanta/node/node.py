@@ -17,7 +17,7 @@ from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.journal import records
-from atalanta.kernel.log import log_view
+from atalanta.kernel.log import log_views
 from atalanta.kernel.ports import BrokerPorts
 from atalanta.management.management import Management
 from atalanta.management.message_counters import COUNTERS_TIMER
@@ -143,7 +143,7 @@ class Node:
             TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000
         )
         if any(queue.leased for queue in self.broker.queues.values()):
-            log_view.end_leases(self.broker, now)
+            self.broker.log_views.end_leases(now)
         if self.scale_down is not None:
             self.scale_down.parts = self.parts
         self.bridges.name_queues()
@@ -159,7 +159,7 @@ class Node:
 
     def stop(self, now: int) -> None:
         """Disconnects clients and peers; the shell then waits for the journal and closes."""
-        self.broker.stopping = True
+        self.broker.stop()
         for part in self.parts.values():
             part.stop(now)
         self.host.end_lost(now)
@@ -361,8 +361,8 @@ class Node:
             return
         if key == FLUSH_TIMER:
             self.broker.flush_timer = False
-        elif key == log_view.LEASE_TIMER:
-            log_view.end_leases(self.broker, now)
+        elif key == log_views.LEASE_TIMER:
+            self.broker.log_views.end_leases(now)
         elif key == MANAGEMENT_TIMER:
             self.management.on_timer(now)
         elif key == COUNTERS_TIMER:

@@ -120,5 +120,5 @@ class Parts:
         """Creates the grouping handler, before the cluster starts, so that the handler sees every queue."""
         kind = LocalGrouping if config.type == LOCAL else RemoteGrouping
         grouping = kind(config, cluster, self.host.broker, self.notifications)
-        self.host.broker.grouping = grouping
+        self.host.broker.router.grouping = grouping
         self.by_name = {"grouping": grouping, **self.by_name}

@@ -42,7 +42,7 @@ class Keeper:
         """Stores the id counters: ids must not start again after the records that used them were deleted."""
         writer = Writer()
         writer.int64(self.broker.store.next_message_id)
-        writer.int64(self.broker.next_binding_id)
+        writer.int64(self.broker.binding_ids.next)
         self.broker.journal.append(records.COUNTERS, writer.getvalue())
 
     def relocate(self, lsn: int, kind: int, payload: bytes) -> None:

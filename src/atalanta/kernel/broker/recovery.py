@@ -312,7 +312,7 @@ class Recovery:
         broker.large.end_recovery()
         if self.damaged:
             self._forget_damaged()
-        broker.next_binding_id = max(broker.next_binding_id, self.binding_id_max + 1)
+        broker.binding_ids.next = max(broker.binding_ids.next, self.binding_id_max + 1)
         broker.start_ids(now)
         broker.origins.restore()
 

@@ -18,9 +18,6 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.publish.grouping import Undecided
-from atalanta.kernel.publish.redelivery import redeliver
-from atalanta.kernel.publish.reroute import expire, purge
-from atalanta.kernel.publish.scale_down_target import redirect
 from atalanta.kernel.queue.consumer import Consumer
 from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
@@ -121,7 +118,7 @@ class Session:
             if not self.identity.cluster:
                 disclaim(message)
             elif message.has_property(SCALEDOWN_TO):
-                redirect(self.broker, message)
+                self.broker.scale_down_target.redirect(now, message)
         address = self.may_send.get(message.address)
         routing_type = message.routing_type
         if (
@@ -149,7 +146,7 @@ class Session:
             stamp(self, now, message)
         if self.auto_commit_sends:
             try:
-                self.broker.publish(now, message, self.endpoint, token, address)
+                self.broker.publisher.publish(now, message, self.endpoint, token, address)
             except Undecided as undecided:
                 self._send_later(now, undecided, message, token)
         else:
@@ -174,7 +171,7 @@ class Session:
         """Holds the client's input until `retry` has processed its request; `body`: of the request's large message."""
         wait = self.group_wait
         if wait is None or wait.ended:
-            handler = self.broker.grouping
+            handler = self.broker.router.grouping
             assert handler is not None
             wait = GroupWait(handler, self.endpoint, self.broker.large, body, retry)
             self.group_wait = wait
@@ -342,14 +339,14 @@ class Session:
             back.append(reference)
             if self.broker.trace.on:
                 tell(self.broker.trace, "story_given_back", reference.message, queue.name)
-        redeliver(self.broker, now, back, False)
+        self.broker.redelivery.redeliver(now, back, False)
         self.broker.dispatches.mark_dirty(queue)
         if queue.consumer_count() > 0:
             return
         if queue.spec.transient:
             self.broker.queue_registry.delete(now, queue.name, "last consumer left")
         elif queue.spec.purge_on_no_consumers:
-            purge(self.broker, queue, "purged without consumers")
+            self.broker.mover.purge(queue, "purged without consumers")
 
     def expire(self, now: int, consumer_id: int, message_id: int) -> None:
         """Expires a message that the client found expired."""
@@ -359,7 +356,7 @@ class Session:
             return
         # A message of a non-destructive queue may be in a page file, or wait for one: it expires when it is read.
         if reference.state == DELIVERING or consumer.queue.has(reference):
-            expire(self.broker, now, [reference])
+            self.broker.expiry.expire(now, [reference])
 
     # -- acknowledging --------------------------------------------------------------------------
     def acknowledge(
@@ -501,7 +498,7 @@ class Session:
         declared = transaction in self.declared
         self.begin_after(transaction)
         if declared:
-            redeliver(self.broker, now, transaction.acknowledged, True)
+            self.broker.redelivery.redeliver(now, transaction.acknowledged, True)
         else:
             self.give_back_prefetched(now, transaction.acknowledged, last_as_delivered)
 
@@ -532,7 +529,7 @@ class Session:
                 first = False
                 back.append(reference)
             consumer.unacknowledged.clear()
-        redeliver(self.broker, now, back, True)
+        self.broker.redelivery.redeliver(now, back, True)
 
     def _show_again(self, consumer: Consumer) -> None:
         """Delivers prefetched messages of a non-destructive queue to this consumer again."""
@@ -560,7 +557,7 @@ class Session:
         for consumer in list(self.consumers.values()):
             self._detach(now, consumer, failed)
         self.consumers.clear()
-        redeliver(self.broker, now, acknowledged, True)
+        self.broker.redelivery.redeliver(now, acknowledged, True)
         self.broker.memory.forget(self.endpoint)
         self.client.sessions.pop(self.name, None)
         for observer in self.broker.observers:
