@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.broker.maintenance import EXPIRY_TIMER, SWEEP_TIMER
+from atalanta.kernel.broker.maintenance import SWEEP_TIMER
+from atalanta.kernel.publish.expiry import EXPIRY_TIMER
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig, QueueConfig
 from atalanta.kernel.settings.repository import SettingValue
@@ -27,7 +28,7 @@ def test_expired_messages_deep_in_long_queues_are_found_in_bounded_steps() -> No
     bench.settle()
     bench.now += SECOND
     steps = 1
-    while maintenance.scan_all_expired(bench.broker, bench.now, 1_000):
+    while bench.broker.expiry.scan(bench.now, 1_000):
         steps += 1
     bench.settle()
     assert late.message_count == 200
@@ -178,7 +179,7 @@ def test_a_queue_whose_messages_expired_was_used() -> None:
     bench.session().send(bench.now, message, 1)
     bench.settle()
     bench.now += SECOND
-    maintenance.scan_all_expired(bench.broker, bench.now)
+    bench.broker.expiry.scan(bench.now)
     bench.settle()
     swept(bench)
     assert not bench.broker.queues

@@ -116,7 +116,7 @@ class Play:
             if at <= self.bench.now:
                 del self.bench.timers.due[key]
                 maintenance.on_timer(self.bench.broker, self.bench.now, key)
-        maintenance.scan_all_expired(self.bench.broker, self.bench.now)
+        self.bench.broker.expiry.scan(self.bench.now)
 
     def update(self) -> None:
         changes = QueueChanges()

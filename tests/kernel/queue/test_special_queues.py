@@ -7,7 +7,6 @@ import pytest
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.log import log_view
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.transactions import xa_session
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
@@ -345,7 +344,7 @@ def test_expiry_removes_from_a_non_destructive_queue() -> None:
     bench.settle()
     assert endpoint(first).bodies() == [b"old"]
     bench.now += SECOND
-    maintenance.scan_all_expired(bench.broker, bench.now)
+    bench.broker.expiry.scan(bench.now)
     bench.settle()
     assert queue.message_count == 0
     validate(bench.broker)
@@ -417,8 +416,8 @@ def test_a_log_view_of_such_a_queue_is_refused(attributes: dict[str, object]) ->
     bench.queue("q", **attributes)  # type: ignore[arg-type]
     session = bench.session()
     with pytest.raises(BrokerError) as refused:
-        log_view.lease(
-            bench.broker, bench.now, "q", "spark", "me", SECOND, 0, endpoint(session), 1
+        bench.broker.log_views.lease(
+            bench.now, "q", "spark", "me", SECOND, 0, endpoint(session), 1
         )
     assert refused.value.code == ILLEGAL_STATE and "queue q has no log view" in str(refused.value)
 

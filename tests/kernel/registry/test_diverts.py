@@ -220,7 +220,7 @@ def test_dead_and_expired_messages_are_diverted_too() -> None:
     bench.session().send(bench.now, message, 1)
     bench.settle()
     bench.now += SECOND
-    maintenance.scan_all_expired(bench.broker, bench.now)
+    bench.broker.expiry.scan(bench.now)
     bench.settle()
     assert (bodies(bench, "late"), bodies(bench, "alarm")) == ([b"x"], [b"x"])
 

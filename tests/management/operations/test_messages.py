@@ -94,7 +94,7 @@ def test_what_arrives_during_a_purge_stays() -> None:
     desk.fill("work", 6_000, durable=False)
     desk.put("queue.work", "removeAllMessages")
     assert 0 < queue.message_count < 6_000
-    desk.broker.publish(desk.now, desk.message("work", b"new"), None, 0)
+    desk.broker.publisher.publish(desk.now, desk.message("work", b"new"), None, 0)
     assert desk.answer() == 6_000
     assert desk.bodies("work") == [b"new"]
 
@@ -228,7 +228,7 @@ def paged_desk(count: int) -> Desk:
     for start in range(0, count, 10):
         for number in range(start, start + 10):
             message = desk.message("work", bytes(400), number=number)
-            desk.broker.publish(desk.now, message, None, 0)
+            desk.broker.publisher.publish(desk.now, message, None, 0)
         desk.settle()
     queue = desk.broker.queues["work"]
     assert queue.paged is not None and len(queue.references) < count // 2
@@ -271,7 +271,7 @@ def test_a_message_that_says_text_and_has_none_is_shown_by_its_bytes() -> None:
     desk.fill("work", 3_000)
     wrong = desk.message("work", b"\x01\x7f\xff\xff\xff")
     wrong.kind = TEXT
-    desk.broker.publish(desk.now, wrong, None, 0)
+    desk.broker.publisher.publish(desk.now, wrong, None, 0)
     shown = desk.ask("queue.work", "browse", 31, 100)
     assert isinstance(shown, list)
     assert shown[-1]["BodyPreview"] == [1, 127, -1, -1, -1] and "text" not in shown[-1]

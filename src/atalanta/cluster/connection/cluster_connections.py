@@ -19,7 +19,7 @@ from atalanta.cluster.connection.redistribution import Redistribution
 from atalanta.cluster.discovery.discovery import Discovery
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.part import Part
-from atalanta.kernel.publish.scale_down_target import Ways
+from atalanta.kernel.publish.scale_down_target import ForwardQueues
 from atalanta.wire.connection import ClientConnection, Connection
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.host import ClusterHooks
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.notifications import Notifications
     from atalanta.kernel.ports import Links, Wire
     from atalanta.kernel.queue.queue import Queue
-    from atalanta.management.management import Management
+    from atalanta.management.resources.registry import ResourceRegistry
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
     from atalanta.wire.host import Host
@@ -45,7 +45,7 @@ class Clusters(Part):
         settings: ClusterSettings,
         broker: Broker,
         notifications: Notifications,
-        management: Management,
+        resources: ResourceRegistry,
         host: Host,
         links: Links,
         wire: Wire,
@@ -64,18 +64,17 @@ class Clusters(Part):
         for config in settings.cluster_connections:
             self.connections.append(Cluster(self, config, len(self.connections)))
             listed = self.connections[len(self.connections) - 1]
-            management.clusters[config.name] = ListedCluster(listed)
+            resources.register_cluster_connection(config.name, ListedCluster(listed))
         self.by_name = {cluster.config.name: cluster for cluster in self.connections}
         self.redistribution = Redistribution(self)
         self.detours = Detours(self)
         host.cluster = AcceptorHooks(self)
-        management.topology = self.connections[0].members.describe
+        resources.register_topology(self.connections[0].members.describe)
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
         self.broker.observers.append(self.redistribution)
-        self.broker.absorbed.ways = WaysToMembers(self)
-        self.broker.absorbed.restore(self.broker)
+        self.broker.scale_down_target.start(MemberForwardQueues(self))
         if self.settings.has_default_password:
             what = "change cluster-user and cluster-password"
             self.broker.trace.event(
@@ -150,7 +149,7 @@ class Clusters(Part):
             cluster.on_timer(now, key)
 
 
-class WaysToMembers(Ways):
+class MemberForwardQueues(ForwardQueues):
     """Store-and-forward queues for messages that a leaving node hands over for other members.
 
     The messages wait here even if this node does not know the member yet.
@@ -200,10 +199,11 @@ class AcceptorHooks(ClusterHooks):
         clusters = self.clusters
         if node_id is None or node_id == clusters.broker.node_id:
             return True
-        return clusters.settings.scale_down is None or node_id in clusters.broker.absorbed.nodes
+        scaled_down = clusters.broker.scale_down_target.nodes
+        return clusters.settings.scale_down is None or node_id in scaled_down
 
     def scaled_down(self, now: int, packet: ScaleDownAnnouncement) -> None:
         broker = self.clusters.broker
         if packet.target_node_id == broker.node_id:
-            broker.absorbed.add(broker, packet.scaled_down_node_id)
+            broker.scale_down_target.add(packet.scaled_down_node_id)
             broker.trace.event("node_absorbed", {"node": packet.scaled_down_node_id})

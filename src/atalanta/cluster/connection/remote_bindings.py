@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.distance import distance_of
 from atalanta.kernel.broker.notifications import VIA
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.publish.unknown_binding import remember_lost_way
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.routing.address import Address
@@ -69,7 +68,7 @@ class RemoteBindings:
             if distance is not None:
                 self.cluster.notifications.session_elsewhere(now, message, distance)
         elif kind in GROUPING_KINDS:
-            grouping = self.cluster.broker.grouping
+            grouping = self.cluster.broker.router.grouping
             if grouping is not None:
                 grouping.on_notification(now, self.node_id, kind, message)
 
@@ -171,13 +170,13 @@ class RemoteBindings:
     def _enter(self, now: int, remote: RemoteBinding) -> None:
         """Adds the binding to its address: messages are routed to it from now on."""
         broker = self.cluster.broker
-        remote.id = broker.take_binding_id()
+        remote.id = broker.binding_ids.take()
         self.bindings[remote.cluster_name] = remote
         self._address(remote.address).add_remote(remote)
         broker.remotes_by_id[remote.id] = remote
         self.cluster.notifications.remote_binding(now, "BINDING_ADDED", remote)
-        if broker.grouping is not None:
-            broker.grouping.remote_added(now, remote.cluster_name)
+        if broker.router.grouping is not None:
+            broker.router.grouping.remote_added(now, remote.cluster_name)
 
     def use_spare(self, now: int, cluster_name: str) -> None:
         """Makes a spare route active after the one in use was lost for good."""
@@ -294,7 +293,7 @@ class RemoteBindings:
             remote.connected = True
             if remote.consumer_count > 0:
                 self.cluster.clusters.redistribution.remote_consumer(now, remote)
-        grouping = self.cluster.broker.grouping
+        grouping = self.cluster.broker.router.grouping
         if grouping is not None:
             grouping.peer_complete(now, self.node_id)
 
@@ -308,7 +307,7 @@ class RemoteBindings:
         for remote in [*self.bindings.values(), *self.spares.values()]:
             remote.connected = False
         self.cluster.clusters.detours.look_soon(now)
-        grouping = self.cluster.broker.grouping
+        grouping = self.cluster.broker.router.grouping
         if grouping is not None:
             grouping.peer_lost(now, self.node_id)
 
@@ -316,7 +315,7 @@ class RemoteBindings:
         """Removes a route. The queue itself may still exist."""
         remote = self.bindings.get(cluster_name)
         if remote is not None:
-            remember_lost_way(self.cluster.broker, remote.id)
+            self.cluster.broker.unknown_bindings.add_lost(remote.id)
         self.remove(now, cluster_name)
 
     def remove(self, now: int, cluster_name: str) -> None:
@@ -337,7 +336,7 @@ class RemoteBindings:
                 broker.address_registry.remove(address)
         self.cluster.notifications.remote_binding(now, "BINDING_REMOVED", remote)
         self.cluster.clusters.detours.look_soon(now)
-        grouping = broker.grouping
+        grouping = broker.router.grouping
         if grouping is not None:
             grouping.remote_removed(now, cluster_name)
 
@@ -346,6 +345,6 @@ class RemoteBindings:
         self.spares.clear()
         for cluster_name in list(self.bindings):
             self._lose(now, cluster_name)
-        grouping = self.cluster.broker.grouping
+        grouping = self.cluster.broker.router.grouping
         if grouping is not None:
             grouping.peer_lost(now, self.node_id)

@@ -157,7 +157,7 @@ def _validate_stored(broker: Broker) -> None:
     for message_id, message in broker.store.messages.items():
         assert message.id == message_id
         assert message.references, f"message {message_id} is kept for no queue"
-        for reference in message.references:
+        for reference in broker.store.references_of(message):
             assert reference.state != DONE and reference.durable, f"message {message_id}: reference"
         stored += message.size
     assert stored == broker.store.stored_bytes, f"stored: {stored} != {broker.store.stored_bytes}"

@@ -6,26 +6,21 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.memory.large_body import OPEN_LOOK_NS, OPEN_TIMER
-from atalanta.kernel.publish.reroute import scan_expired
+from atalanta.kernel.publish.expiry import EXPIRY_TIMER
 from atalanta.kernel.queue.changes import changes_to
-from atalanta.kernel.queue.delivery import scheduled, slow_consumers
+from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.freed_references import FREED_TIMER
 from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.kernel.registry import (
-    retroactive,
-)
+from atalanta.kernel.sessions import slow_consumers
 from atalanta.kernel.transactions import xa
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.message.message import Message
 
-EXPIRY_TIMER: Final = "kernel.expiry"
 SWEEP_TIMER: Final = "kernel.sweep"
 CACHE_SWEEP_MS: Final = 30_000  # if address-queue-scan-period is off
-# Messages that one step of the expiry scan examines; a zero timer starts the next step.
-EXPIRY_SCAN_MAX: Final = 20_000
 
 
 def create_configured(broker: Broker, now: int) -> None:
@@ -51,7 +46,7 @@ def create_configured(broker: Broker, now: int) -> None:
         ):
             broker.address_registry.store(known)
         if known is not None and configured.queues:
-            retroactive.keep(broker, now, known)  # at a restart, new queues get the earlier messages of the address
+            broker.retroactive.keep(now, known)  # at a restart, new queues get the earlier messages of the address
         for queue in configured.queues:
             spec = queue.spec()
             spec.take_defaults(broker.settings.match(spec.address))
@@ -62,7 +57,7 @@ def create_configured(broker: Broker, now: int) -> None:
                 broker.trace.event(
                     "configured_queue_refused", {"queue": spec.name, "why": error.text}
                 )
-    retroactive.deploy(broker, now)
+    broker.retroactive.deploy(now)
 
 
 def _create_queue(broker: Broker, now: int, spec: QueueSpec, enabled: bool | None) -> None:
@@ -97,13 +92,11 @@ def _create_queue(broker: Broker, now: int, spec: QueueSpec, enabled: bool | Non
 
 
 def arm(broker: Broker, now: int) -> None:
-    config = broker.config
     broker.scheduled.start()
     broker.slow_consumers.arm(now)
     if broker.large.open:
         broker.timers.set(OPEN_TIMER, now + OPEN_LOOK_NS)
-    if config.message_expiry_scan_period_ms > 0:
-        broker.timers.set(EXPIRY_TIMER, now + config.message_expiry_scan_period_ms * 1_000_000)
+    broker.expiry.start(now)
     _arm_sweep(broker, now)
 
 
@@ -123,16 +116,13 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
     elif key == scheduled.SCHEDULED_TIMER:
         scheduled.on_timer(broker.store, now)
     elif key == FREED_TIMER:
-        broker.freed.on_timer(now)
+        broker.log_views.freed.on_timer(now)
     elif key.startswith(GATE_TIMER):
         gated = broker.queues.get(key[len(GATE_TIMER) :])
         if gated is not None:
             broker.dispatches.mark_dirty(gated)
     elif key == EXPIRY_TIMER:
-        # A leaving node expires nothing: another node may have the message too, and it would expire twice.
-        left = not broker.stopping and scan_all_expired(broker, now)
-        pause_ns = 0 if left else broker.config.message_expiry_scan_period_ms * 1_000_000
-        broker.timers.set(key, now + pause_ns)
+        broker.expiry.on_timer(now)
     elif key == OPEN_TIMER:
         _look_for_open_bodies(broker, now)
     elif key == SWEEP_TIMER:
@@ -166,24 +156,6 @@ def _use(used: dict[int, bool], messages: list[Message]) -> None:
             used[message.large.file] = True
 
 
-def scan_all_expired(broker: Broker, now: int, looks_max: int = EXPIRY_SCAN_MAX) -> bool:
-    """Runs one bounded step of the expiry scan over all queues; returns True if the scan is not finished."""
-    if not broker.expiry_queues:
-        broker.expiry_queues = [
-            queue.name for queue in broker.queues.values() if not queue.internal
-        ]
-        broker.expiry_queues.reverse()
-    budget = looks_max
-    while broker.expiry_queues and budget > 0:
-        name = broker.expiry_queues[len(broker.expiry_queues) - 1]
-        queue = broker.queues.get(name)
-        if queue is not None:
-            budget -= 1 + scan_expired(broker, now, queue, budget)
-        if queue is None or queue.expiry_scan == 0:
-            broker.expiry_queues.pop()
-    return bool(broker.expiry_queues)
-
-
 def on_disk_usage(broker: Broker, used_fraction: float, free_bytes: int) -> None:
     """Handles the disk usage: above the configured limit all senders are blocked (FileStoreMonitor).
 
@@ -201,17 +173,3 @@ def on_disk_usage(broker: Broker, used_fraction: float, free_bytes: int) -> None
             "disk_full" if full else "disk_has_room",
             {"used_percent": round(used_fraction * 100, 1), "free_bytes": free_bytes},
         )
-
-
-
-
-
-
-
-
-
-
-
-
-
-

@@ -312,7 +312,7 @@ class Recovery:
         broker.large.end_recovery()
         if self.damaged:
             self._forget_damaged()
-        broker.next_binding_id = max(broker.next_binding_id, self.binding_id_max + 1)
+        broker.binding_ids.next = max(broker.binding_ids.next, self.binding_id_max + 1)
         broker.start_ids(now)
         broker.origins.restore()
 
@@ -348,7 +348,7 @@ class Recovery:
             if message.large is not None:
                 broker.large.hold(message.large, len(references))
             message.lsn = lsn
-            message.references = references
+            message.store_for(references)
             broker.store.messages[message.id] = message
             broker.store.stored_bytes += message.size
             if broker.trace.on:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import i16, i32
 
+from atalanta.message.stored_reference import StoredReference
+
 if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.paging.page import Page
@@ -18,7 +20,7 @@ DONE: Final = 2
 SCHEDULED: Final = 3  # until its delivery time: kernel/queue/delivery/scheduled.py
 
 
-class Reference:
+class Reference(StoredReference):
     """State of `message` in `queue`; `sequence` is its position there and never changes once assigned.
 
     Sequence 0: a message sent with a delivery time, which gets its sequence when that time comes.

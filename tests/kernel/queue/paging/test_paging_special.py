@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import invariants, maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.sessions.session import Session
@@ -100,7 +100,7 @@ def test_what_expired_in_pages_goes_without_a_reader_and_is_not_shown() -> None:
             session = reader(bench)
             assert seen(session) == list(range(390, 400))
             session.close(bench.now, False)
-        while maintenance.scan_all_expired(bench.broker, bench.now):
+        while bench.broker.expiry.scan(bench.now):
             bench.settle()
         bench.settle()
         queue = bench.broker.queues["orders"]
@@ -154,7 +154,7 @@ def test_what_clients_find_expired_of_a_table_in_files_is_counted_once() -> None
             client.expire(bench.now, 0, message_id)
         bench.settle()
         invariants.validate(bench.broker)
-    while maintenance.scan_all_expired(bench.broker, bench.now):
+    while bench.broker.expiry.scan(bench.now):
         bench.settle()
     bench.settle()
     invariants.validate(bench.broker)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 from atalanta.kernel.broker import invariants, maintenance
-from atalanta.kernel.log import log_view
 from atalanta.kernel.transactions import xa
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import PacketsConfirmed, Ping
@@ -283,8 +282,8 @@ class Chaos:
                     xa.end_by_operator(
                         server.broker, server.now, xa.identifier(branch.xid), self.random.random() < 0.5
                     )
-            log_view.end_leases(server.broker, server.now)
-            maintenance.scan_all_expired(server.broker, server.now)
+            server.broker.log_views.end_leases(server.now)
+            server.broker.expiry.scan(server.now)
             maintenance.on_timer(server.broker, server.now, maintenance.SWEEP_TIMER)
         server.turn()
         invariants.validate(server.broker)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker.maintenance import arm, on_timer
-from atalanta.kernel.queue.delivery.slow_consumers import SLOW_TIMER
+from atalanta.kernel.sessions.slow_consumers import SLOW_TIMER
 from atalanta.message.properties import Int
 from atalanta.wire.core.packets.consumer import Acknowledge
 from tests.kernel.broker_rig import SECOND

@@ -90,7 +90,7 @@ class MessageStore:
 
     def keep(self, message: Message, stored: list[Reference]) -> None:
         """Keeps a message that the journal holds for these durable references."""
-        message.references = stored
+        message.store_for(stored)
         self.messages[message.id] = message
         self.stored_bytes += stored[0].size
 
@@ -339,6 +339,10 @@ class MessageStore:
             self.large.release(large)
         if reference.durable:
             self.unstore(reference)
+
+    def references_of(self, message: Message) -> list[Reference]:
+        """Returns the references for which the journal keeps the message."""
+        return [each for each in message.references if isinstance(each, Reference)]
 
     def unstore(self, reference: Reference) -> None:
         """Ends the journal's need to keep the message for this reference."""

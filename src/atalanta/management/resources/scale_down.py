@@ -1,4 +1,4 @@
-"""Scale-down requested by management; cluster/scale_down/scale_down.py has the cluster's side."""
+"""The scale-down requested by management; cluster/scale_down/scale_down.py has the cluster's side."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Departure:
+class ScaleDownRequests:
     """The scale-down of a node; this base class is a node without a cluster-connection."""
 
-    def ask(self, now: int, connector: str | None, asker: int) -> None:
+    def ask(self, now: int, connector: str | None, connection: int) -> None:
         """Moves every message to the node of `connector` (None: as configured), then ends the node.
 
-        `asker` is the connection that follows the progress. Raises BrokerError if the scale-down is not possible.
+        The caller's `connection` follows the progress. Raises BrokerError if the scale-down is not possible.
         """
         raise BrokerError(
             ILLEGAL_STATE, "this broker has no cluster-connection: no other node can take its messages"

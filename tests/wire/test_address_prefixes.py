@@ -8,6 +8,7 @@ from atalanta.kernel.errors import SECURITY
 from atalanta.kernel.memory.memory import WAITING_ADDRESSES_MAX
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.message.message import Message
+from atalanta.wire.address_prefixes import AddressPrefixes
 from atalanta.wire.core.config import parse_acceptor
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
@@ -25,7 +26,6 @@ from atalanta.wire.core.packets.queue import (
     CreateSharedQueueV2,
     DeleteQueue,
 )
-from atalanta.wire.core.server.address_prefixes import Prefixes
 from tests.wire.core.server.large_rig import body_of, send_large
 from tests.wire.core.server.server_rig import Client, Server
 
@@ -169,7 +169,7 @@ def test_without_prefixes_names_are_as_written() -> None:
 
 
 def test_the_longest_prefix_counts() -> None:
-    prefixes = Prefixes("jms.,jms.queue.", "jms.topic. , ,")
+    prefixes = AddressPrefixes("jms.,jms.queue.", "jms.topic. , ,")
     assert prefixes.split("jms.queue.a") == ("a", ANYCAST)
     assert prefixes.split("jms.topic.a") == ("a", MULTICAST)
     assert prefixes.split("jms.a") == ("a", ANYCAST)

@@ -6,7 +6,6 @@ import pytest
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.errors import FENCED, INCARNATION_CHANGED, RANGE_LOST, BrokerError
-from atalanta.kernel.log import log_view
 from atalanta.kernel.queue.delivery.freed_references import FREED_MAX, FREED_TIMER
 from atalanta.kernel.queue.queue import Queue
 from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint, consume, endpoint
@@ -26,7 +25,7 @@ def filled(bench: Bench, count: int) -> Queue:
 def bodies(bench: Bench, start: int, end: int) -> list[bytes]:
     found: list[bytes] = []
     while True:
-        chunk = log_view.read(bench.broker, "archive", "", start, end, 300, None)
+        chunk = bench.broker.log_views.read("archive", "", start, end, 300, None)
         found.extend(reference.message.body for reference in chunk.references)
         start = chunk.next
         if chunk.last:
@@ -34,8 +33,8 @@ def bodies(bench: Bench, start: int, end: int) -> list[bytes]:
 
 
 def lease(bench: Bench, epoch: int = 0, owner: str = "driver", group: str = "spark") -> int:
-    held = log_view.lease(
-        bench.broker, bench.now, "archive", group, owner, TTL, epoch, RecordingEndpoint(), 1
+    held = bench.broker.log_views.lease(
+        bench.now, "archive", group, owner, TTL, epoch, RecordingEndpoint(), 1
     )
     bench.settle()
     return held.epoch
@@ -44,7 +43,7 @@ def lease(bench: Bench, epoch: int = 0, owner: str = "driver", group: str = "spa
 def test_a_range_reads_the_same_twice_and_after_a_crash() -> None:
     bench = Bench()
     filled(bench, 20)
-    assert log_view.plan(bench.broker, "archive", "", 0, 8, -1)[:2] == (8, 8)
+    assert bench.broker.log_views.plan("archive", "", 0, 8, -1)[:2] == (8, 8)
     first = bodies(bench, 0, 8)
     assert first == [str(n).encode() for n in range(8)]
     assert bodies(bench, 0, 8) == first
@@ -57,14 +56,14 @@ def test_ack_through_is_durable_idempotent_and_final() -> None:
     queue = filled(bench, 10)
     epoch = lease(bench)
     answers = RecordingEndpoint()
-    assert log_view.ack_through(bench.broker, "archive", "", "spark", epoch, 4, answers, 9) == 4
+    assert bench.broker.log_views.ack_through("archive", "", "spark", epoch, 4, answers, 9) == 4
     assert answers.answers == []
     bench.settle()
-    assert log_view.ack_through(bench.broker, "archive", "", "spark", epoch, 4, answers, 10) == 0
+    assert bench.broker.log_views.ack_through("archive", "", "spark", epoch, 4, answers, 10) == 0
     bench.settle()
     assert answers.answers == [9, 10]
     bench.restart()
-    position = log_view.position(bench.broker, "archive")
+    position = bench.broker.log_views.position("archive")
     assert (position.first, position.last, position.messages, position.acked_through) == (
         5,
         10,
@@ -73,7 +72,7 @@ def test_ack_through_is_durable_idempotent_and_final() -> None:
     )
     assert queue.incarnation == position.incarnation
     with pytest.raises(BrokerError) as lost:
-        log_view.read(bench.broker, "archive", "", 0, 6, 0, None)
+        bench.broker.log_views.read("archive", "", 0, 6, 0, None)
     assert lost.value.code == RANGE_LOST
 
 
@@ -81,11 +80,11 @@ def test_the_high_water_mark_survives_the_compaction_of_an_empty_queue() -> None
     bench = Bench()
     filled(bench, 10)
     epoch = lease(bench)
-    log_view.ack_through(bench.broker, "archive", "", "spark", epoch, 10, RecordingEndpoint(), 1)
+    bench.broker.log_views.ack_through("archive", "", "spark", epoch, 10, RecordingEndpoint(), 1)
     bench.settle()
     bench.compact(bench.journal.last)
     bench.restart()
-    position = log_view.position(bench.broker, "archive")
+    position = bench.broker.log_views.position("archive")
     assert (position.first, position.last, position.messages) == (11, 10, 0)
     session = bench.session()
     session.send(bench.now, bench.message("flights", b"new"), 1)
@@ -101,7 +100,7 @@ def test_an_older_epoch_is_fenced_also_after_a_restart() -> None:
     assert new == old + 1
     bench.restart()
     with pytest.raises(BrokerError, match="taken over by second") as fenced:
-        log_view.ack_through(bench.broker, "archive", "", "spark", old, 1, RecordingEndpoint(), 1)
+        bench.broker.log_views.ack_through("archive", "", "spark", old, 1, RecordingEndpoint(), 1)
     assert fenced.value.code == FENCED
 
 
@@ -120,18 +119,18 @@ def test_what_leaves_after_the_lease_ended_is_reported_as_lost() -> None:
     bench = Bench()
     filled(bench, 5)
     lease(bench)
-    log_view.plan(bench.broker, "archive", "", 0, 3, -1)
+    bench.broker.log_views.plan("archive", "", 0, 3, -1)
     bench.now += TTL + SECOND
-    log_view.end_leases(bench.broker, bench.now)
+    bench.broker.log_views.end_leases(bench.now)
     thief = bench.session()
     consume(thief, bench, "archive")
     bench.settle()
     thief.acknowledge(bench.now, 0, endpoint(thief).message_ids[4], False, 1)
     bench.settle()
     expected = [(1, 3, "acknowledged by another consumer")]
-    assert log_view.lost_ranges(bench.broker, "archive", "", 0, 3) == expected
+    assert bench.broker.log_views.lost_ranges("archive", "", 0, 3) == expected
     bench.restart()
-    assert log_view.lost_ranges(bench.broker, "archive", "", 0, 3) == expected
+    assert bench.broker.log_views.lost_ranges("archive", "", 0, 3) == expected
 
 
 def test_a_queue_made_anew_is_another_incarnation() -> None:
@@ -141,7 +140,7 @@ def test_a_queue_made_anew_is_another_incarnation() -> None:
     bench.broker.queue_registry.delete(bench.now, "archive", "deleted")
     bench.queue("archive", "flights", 0)
     with pytest.raises(BrokerError) as changed:
-        log_view.plan(bench.broker, "archive", queue.incarnation, 0, 1, -1)
+        bench.broker.log_views.plan("archive", queue.incarnation, 0, 1, -1)
     assert changed.value.code == INCARNATION_CHANGED
 
 
@@ -150,10 +149,10 @@ def test_uncommitted_and_unsynced_messages_are_not_shown() -> None:
     filled(bench, 2)
     session = bench.session()
     session.send(bench.now, bench.message("flights", b"late"), 1)
-    assert log_view.position(bench.broker, "archive").last == 2
-    assert log_view.plan(bench.broker, "archive", "", 0, -1, -1)[0] == 2
+    assert bench.broker.log_views.position("archive").last == 2
+    assert bench.broker.log_views.plan("archive", "", 0, -1, -1)[0] == 2
     bench.settle()
-    assert log_view.plan(bench.broker, "archive", "", 0, -1, -1)[0] == 3
+    assert bench.broker.log_views.plan("archive", "", 0, -1, -1)[0] == 3
 
 
 def test_seek_by_time_finds_the_place_before_the_first_message() -> None:
@@ -165,8 +164,8 @@ def test_seek_by_time_finds_the_place_before_the_first_message() -> None:
         message.timestamp = 1_000 + number
         session.send(bench.now, message, number)
     bench.settle()
-    assert log_view.seek(bench.broker, "archive", 1_003) == 3
-    assert log_view.seek(bench.broker, "archive", 9_999) == 5
+    assert bench.broker.log_views.seek("archive", 1_003) == 3
+    assert bench.broker.log_views.seek("archive", 9_999) == 5
 
 
 def test_in_a_leased_queue_non_durable_messages_are_kept_and_shown_too() -> None:
@@ -184,13 +183,13 @@ def test_many_acknowledged_at_once_are_gone_at_once_and_freed_in_turns() -> None
     bench = Bench()
     count = 2 * FREED_MAX + 5
     queue = filled(bench, count)
-    log_view.ack_through(
-        bench.broker, "archive", "", "spark", lease(bench), count, RecordingEndpoint(), 9
+    bench.broker.log_views.ack_through(
+        "archive", "", "spark", lease(bench), count, RecordingEndpoint(), 9
     )
     assert (queue.message_count, queue.bytes, bench.broker.memory.used_bytes) == (0, 0, 0)
-    assert log_view.position(bench.broker, "archive").messages == 0
+    assert bench.broker.log_views.position("archive").messages == 0
     turns = 0
     while bench.timers.due.pop(FREED_TIMER, None) is not None:
         maintenance.on_timer(bench.broker, bench.now, FREED_TIMER)
         turns += 1
-    assert (turns, bench.broker.freed.lists) == (3, [])
+    assert (turns, bench.broker.log_views.freed.lists) == (3, [])
