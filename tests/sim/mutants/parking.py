@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from atalanta.cluster.links.sent_mark import SentMark
-from atalanta.cluster.parked import parked_messages
-from atalanta.cluster.parked.parked_messages import Away, ParkedMessages
+from atalanta.cluster.store_and_forward import parked_messages
+from atalanta.cluster.store_and_forward.parked_messages import Away, ParkedMessages
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.publish.reroute import reroute
 from atalanta.kernel.queue.reference import Reference
