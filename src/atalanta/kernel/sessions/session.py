@@ -29,7 +29,7 @@ from atalanta.kernel.sessions.group_wait import GroupWait
 from atalanta.kernel.sessions.ingress_headers import stamp
 from atalanta.kernel.sessions.outcomes import ACCEPT
 from atalanta.kernel.sessions.session_consumer import SessionConsumer
-from atalanta.kernel.trace import tell
+from atalanta.kernel.trace import trace_message
 from atalanta.kernel.transactions import xa_session
 from atalanta.kernel.transactions.commit import commit_transaction, refuse_duplicate
 from atalanta.kernel.transactions.transaction import TRANSACTION_BYTES_MAX, Transaction
@@ -339,7 +339,7 @@ class Session:
                 reference.uncount_delivery()
             back.append(reference)
             if self.broker.trace.on:
-                tell(self.broker.trace, "story_given_back", reference.message, queue.name)
+                trace_message(self.broker.trace, "story_given_back", reference.message, queue.name)
         self.broker.redelivery.redeliver(now, back, False)
         self.broker.dispatches.mark_dirty(queue)
         if queue.consumer_count() > 0:
