@@ -47,7 +47,7 @@ class QueueWalk:
         if references:
             self.position = max(self.position, references[-1].sequence + 1)
         if queue.paged is not None:
-            if self.broker.paging.refill(self.broker.now, queue, True):
+            if self.broker.paging.read_more(self.broker.now, queue, True):
                 return self.head()
             if queue.paged is not None:
                 # Memory is freed by the messages under way. If there are none, the messages that
@@ -71,7 +71,7 @@ class QueueWalk:
         if reference.state == READY:
             self.queue.reserve(reference, reference.delivery_count)
         elif reference.state == SCHEDULED:
-            self.broker.scheduled.away[reference] = True
+            self.broker.scheduled.in_transfer[reference] = True
         if reference.sequence != 0:
             self.position = reference.sequence + 1
         elif self.later:
@@ -81,7 +81,7 @@ class QueueWalk:
 def give_back(broker: Broker, references: list[Reference]) -> None:
     """Gives messages that did not arrive back to their queues, each at its old position."""
     for reference in references:
-        broker.scheduled.come_back(reference)
+        broker.scheduled.end_transfer(reference)
         if reference.state == DELIVERING:
             reference.queue.give_back(reference)
 

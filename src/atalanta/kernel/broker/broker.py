@@ -246,7 +246,7 @@ class Broker:
         self.store.append_acknowledged()
         dispatches = self.dispatches
         if self.paging.touched:
-            self.paging.turn(now)
+            self.paging.process(now)
         rounds = 0
         while dispatches.dirty and rounds < 4:
             rounds += 1
@@ -264,7 +264,7 @@ class Broker:
     def wake(self, now: int) -> None:
         """Requests another event-loop iteration at once, if work is left after the `flush` of this one."""
         self.store.append_acknowledged()  # of consumers that acknowledge on receipt
-        if self.paging.ending:
+        if self.paging.finished_pages:
             self.paging.end_pages()
         if self.large.released:
             self.open_bodies.settle(now)

@@ -60,7 +60,7 @@ def _hold_back(
     queue = broker.queues_by_id.get(queue_id)
     if queue is not None and queue.spec.last_value_key is not None:
         # An older last value in a page file would count as the newest after the branch has ended: all pages are read.
-        while queue.paged is not None and broker.paging.bring(now, queue):
+        while queue.paged is not None and broker.paging.read_next(now, queue):
             pass
     message = broker.store.messages.get(message_id)
     if message is not None:
