@@ -8,7 +8,7 @@ from tests.kernel.broker_rig import Bench
 
 
 def listening(bench: Bench) -> None:
-    bench.broker.observers.append(Notifications(bench.broker))
+    bench.broker.add_observer(Notifications(bench.broker))
     bench.queue("listener", "activemq.notifications", 0, durable=False)
 
 

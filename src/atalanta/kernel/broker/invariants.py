@@ -10,7 +10,6 @@ from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.priorities import LEVELS, level_of
 from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED
-from atalanta.kernel.transactions import xa
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
@@ -147,7 +146,7 @@ def _validate_parked(broker: Broker) -> None:
         lsn = parked.lsn
         for reference in parked.references:
             waiting[reference.queue.id] = waiting.get(reference.queue.id, 0) + 1
-    for branch in xa.list_prepared(broker):
+    for branch in broker.branches.list_prepared():
         for plan in branch.plans:
             for planned in plan.routes:
                 held = planned.queue.id

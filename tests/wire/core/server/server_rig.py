@@ -119,7 +119,7 @@ class Server(Bench):
 
     def _host(self) -> None:
         notifications = Notifications(self.broker)
-        self.broker.observers.append(notifications)
+        self.broker.add_observer(notifications)
         self.passwords = PatientPasswords()
         self.management = Management(
             self.broker, notifications, ResourceRegistry(), NodeStatus("test")
