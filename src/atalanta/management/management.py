@@ -94,7 +94,7 @@ class Management:
         )
         self._metrics = Metrics(broker, resources, status, self.jobs)
         self.controls: dict[str, Control] = self._controls(reload)
-        broker.services[broker.config.management_address] = self.handle
+        broker.session_services.request_handlers[broker.config.management_address] = self.handle
 
     def _controls(self, reload: Callable[[str], None]) -> dict[str, Control]:
         broker = self.broker

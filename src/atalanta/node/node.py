@@ -134,7 +134,7 @@ class Node:
     def start(self, now: int) -> None:
         """Creates the configured addresses and queues, arms timers, and connects to peers. `recover` must be called
         before."""
-        self.broker.observers.append(self.notifications)
+        self.broker.add_observer(self.notifications)
         self.management.start(now)
         self.broker.resources.delete_unnamed(now)
         self.broker.resources.create(now)

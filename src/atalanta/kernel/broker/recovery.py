@@ -304,7 +304,7 @@ class Recovery:
                     broker.paging.bring_forward(now, queue, last)
             queue.end_restore()
         for payload, lsn in self.prepared.values():
-            xa_recovery.restore(broker, now, payload, lsn)
+            xa_recovery.restore(broker.branches, broker.queues_by_id, now, payload, lsn)
         for queue in broker.queues.values():
             if queue.special is not None:
                 restore(broker.store, now, queue, queue.special)
