@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.notification_options import NotificationOptions
 from tests.kernel.broker.notification_rig import listening, told
-from tests.kernel.broker_rig import Bench, consume, endpoint
+from tests.kernel.broker_rig import Bench, consume, endpoint, notifications_of
 
 
 def bench_with(options: NotificationOptions) -> Bench:
@@ -109,7 +108,7 @@ def test_refusals_are_told() -> None:
 
 def test_a_durable_queue_keeps_notifications_over_a_restart() -> None:
     bench = Bench()
-    bench.broker.observers.append(Notifications(bench.broker))
+    bench.broker.observers.append(notifications_of(bench.broker))
     bench.queue("audit", "activemq.notifications", 0)
     bench.session()
     bench.settle()

@@ -6,16 +6,14 @@ from typing import Any
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.bindings import OFF, RemoteBinding
 from atalanta.kernel.sessions.session_queues import create_queue, delete_queue
 from atalanta.kernel.settings.broker_config import BrokerConfig
-from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
+from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint, notifications_of
 from tests.kernel.registry.retroactive_rig import (
     ADDRESS,
     ANYCAST_RING,
@@ -123,7 +121,7 @@ def test_a_message_for_later_waits_in_the_new_queue_and_in_the_ring() -> None:
     second = subscribe(bench, "second")
     bench.now += 6 * SECOND
     bench.broker.now = bench.now
-    maintenance.on_timer(bench.broker, bench.now, "kernel.scheduled")
+    bench.broker.on_timer(bench.now, "kernel.scheduled")
     bench.settle()
     for queue in (first, second):
         assert sorted(bodies(queue)) == [b"later", b"now"]
@@ -225,7 +223,7 @@ def test_what_lies_in_page_files_is_copied_from_there() -> None:
     bench = started(count=200)
     bench = Bench(bench.config, repository(count=200), True)
     bench.settings.add(ADDRESS, {"max_size_bytes": 20_000, "page_size_bytes": 20_000})
-    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.resources.create(bench.now)
     for number in range(300):
         send(bench, b"%03d" % number + bytes(1_000), _AMQ_ROUTING_TYPE=0)
         bench.settle()
@@ -252,7 +250,7 @@ def test_an_address_that_only_a_peer_has_keeps_what_is_sent_to_it_here() -> None
 
 def test_peers_are_not_told_of_the_rings() -> None:
     bench = Bench(BrokerConfig(), repository())
-    notifications = Notifications(bench.broker)
+    notifications = notifications_of(bench.broker)
     bench.broker.observers.append(notifications)
     listener = bench.queue("listener", "activemq.notifications", 0, durable=False)
     bench.queue("mine", "prices", 0)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
 from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.removal import clear
 from atalanta.kernel.queue.reference import READY, SCHEDULED, Reference
 from atalanta.kernel.routing.router import Route
@@ -140,8 +141,9 @@ class MessageMover:
             store.note_lost(reference, why, batch)
             store.drop_from_queue(reference)
             queue.count_killed(1)
-        if queue.paged is not None:
-            for reference in queue.paged.tail:
+        paged = paged_queue_of(queue)
+        if paged is not None:
+            for reference in paged.tail:
                 if reference.durable:
                     message_ids.append(reference.message.id)
             queue.count_killed(clear(store.paging, queue))

@@ -13,10 +13,9 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.changes import QueueChanges
-from atalanta.kernel.queue.consumers import remove_consumer
-from atalanta.kernel.queue.delivery import persisted_delivery_count
+from atalanta.kernel.queue.consumers import configure, remove_consumer
+from atalanta.kernel.queue.delivery.displacement import BLOCKS_A_TURN, cut
 from atalanta.kernel.queue.delivery.retroactive_copies import copy_retained
-from atalanta.kernel.queue.displacement import BLOCKS_A_TURN, cut
 from atalanta.kernel.queue.paging import removal
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import QueueSpec
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Ids
     from atalanta.kernel.publish.plan_writer import PlanWriter
     from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.delivery.dispatcher import Dispatcher
     from atalanta.kernel.registry.addresses import AddressRegistry
     from atalanta.kernel.registry.binding_ids import BindingIds
     from atalanta.kernel.routing.retroactive_names import Retained
@@ -53,6 +53,7 @@ class QueueRegistry:
         config: BrokerConfig,
         addresses: AddressRegistry,
         plans: PlanWriter,
+        dispatcher: Dispatcher,
         binding_ids: BindingIds,
         ids: Ids,
         observers: list[Observer],
@@ -61,6 +62,7 @@ class QueueRegistry:
         self.addresses = addresses
         self.plans = plans
         self.messages = plans.store
+        self.dispatcher = dispatcher
         self.journal = plans.store.journal
         self.binding_ids = binding_ids
         self.ids = ids
@@ -101,7 +103,7 @@ class QueueRegistry:
         self.by_name[queue.name] = queue
         self.by_id[queue.id] = queue
         if self.config.persist_delivery_count_before_delivery:
-            persisted_delivery_count.begin(self.messages, queue)
+            self.dispatcher.store_counts_first(queue)
         address.add_queue(queue)
         if spec.internal:
             address.internal = True
@@ -160,7 +162,7 @@ class QueueRegistry:
             address.add_queue(queue)
         if not changed:
             return queue
-        queue.reconfigure()
+        configure(queue)
         if queue.special is not None:
             cut(self.messages, now, queue, queue.special, BLOCKS_A_TURN)
         self.messages.dispatches.mark_dirty(queue)
@@ -222,6 +224,7 @@ class QueueRegistry:
             writer = Writer()
             writer.int64(queue.id)
             self.journal.append(records.QUEUE_DELETED, writer.getvalue())
+        self.dispatcher.remove(queue)
         removal.forget(self.messages.paging, queue)
         for observer in self.observers:
             observer.on_queue_removed(now, queue)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.publish.grouping import GroupWaiter
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import SessionEndpoint
     from atalanta.kernel.memory.large_body import LargeBodies, LargeBody
     from atalanta.kernel.publish.grouping import GroupingHandler
+    from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 
 
 class GroupWait(GroupWaiter):

@@ -18,7 +18,6 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.publish.grouping import Undecided
-from atalanta.kernel.queue.consumer import Consumer
 from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.queue.spec import ANYCAST
@@ -29,6 +28,7 @@ from atalanta.kernel.sessions.auto_create import prepare_address
 from atalanta.kernel.sessions.group_wait import GroupWait
 from atalanta.kernel.sessions.ingress_headers import stamp
 from atalanta.kernel.sessions.outcomes import ACCEPT
+from atalanta.kernel.sessions.session_consumer import SessionConsumer
 from atalanta.kernel.trace import tell
 from atalanta.kernel.transactions import xa_session
 from atalanta.kernel.transactions.commit import commit_transaction, refuse_duplicate
@@ -38,12 +38,13 @@ from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.endpoint import SessionEndpoint
     from atalanta.kernel.memory.large_body import LargeBody, LargeStream
+    from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.sessions.client import Client
+    from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
     from atalanta.kernel.transactions.xa import Branch
     from atalanta.message.message import Message
 
@@ -230,8 +231,8 @@ class Session:
         limit = queue.spec.max_consumers
         if not browse_only and 0 <= limit <= queue.consumer_count():
             raise BrokerError(MAX_CONSUMERS, f"queue {queue.name} already has {limit} consumers")
-        consumer = Consumer(consumer_id, queue, self.endpoint, selector, browse_only, priority)
-        consumer.open(self, now, self.pre_acknowledge)
+        consumer = SessionConsumer(self, consumer_id, queue, selector, browse_only, priority)
+        consumer.open(now, self.pre_acknowledge)
         consumer.show_started(self.started, self.blocked)
         self.consumers[consumer_id] = consumer
         add_consumer(queue, consumer)

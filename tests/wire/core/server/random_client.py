@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from atalanta.kernel.broker import invariants, maintenance
+from atalanta.kernel.broker import invariants
+from atalanta.kernel.broker.broker import SWEEP_TIMER
 from atalanta.kernel.transactions import xa
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import PacketsConfirmed, Ping
@@ -276,7 +277,7 @@ class Chaos:
             server.now += SECOND
             server.now += self.random.choice((0, 0, 0, 70 * SECOND))
             server.check_alive()
-            maintenance.on_timer(server.broker, server.now, xa.XA_TIMER)
+            server.broker.on_timer(server.now, xa.XA_TIMER)
             if self.random.random() < 0.1:
                 for branch in xa.list_prepared(server.broker):
                     xa.end_by_operator(
@@ -284,6 +285,6 @@ class Chaos:
                     )
             server.broker.log_views.end_leases(server.now)
             server.broker.expiry.scan(server.now)
-            maintenance.on_timer(server.broker, server.now, maintenance.SWEEP_TIMER)
+            server.broker.on_timer(server.now, SWEEP_TIMER)
         server.turn()
         invariants.validate(server.broker)

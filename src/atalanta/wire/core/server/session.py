@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
 
-from atalanta.kernel.endpoint import SILENT, Reply, SessionEndpoint
+from atalanta.kernel.endpoint import SILENT, Reply
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.sessions.session import Session
+from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.message.codec import decode_message, write_message
 from atalanta.message.encoding.buffer import DecodeError, Reader
 from atalanta.message.message import EMBEDDED, Message

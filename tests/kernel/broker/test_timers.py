@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker.broker import SWEEP_TIMER
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.broker.maintenance import SWEEP_TIMER
 from atalanta.kernel.publish.expiry import EXPIRY_TIMER
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig, QueueConfig
@@ -40,7 +39,7 @@ def test_expired_messages_deep_in_long_queues_are_found_in_bounded_steps() -> No
 def test_a_short_round_is_one_step_and_then_waits_for_its_period() -> None:
     bench = Bench()
     bench.queue("orders")
-    maintenance.on_timer(bench.broker, bench.now, EXPIRY_TIMER)
+    bench.broker.on_timer(bench.now, EXPIRY_TIMER)
     assert bench.timers.due[EXPIRY_TIMER] == bench.now + 30 * SECOND
 
 
@@ -61,7 +60,7 @@ def used(bench: Bench, name: str) -> None:
 
 def swept(bench: Bench, times: int = 2) -> None:
     for _ in range(times):
-        maintenance.on_timer(bench.broker, bench.now, SWEEP_TIMER)
+        bench.broker.on_timer(bench.now, SWEEP_TIMER)
 
 
 def test_an_automatic_queue_goes_when_it_was_used_and_is_found_unused_twice() -> None:
@@ -135,7 +134,7 @@ def test_configured_queues_take_the_address_settings_and_later_changes_of_the_fi
     bench.settings.add(
         "prices", {"default_max_consumers": 1, "default_purge_on_no_consumers": True}
     )
-    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.resources.create(bench.now)
     queues = bench.broker.queues
     assert (queues["all"].spec.max_consumers, queues["high"].spec.max_consumers) == (3, 1)
     assert queues["high"].spec.purge_on_no_consumers
@@ -143,14 +142,14 @@ def test_configured_queues_take_the_address_settings_and_later_changes_of_the_fi
     topic.queues[0].max_consumers = 5
     topic.queues[1].filter_text = "price > 4"
     bench.restart()
-    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.resources.create(bench.now)
     bench.settle()
     bench.restart()
     queues = bench.broker.queues
     assert queues["all"].spec.max_consumers == 5
     assert queues["high"].filter is not None and queues["high"].filter.text == "price > 4"
     records = len(bench.journal.records)
-    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.resources.create(bench.now)
     assert len(bench.journal.records) == records
 
 

@@ -11,7 +11,6 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import Reply
-from atalanta.kernel.queue.consumers import arrange
 from atalanta.kernel.queue.reference import DELIVERING
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 UNWRITTEN: Final = 1 << 62
 
 
-class Counted:
+class CountedDelivery:
     """A delivery that waits for its record. `reserved`: the part of the consumer's credits that it has taken."""
 
     def __init__(self, consumer: Consumer, reference: Reference, marked: Message | None) -> None:
@@ -46,7 +45,7 @@ class Counted:
         )
 
 
-class Counting(Reply):
+class DeliveryCounts(Reply):
     """The waiting deliveries of one queue: to each consumer in their order, `by_reference` the latest of each message.
 
     `new` ones have no record yet. Deliveries that wait for credit cost nothing: only each consumer's first is examined.
@@ -55,19 +54,19 @@ class Counting(Reply):
     def __init__(self, store: MessageStore, queue: Queue) -> None:
         self.store = store
         self.queue = queue
-        self.waiting: dict[Consumer, deque[Counted]] = {}
-        self.by_reference: dict[Reference, Counted] = {}
-        self.new: list[Counted] = []
+        self.waiting: dict[Consumer, deque[CountedDelivery]] = {}
+        self.by_reference: dict[Reference, CountedDelivery] = {}
+        self.new: list[CountedDelivery] = []
         self.durable: int = 0
 
-    def holds(self, consumer: Consumer, reference: Reference) -> bool:
+    def defer(self, consumer: Consumer, reference: Reference) -> bool:
         """Takes over the delivery, with `consumer.marked`; returns true if it must wait for the journal."""
         if not reference.durable and not self.waits(consumer):
             return False
         before = self.by_reference.get(reference)
         if before is not None:
             self._end(before)
-        counted = Counted(consumer, reference, consumer.marked)
+        counted = CountedDelivery(consumer, reference, consumer.marked)
         self.by_reference[reference] = counted
         line = self.waiting.get(consumer)
         if line is None:
@@ -83,7 +82,7 @@ class Counting(Reply):
         line = self.waiting.get(consumer)
         return line is not None and self._first(consumer, line) is not None
 
-    def _first(self, consumer: Consumer, line: deque[Counted]) -> Counted | None:
+    def _first(self, consumer: Consumer, line: deque[CountedDelivery]) -> CountedDelivery | None:
         """Returns the consumer's next delivery; removes those before it that were given back."""
         while line:
             counted = line[0]
@@ -94,7 +93,7 @@ class Counting(Reply):
         self.waiting.pop(consumer, None)
         return None
 
-    def _end(self, counted: Counted) -> None:
+    def _end(self, counted: CountedDelivery) -> None:
         """Ends a delivery that is sent or void; the consumer gets its credits back."""
         if counted.over:
             return
@@ -120,7 +119,7 @@ class Counting(Reply):
         self.durable = self.store.journal.durable
         self.store.dispatches.mark_dirty(self.queue)
 
-    def hand_over(self) -> None:
+    def deliver_durable(self) -> None:
         """Sends the durable deliveries to the consumers that can take them, to each in its order, before a dispatch."""
         for consumer, line in list(self.waiting.items()):
             counted = self._first(consumer, line)
@@ -133,11 +132,3 @@ class Counting(Reply):
                 if not consumer.unlimited:
                     consumer.credits -= cost
                 counted = self._first(consumer, line)
-
-
-def begin(store: MessageStore, queue: Queue) -> None:
-    """Makes a durable queue store delivery counts before the delivery, at its creation or recovery."""
-    if queue.durable and not queue.internal:
-        queue.counting = Counting(store, queue)
-        queue.plain = False
-        arrange(queue)

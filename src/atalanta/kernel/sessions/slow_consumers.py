@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.sessions.session_consumer import SessionConsumer
+
 if TYPE_CHECKING:
     from atalanta.kernel.observer import Observer
     from atalanta.kernel.ports import Timers, Trace
@@ -103,9 +105,9 @@ class SlowConsumers:
                 self._report(now, consumer, settings.slow_consumer_policy)
 
     def _report(self, now: int, consumer: Consumer, policy: str) -> None:
-        session = consumer.session
-        if session is None:
+        if not isinstance(consumer, SessionConsumer):
             return
+        session = consumer.session
         client = session.client
         self.trace.event(
             "slow_consumer",
@@ -121,4 +123,4 @@ class SlowConsumers:
             self.clients.close(client.connection, f"slow consumer of {consumer.queue.name}")
             return
         for observer in self.observers:
-            observer.on_consumer_slow(now, consumer, session)
+            observer.on_consumer_slow(now, consumer)
