@@ -107,12 +107,13 @@ class Node:
             self.notifications,
             resources,
             ports.links,
+            ports.process,
             self.connections,
             self.acceptors,
         )
         self.parts = parts.by_name
         self.management = Management(
-            self.broker, self.notifications, resources, self.status, ports.reload
+            self.broker, self.notifications, resources, self.status, ports.process
         )
         # Most parts do nothing in `flush`, and an empty call is expensive when batches are short.
         self._turning = [part for part in self.parts.values() if type(part).flush is not Part.flush]
