@@ -36,7 +36,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("kernel/log", "kernel/transactions"),
     ("kernel/sessions",),
     ("kernel/broker",),
-    ("management/request",),
+    ("management/request", "management/resources"),
     ("management/operations",),
     ("management/controls",),
     ("management",),

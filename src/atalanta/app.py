@@ -290,8 +290,6 @@ async def live(
         "node_starting",
         {"node_id": storage.node_id, "name": name, "configuration": configuration.path},
     )
-    node.management.counters = shell.trace.counters
-    node.management.reload = shell.request_reload
     attach_scale_down(shell, node)
     shell.arriving = node.arriving
     if configuration.broker.graceful_shutdown_enabled:
@@ -456,6 +454,7 @@ def ports(shell: Shell, disk: Disk, large: LargeFiles) -> Ports:
         trace=shell.trace,
         passwords=shell.passwords,
         large=large,
+        reload=shell.request_reload,
     )
 
 

@@ -7,17 +7,9 @@ import json
 from atalanta.cluster.core_bridges.definition import config_of, definition_of
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.routing.divert_config import DivertConfig
-from atalanta.management.controls.acceptor import (
-    ACCEPTOR_ATTRIBUTES,
-    ACCEPTOR_OPERATIONS,
-    ListedAcceptor,
-)
-from atalanta.management.controls.address import ADDRESS_ATTRIBUTES, ADDRESS_OPERATIONS
-from atalanta.management.controls.bridge import BridgeRegistry
-from atalanta.management.controls.broker import BROKER_ATTRIBUTES, BROKER_OPERATIONS
-from atalanta.management.controls.divert import DIVERT_ATTRIBUTES, DIVERT_OPERATIONS
-from atalanta.management.controls.queue import QUEUE_ATTRIBUTES, QUEUE_OPERATIONS
 from atalanta.management.request.jobs import MANAGEMENT_TIMER
+from atalanta.management.resources.acceptor import ListedAcceptor
+from atalanta.management.resources.bridge import BridgeRegistry
 from atalanta.message.encoding.buffer import Writer
 from atalanta.message.message import Message
 from tests.fuzz.target import Target
@@ -71,17 +63,12 @@ class ManagementTarget(Target):
         self.desk = Desk()
 
     def seeds(self) -> list[bytes]:
-        tables = (
-            ("broker", BROKER_ATTRIBUTES, BROKER_OPERATIONS),
-            ("queue.work", QUEUE_ATTRIBUTES, QUEUE_OPERATIONS),
-            ("address.topic", ADDRESS_ATTRIBUTES, ADDRESS_OPERATIONS),
-            ("acceptor.a", ACCEPTOR_ATTRIBUTES, ACCEPTOR_OPERATIONS),
-            ("divert.d", DIVERT_ATTRIBUTES, DIVERT_OPERATIONS),
-        )
         made = []
-        for resource, attributes, operations in tables:
-            made += [f"{resource}\0\0{name}" for name in attributes]
-            for name, overloads in operations.items():
+        controls = self.desk.management.controls
+        for resource in ("broker", "queue.work", "address.topic", "acceptor.a", "divert.d"):
+            control = controls[resource.partition(".")[0]]
+            made += [f"{resource}\0\0{name}" for name in control.attributes]
+            for name, overloads in control.operations.items():
                 for kinds, _ in overloads:
                     given = ",".join(SAMPLES.get(kind, SAMPLES.get(kind.lower(), "1")) for kind in kinds)
                     made.append(f"{resource}\0{name}\0[{given}]")
@@ -92,8 +79,8 @@ class ManagementTarget(Target):
     def fresh(self) -> None:
         self.inputs = 0
         self.desk = desk = Desk()
-        desk.management.acceptors["a"] = ListedAcceptor("a", {"host": "h", "port": 1})
-        desk.management.bridges = Described()
+        desk.resources.register_acceptor(ListedAcceptor("a", {"host": "h", "port": 1}))
+        desk.resources.register_bridges(Described())
         desk.queue("work")
         divert = DivertConfig()
         divert.name = "d"

@@ -203,7 +203,8 @@ class NodeRig:
         assert isinstance(protocol, CoreProtocol)
         return (
             sorted(broker.addresses), sorted(broker.queues), sorted(broker.store.messages), node.journal.last,
-            broker.memory.used_bytes, sorted(protocol.metadata), sorted(self.disk.files), sorted(self.large.contents),
+            broker.memory.used_bytes, sorted(protocol.shared.metadata), sorted(self.disk.files),
+            sorted(self.large.contents),
             [queue.message_count for queue in broker.queues.values()],
         )  # fmt: skip
 

@@ -97,7 +97,8 @@ class RecordTarget(Target):
         recovery.finish(bench.now)
         bench.broker.scheduled.running = True
         bench.broker.diverts.deploy()
-        Pauses(bench.broker).restore()
+        broker = bench.broker
+        Pauses(broker.values, broker.dispatches).restore(broker.queues, broker.addresses)
         bench.settle()
 
 

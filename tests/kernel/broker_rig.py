@@ -9,12 +9,12 @@ from librt.strings import BytesWriter
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.broker.recovery import Recovery
-from atalanta.kernel.endpoint import SessionEndpoint
 from atalanta.kernel.ports import BrokerPorts, Ids, Journal, LargeFiles, Pages, Timers, Trace
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.security.security import Identity, Security
 from atalanta.kernel.sessions.client import Client
 from atalanta.kernel.sessions.session import Session
+from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.message.message import Message
@@ -110,6 +110,9 @@ class RecordingTrace(Trace):
 
     def count(self, name: str, n: int = 1) -> None:
         self.counters[name] = self.counters.get(name, 0) + n
+
+    def counts(self) -> dict[str, int]:
+        return self.counters
 
     def event(self, name: str, fields: dict[str, object]) -> None:
         self.events.append((name, fields))

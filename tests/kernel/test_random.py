@@ -9,11 +9,11 @@ import random
 
 import pytest
 
-from atalanta.kernel.broker import invariants, maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.log import log_view
+from atalanta.kernel.log import log_views
 from atalanta.kernel.queue.consumers import configure
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.paging.iteration import everything
@@ -204,21 +204,21 @@ class Play:
         name = "one"
         epoch = self.epoch if self.random.random() < 0.5 else 0
         ttl = TTL if self.random.random() < 0.8 else 0
-        held = log_view.lease(bench.broker, bench.now, name, "g", "me", ttl, epoch, answers, 1)
+        held = bench.broker.log_views.lease(bench.now, name, "g", "me", ttl, epoch, answers, 1)
         self.epoch = held.epoch
         if answers.answers != [1]:
             self.settle()  # a reader waits for its lease
         start = bench.broker.queues[name].log.acked_through
-        end = log_view.plan(bench.broker, name, "", start, self.random.randrange(1, 9), -1)[0]
-        chunk = log_view.read(bench.broker, name, "", start, end, 0, None)
+        end = bench.broker.log_views.plan(name, "", start, self.random.randrange(1, 9), -1)[0]
+        chunk = bench.broker.log_views.read(name, "", start, end, 0, None)
         self.compare_with_earlier(start, end, chunk)
         self.read.extend(reference.message.body for reference in chunk.references)
         if self.random.random() < 0.7:
-            log_view.ack_through(bench.broker, name, "", "g", held.epoch, end, answers, 2)
+            bench.broker.log_views.ack_through(name, "", "g", held.epoch, end, answers, 2)
 
-    def compare_with_earlier(self, start: int, end: int, chunk: log_view.Chunk) -> None:
+    def compare_with_earlier(self, start: int, end: int, chunk: log_views.Chunk) -> None:
         """What a reader was shown it is shown again, or is told that it was lost."""
-        lost = log_view.lost_ranges(self.bench.broker, "one", "", start, end)
+        lost = self.bench.broker.log_views.lost_ranges("one", "", start, end)
         found = {reference.sequence: reference.message.body for reference in chunk.references}
         for sequence, body in self.shown.items():
             if start < sequence <= end and found.get(sequence) != body:
@@ -240,8 +240,8 @@ class Play:
 
     def wait(self) -> None:
         self.bench.now += self.random.randrange(1, 20) * SECOND
-        log_view.end_leases(self.bench.broker, self.bench.now)
-        maintenance.scan_all_expired(self.bench.broker, self.bench.now)
+        self.bench.broker.log_views.end_leases(self.bench.now)
+        self.bench.broker.expiry.scan(self.bench.now)
         scheduled.on_timer(self.bench.broker.store, self.bench.now)
 
     def compact(self) -> None:
@@ -338,7 +338,7 @@ class Play:
             session.client.close(self.bench.now, self.bench.broker, False)
         self.ended.extend(self.sessions)
         self.bench.now += 100 * SECOND
-        log_view.end_leases(self.bench.broker, self.bench.now)
+        self.bench.broker.log_views.end_leases(self.bench.now)
         self.settle()
         scheduled.on_timer(self.bench.broker.store, self.bench.now)
         last = self.bench.session()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.management.management import Management
+from atalanta.management.management import Management, cannot_reload
 from atalanta.management.request.jobs import MANAGEMENT_TIMER
+from atalanta.management.resources.registry import ResourceRegistry
+from atalanta.management.status import NodeStatus
 from atalanta.message.encoding.buffer import Reader, Writer
 from atalanta.message.message import Message
 from tests.kernel.broker_rig import Bench
@@ -29,15 +32,20 @@ class Desk(Bench):
         config: BrokerConfig | None = None,
         settings: AddressSettingsRepository | None = None,
         paging: bool = False,
+        reload: Callable[[str], None] = cannot_reload,
     ) -> None:
         super().__init__(config, settings, paging)
+        self.reload = reload
         self.steps = 0
         self.closed: list[int] = []
         self.open_desk()
 
     def open_desk(self) -> None:
         notifications = Notifications(self.broker)
-        self.management = Management(self.broker, notifications, "9.9")
+        self.resources = ResourceRegistry()
+        self.management = Management(
+            self.broker, notifications, self.resources, NodeStatus("9.9"), self.reload
+        )
         self.management.start(self.now)
         self.broker.clients.close = lambda connection, why: self.closed.append(connection)
         self.queue(REPLIES, routing_type=0, durable=False)
@@ -109,7 +117,7 @@ class Desk(Bench):
         for number in range(count):
             body = str(number).encode()
             message = self.message(address, body, durable, number=number, **properties)
-            self.broker.publish(self.now, message, None, 0)
+            self.broker.publisher.publish(self.now, message, None, 0)
         self.settle()
 
     def bodies(self, queue: str) -> list[bytes]:

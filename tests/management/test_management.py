@@ -7,7 +7,7 @@ import pytest
 from atalanta.kernel.errors import SECURITY, BrokerError
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
-from atalanta.management.controls.acceptor import ListedAcceptor
+from atalanta.management.resources.acceptor import ListedAcceptor
 from atalanta.message.message import Message
 from tests.kernel.broker_rig import SECOND, consume
 from tests.management.management_rig import REPLIES, Desk, Refused
@@ -178,7 +178,7 @@ def test_each_call_can_need_a_permission_of_its_own() -> None:
 
 def test_acceptors() -> None:
     desk = Desk()
-    desk.management.acceptors["core"] = ListedAcceptor("core", {"host": "::1", "port": 61616})
+    desk.resources.register_acceptor(ListedAcceptor("core", {"host": "::1", "port": 61616}))
     assert desk.get("acceptor.core", "Started") is True
     assert desk.get("acceptor.core", "Parameters") == {"host": "::1", "port": 61616}
     assert '"name":"core"' in str(desk.ask("broker", "getAcceptorsAsJSON"))

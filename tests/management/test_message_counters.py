@@ -24,7 +24,7 @@ def desk_at(hour: int, enabled: bool = True) -> Desk:
 
 def sample(desk: Desk) -> None:
     assert desk.timers.due.pop(COUNTERS_TIMER, None) is not None
-    desk.management.counted.on_timer(desk.now)
+    desk.management.counters.on_timer(desk.now)
 
 
 def shown(desk: Desk) -> dict[str, object]:
@@ -123,4 +123,4 @@ def test_a_deleted_queue_is_forgotten() -> None:
     sample(desk)
     desk.ask("broker", "destroyQueue", "work")
     sample(desk)
-    assert [*desk.management.counted.by_queue] == [desk.broker.queues["replies"].id]
+    assert [*desk.management.counters.by_queue] == [desk.broker.queues["replies"].id]

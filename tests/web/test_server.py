@@ -59,8 +59,8 @@ def test_metrics_have_the_names_and_labels_of_artemis() -> None:
     session = desk.session()
     consume(session, desk, "work", "number = 1")
     desk.settle()
-    desk.management.disk_used = 0.25
-    desk.management.counters = {"connections.refused": 2}
+    desk.management.status.measure_disk(0.25)
+    desk.trace.count("connections.refused", 2)
     status, text = get(desk, "/metrics")
     assert status == 200
     assert 'artemis_message_count{address="work",broker="my \\"node\\"",queue="work"} 3\n' in text
@@ -96,7 +96,7 @@ def test_health_follows_the_node() -> None:
     status, text = get(desk, "/health/ready")
     assert status == 503 and '"stopping": true' in text
     assert get(desk, "/health/live")[0] == 200
-    desk.management.started_at = 0
+    desk.management.status.start(0)
     desk.broker.stopping = False
     assert get(desk, "/health/ready")[0] == 503
 
@@ -219,10 +219,10 @@ def test_a_server_without_a_node_is_live_but_not_ready() -> None:
                 assert (await told("/health/live"))[0] == 200
                 assert (await told("/metrics"))[0] == 503
                 server.show(desk.management)
-                assert desk.management.web_started
+                assert desk.management.status.web_started
                 assert (await told("/metrics"))[0] == 200
         finally:
             await server.stop()
-        assert not desk.management.web_started
+        assert not desk.management.status.web_started
 
     asyncio.run(ask())

@@ -1,7 +1,8 @@
-"""The calls of the kernel to a protocol: answers to requests, deliveries to consumers, control of senders.
+"""The calls of the kernel to a protocol that name no queue: answers to requests, control of senders.
 
-The three classes inherit from each other in one line: compiled classes have one native base, and traits cannot be
-extended by interpreted classes. Calls are made inside a node input; none may block.
+Endpoints inherit from each other in one line: compiled classes have one native base, and traits cannot be extended by
+interpreted classes. `Reply`, `SenderEndpoint`, `DeliveryEndpoint` (kernel/queue/consumer.py) and `SessionEndpoint`
+(kernel/sessions/session_endpoint.py). Calls are made inside a node input; none may block.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
-    from atalanta.kernel.queue.consumer import Consumer
-    from atalanta.kernel.queue.reference import Reference
 
 
 # The token of a request whose client asked for no answer.
@@ -34,25 +33,8 @@ class Reply:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class DeliveryEndpoint(Reply):
-    """The receiver of a consumer's messages: a session of a protocol, or a bridge."""
-
-    def deliver(self, consumer: Consumer, reference: Reference) -> int:
-        """Writes the message; returns its cost in credits (CORE: bytes)."""
-        raise NotImplementedError
-
-    def drained(self, consumer: Consumer, token: int) -> None:
-        """Reports that every message that could be delivered was delivered: the answer to `Session.drain`."""
-        raise NotImplementedError
-
-    def consumer_gone(self, consumer: Consumer, why: str) -> None:
-        """Reports that the queue of the consumer was deleted."""
-        raise NotImplementedError
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class SessionEndpoint(DeliveryEndpoint):
-    """A session of a protocol: it also controls the senders of its client.
+class SenderEndpoint(Reply):
+    """The control of a client's senders.
 
     A protocol with producer credits implements `credits` and `refuse_credits`. One without asks for them in the name of
     its client, and stops reading between `blocked` and `unblocked`.
@@ -73,7 +55,3 @@ class SessionEndpoint(DeliveryEndpoint):
     def unblocked(self, address: str) -> None:
         """Reports that the request that `blocked` named is granted; `credits` follows."""
         return None
-
-    def ended_by_operator(self, now: int) -> None:
-        """Ends the session for an operator: rolls its transaction back and closes its consumers."""
-        raise NotImplementedError

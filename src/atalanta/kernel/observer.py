@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.sessions.client import Client
     from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.sessions.session_consumer import SessionConsumer
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -32,7 +33,7 @@ class Observer:
     def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
         return None
 
-    def on_consumer_slow(self, now: int, consumer: Consumer, session: Session) -> None:
+    def on_consumer_slow(self, now: int, consumer: SessionConsumer) -> None:
         """The consumer takes fewer messages than its address allows (slow-consumer-policy NOTIFY)."""
         return None
 
@@ -60,7 +61,7 @@ class Observer:
         return None
 
     def on_delivered(self, now: int, consumer: Consumer, reference: Reference) -> None:
-        """Called only for queues whose `handed_out` is a list."""
+        """Called only for queues whose `deliveries` is a list."""
         return None
 
     def on_permission_refused(

@@ -8,117 +8,227 @@ with a JSON array of parameters in its body; the answer is a JSON array of one v
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.publish.prepare import prepare
-from atalanta.management.controls.acceptor import (
-    ACCEPTOR_ATTRIBUTES,
-    ACCEPTOR_OPERATIONS,
-    ListedAcceptor,
-)
-from atalanta.management.controls.address import ADDRESS_ATTRIBUTES, ADDRESS_OPERATIONS
-from atalanta.management.controls.bridge import BRIDGE_ATTRIBUTES, BRIDGE_OPERATIONS, BridgeRegistry
-from atalanta.management.controls.broker import BROKER_ATTRIBUTES, BROKER_OPERATIONS
-from atalanta.management.controls.cluster_connection import (
-    CLUSTER_ATTRIBUTES,
-    CLUSTER_OPERATIONS,
-    ListedClusterConnection,
-)
-from atalanta.management.controls.connection_router import (
-    ROUTER_ATTRIBUTES,
-    ROUTER_OPERATIONS,
-    ListedRouter,
-)
-from atalanta.management.controls.divert import DIVERT_ATTRIBUTES, DIVERT_OPERATIONS
-from atalanta.management.controls.queue import QUEUE_ATTRIBUTES, QUEUE_OPERATIONS
+from atalanta.management.controls.acceptor import AcceptorControl
+from atalanta.management.controls.address import AddressControl
+from atalanta.management.controls.bridge import BridgeControl
+from atalanta.management.controls.broker import BrokerControl
+from atalanta.management.controls.cluster_connection import ClusterConnectionControl
+from atalanta.management.controls.connection_router import ConnectionRouterControl
+from atalanta.management.controls.divert import DivertControl
+from atalanta.management.controls.lists import ListOperations
+from atalanta.management.controls.queue import QueueControl
 from atalanta.management.message_counters import MessageCounters
-from atalanta.management.metrics import metric_slices
+from atalanta.management.metrics import Metrics
+from atalanta.management.operations.connections import ConnectionOperations
+from atalanta.management.operations.counters import CounterOperations
+from atalanta.management.operations.destinations import DestinationOperations
+from atalanta.management.operations.message_changes import MessageChangeOperations
+from atalanta.management.operations.message_lists import MessageListOperations
+from atalanta.management.operations.message_sender import MessageSender
+from atalanta.management.operations.prepared_transactions import PreparedTransactionOperations
+from atalanta.management.operations.queue_consumers import QueueConsumerOperations
+from atalanta.management.operations.roles import Roles
+from atalanta.management.operations.scheduled_messages import ScheduledMessageOperations
 from atalanta.management.pauses import Pauses
 from atalanta.management.permission import ManagementPermission, getter_name
 from atalanta.management.request.call import (
     LATER,
-    Attribute,
     Call,
-    Operations,
     find_operation,
     no_attribute,
     no_operation,
     no_resource,
 )
 from atalanta.management.request.jobs import Jobs
-from atalanta.management.request.json_text import encode_json, uuid_text
-from atalanta.management.scale_down import Departure
-from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
-from atalanta.message.message import Message
+from atalanta.management.request.replies import Replies
+from atalanta.message.encoding.buffer import DecodeError, Reader
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.broker.notifications import Notifications
     from atalanta.kernel.sessions.session import Session
-    from atalanta.management.controls.balance import Balance
+    from atalanta.management.controls.control import Control
+    from atalanta.management.resources.registry import ResourceRegistry
+    from atalanta.management.status import NodeStatus
+    from atalanta.message.message import Message
 
 BODY_BYTES_MAX: Final = 1 << 20
 PARAMETERS_MAX: Final = 10_000
-REPLY_BYTES_MAX: Final = 64 << 20
-TEXT: Final = 3
+
+
+def cannot_reload(why: str) -> None:
+    """Raises BrokerError: a node without files has nothing to reload."""
+    raise BrokerError(ILLEGAL_STATE, "this node has no configuration files to reload")
 
 
 class Management:
-    """The management service. `topology` lists the members, `disk_used` is the used part of the data folder's disk.
+    """The management service. `resources` are those of the node's other parts, `reload` reads the configuration again.
 
-    `counters` are those of the trace port. The owners of these values set them. A `disk_used` below 0 means unknown.
+    `controls` holds one control for each kind of resource, by the first segment of the resource's name.
     """
 
-    def __init__(self, broker: Broker, notifications: Notifications, version: str) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        notifications: Notifications,
+        resources: ResourceRegistry,
+        status: NodeStatus,
+        reload: Callable[[str], None] = cannot_reload,
+    ) -> None:
         self.broker: Broker = broker
         self.notifications = notifications
-        self.version: str = version
-        self.started_at: int = 0
-        self.topology: Callable[[], list[dict[str, object]]] = no_topology
-        self.disk_used: float = -1.0
-        self.counters: dict[str, int] = {}
-        self.acceptors: dict[str, ListedAcceptor] = {}
-        self.connectors: dict[str, Mapping[str, object]] = {}  # parameters as the node announces them
-        self.reload: Callable[[str], None] = cannot_reload
-        self.cluster_connections: list[str] = []
-        self.clusters: dict[str, ListedClusterConnection] = {}
-        self.bridges: BridgeRegistry = BridgeRegistry()
-        self.routers: dict[str, ListedRouter] = {}
+        self.resources = resources
+        self.status = status
         self.permission: ManagementPermission = ManagementPermission(broker.config)
-        self.balance: Balance | None = None
-        self.web_started: bool = False
-        self.departure: Departure = Departure()
-        self.jobs: Jobs = Jobs(self)
-        self.pauses: Pauses = Pauses(broker)
-        self.counted: MessageCounters = MessageCounters(broker)
+        self.replies = Replies(
+            broker.journal, broker.plans, broker.trace, broker.publisher.prepare
+        )
+        self.jobs: Jobs = Jobs(broker.timers, self.replies)
+        self.pauses: Pauses = Pauses(broker.values, broker.dispatches)
+        self.counters: MessageCounters = MessageCounters(
+            broker.config, broker.queues, broker.timers
+        )
+        self._metrics = Metrics(broker, resources, status, self.jobs)
+        self.controls: dict[str, Control] = self._controls(reload)
+        broker.services[broker.config.management_address] = self.handle
+
+    def _controls(self, reload: Callable[[str], None]) -> dict[str, Control]:
+        broker = self.broker
+        config = broker.config
+        resources = self.resources
+        counters = CounterOperations(self.counters)
+        prepared = PreparedTransactionOperations(broker)
+        roles = Roles(broker.security)
+        sender = MessageSender(broker.security, broker.ids, broker.publisher.publish)
+        diverts = DivertControl(config, broker.diverts)
+        bridges = BridgeControl(resources)
+        return {
+            "broker": self._broker_control(reload, roles, counters, prepared, diverts, bridges),
+            "queue": self._queue_control(sender, counters, prepared),
+            "address": AddressControl(
+                config,
+                broker.addresses,
+                broker.memory,
+                broker.plans,
+                self.pauses,
+                self.jobs,
+                roles,
+                sender,
+            ),
+            "acceptor": AcceptorControl(resources.acceptors, lambda: not broker.stopping),
+            "divert": diverts,
+            "clusterconnection": ClusterConnectionControl(resources.cluster_connections),
+            "bridge": bridges,
+            "connectionrouter": ConnectionRouterControl(resources.routers),
+        }
+
+    def _broker_control(
+        self,
+        reload: Callable[[str], None],
+        roles: Roles,
+        counters: CounterOperations,
+        prepared: PreparedTransactionOperations,
+        diverts: DivertControl,
+        bridges: BridgeControl,
+    ) -> BrokerControl:
+        broker = self.broker
+        lists = ListOperations(
+            broker.config,
+            broker.queues,
+            broker.addresses,
+            broker.caches,
+            broker.clients,
+            self.resources,
+            self.pauses,
+        )
+        destinations = DestinationOperations(
+            broker.queue_registry, broker.address_registry, broker.settings, broker.plans, self.jobs
+        )
+        return BrokerControl(
+            broker,
+            self.notifications,
+            self.status,
+            self.resources,
+            reload,
+            lists,
+            destinations,
+            roles,
+            counters.broker_attributes,
+            [
+                lists.operations,
+                destinations.operations,
+                ConnectionOperations(broker.clients, broker.security, broker.trace).operations,
+                prepared.operations,
+                diverts.broker_operations,
+                bridges.broker_operations,
+                counters.broker_operations,
+            ],
+        )
+
+    def _queue_control(
+        self,
+        sender: MessageSender,
+        counters: CounterOperations,
+        prepared: PreparedTransactionOperations,
+    ) -> QueueControl:
+        broker = self.broker
+        lists = MessageListOperations(broker.store, broker.settings, self.jobs)
+        changes = MessageChangeOperations(
+            broker.plans,
+            broker.queues,
+            broker.addresses,
+            broker.origins,
+            self.jobs,
+            broker.expiry.expire,
+            broker.dead_letters.move,
+        )
+        return QueueControl(
+            broker.config,
+            broker.queue_registry,
+            broker.settings,
+            self.pauses,
+            sender,
+            {**lists.attributes, **prepared.queue_attributes},
+            [
+                lists.operations,
+                changes.operations,
+                ScheduledMessageOperations(broker.store, broker.settings).operations,
+                QueueConsumerOperations(broker.clients, broker.dispatches).operations,
+                counters.queue_operations,
+            ],
+        )
 
     def start(self, now: int) -> None:
         """Restores the persisted pauses of queues after recovery."""
-        self.started_at = now
-        self.pauses.restore()
-        self.counted.start(now)
+        broker = self.broker
+        self.status.start(now)
+        self.pauses.restore(broker.queues, broker.addresses)
+        self.counters.start(now)
         self.notifications.start()
-        self.broker.observers.append(self.pauses)
+        broker.observers.append(self.pauses)
 
     def metrics(self) -> Iterator[str]:
         """Yields every metric for Prometheus, in bounded slices."""
-        return metric_slices(self)
+        return self._metrics.slices()
 
     def readiness(self) -> dict[str, object]:
         """Returns whether clients are served, and the reason if they are not."""
         broker = self.broker
         return {
-            "ready": self.started_at > 0 and not broker.stopping,
+            "ready": self.status.started_at > 0 and not broker.stopping,
             "stopping": broker.stopping,
             "disk_full": broker.memory.disk_full,
             "node_id": broker.node_id,
             "name": broker.config.name,
-            "version": self.version,
+            "version": self.status.version,
         }
 
     def on_timer(self, now: int) -> None:
+        """Executes one step of the oldest job."""
         self.jobs.step(now)
 
     def handle(self, now: int, request: Message, session: Session | None = None) -> None:
@@ -127,18 +237,18 @@ class Management:
         Raises BrokerError SECURITY, without a reply, if the session may not use management at all.
         """
         self.permission.check_request(session)
-        call = Call(self, now, request, session)
+        call = Call(now, request, session)
         before = self.broker.journal.last
         try:
             result = self._call(call)
         except BrokerError as error:
-            self.refuse(call, error.text)
-        except DecodeError as damage:  # a separate name: mypyc gives each name one type
-            self.refuse(call, f"management request cannot be read: {damage}")
+            self.replies.refuse(now, call, error.text)
+        except DecodeError as error:
+            self.replies.refuse(now, call, f"management request cannot be read: {error}")
         else:
             if result is not LATER:
                 changed = self.broker.journal.last > before
-                self.reply(now, call, result, True, changed)
+                self.replies.send(now, call, result, True, changed)
 
     def _call(self, call: Call) -> object:
         properties = call.request.properties
@@ -148,132 +258,44 @@ class Management:
         if not isinstance(resource, str):
             raise no_resource("null")
         if isinstance(operation, str):
-            attributes, operations = self._resource(call, resource)
-            return _operate(call, attributes, operations, operation)
+            return self._operate(call, self.select(call, resource), operation)
         if not isinstance(attribute, str) or not attribute:
             raise BrokerError(
                 ILLEGAL_STATE, "management request names neither an attribute nor an operation"
             )
-        attributes, _ = self._resource(call, resource)
-        reader = attributes.get(attribute[0].upper() + attribute[1:])
+        control = self.select(call, resource)
+        reader = control.attributes.get(attribute[0].upper() + attribute[1:])
         if reader is None:
             raise no_attribute(attribute)
         self.permission.check_call(call.session, resource, getter_name(attribute))
         return reader(call)
 
-    def _resource(self, call: Call, name: str) -> tuple[dict[str, Attribute], Operations]:
-        """Returns the attributes and operations of the resource. Raises BrokerError if the name is unknown."""
-        call.resource = name
-        broker = self.broker
-        if name == "broker":
-            return BROKER_ATTRIBUTES, BROKER_OPERATIONS
-        if name.startswith("queue."):
-            called = name[6:]
-            at = called.find("::")
-            queue = broker.queues.get(called if at < 0 else called[at + 2 :])
-            if queue is not None and (at < 0 or queue.spec.address == called[:at]):
-                call.given_queue = queue
-                return QUEUE_ATTRIBUTES, QUEUE_OPERATIONS
-        elif name.startswith("acceptor."):
-            if name[9:] in self.acceptors:
-                return ACCEPTOR_ATTRIBUTES, ACCEPTOR_OPERATIONS
-        elif name.startswith("divert."):
-            call.given_divert = broker.diverts.by_name.get(name[7:])
-            if call.given_divert is not None:
-                return DIVERT_ATTRIBUTES, DIVERT_OPERATIONS
-        elif name.startswith("clusterconnection."):
-            if name[18:] in self.clusters:
-                return CLUSTER_ATTRIBUTES, CLUSTER_OPERATIONS
-        elif name.startswith("bridge."):
-            if self.bridges.find(name[7:]) is not None:
-                return BRIDGE_ATTRIBUTES, BRIDGE_OPERATIONS
-        elif name.startswith("connectionrouter."):
-            if name[17:] in self.routers:
-                return ROUTER_ATTRIBUTES, ROUTER_OPERATIONS
-        elif name.startswith("address."):
-            address = broker.addresses.get(name[8:])
-            if address is not None:
-                call.given_address = address
-                return ADDRESS_ATTRIBUTES, ADDRESS_OPERATIONS
-        raise no_resource(name)
+    def select(self, call: Call, resource: str) -> Control:
+        """Selects the resource for the call and returns its control. Raises BrokerError if it does not exist."""
+        kind, _, name = resource.partition(".")
+        call.resource = resource
+        call.name = name
+        control = self.controls.get(kind)
+        if control is None or not control.select(call):
+            raise no_resource(resource)
+        return control
 
-    # -- replies --------------------------------------------------------------------------------
-    def refuse(self, call: Call, why: str) -> None:
-        self.broker.trace.event("management_refused", {"resource": call.resource, "why": why})
-        self.reply(call.now, call, why, False, False)
-
-    def reply(self, now: int, call: Call, result: object, succeeded: bool, changed: bool) -> None:
-        """Sends the reply to the request's reply address. If `changed`, the change is on disk before."""
-        reply_to = call.request.properties.get("JMSReplyTo")
-        if not isinstance(reply_to, str):
-            return
-        encoded = None if result is None else encode_json([result])
-        if encoded is not None and len(encoded) > REPLY_BYTES_MAX:
-            succeeded = False
-            encoded = encode_json([f"the answer is larger than {REPLY_BYTES_MAX} characters"])
-        writer = Writer()
-        writer.nullable_simple_string(encoded)
-        address = strip_scheme(reply_to)
-        reply = Message.create(address, writer.getvalue(), TEXT, False, now // 1_000_000, 4)
-        reply.properties.put("_AMQ_OperationSucceeded", succeeded)
-        reply.properties.put("JMSCorrelationID", correlation(call.request))
-        reply.properties_changed()
-        broker = self.broker
-        try:
-            plan = prepare(broker, now, reply)
-        except BrokerError as error:
-            broker.trace.event("management_reply_lost", {"to": address, "why": error.text})
-            return
-        if changed:
-            plan.after_lsn = broker.journal.last
-        broker.plans.commit(plan, None, 0)
-
-
-def _operate(
-    call: Call, attributes: dict[str, Attribute], operations: Operations, name: str
-) -> object:
-    """Executes an operation of the table. Getters of attributes are operations as well, like in Java."""
-    given = parameters(call.request)
-    permission = call.management.permission
-    operation = find_operation(operations, name, given)
-    if operation is not None:
-        permission.check_call(call.session, call.resource, name)
-        return operation(call, given)
-    if not given:
-        getter = name[3:] if name.startswith("get") else name[2:] if name.startswith("is") else ""
-        reader = attributes.get(getter)
-        if reader is not None:
-            permission.check_call(call.session, call.resource, name)
-            return reader(call)
-    raise no_operation(name, given)
-
-
-def correlation(request: Message) -> str | bytes:
-    """Returns the request's correlation id, else its message id (ManagementServiceImpl.getCorrelationIdentity)."""
-    given = request.properties.get("JMSCorrelationID")
-    if isinstance(given, str | bytes):
-        return given
-    native = request.properties.get("NATIVE_MESSAGE_ID")
-    if isinstance(native, str):
-        return native
-    user_id = request.user_id
-    return "null" if user_id is None else uuid_text(user_id)
-
-
-def cannot_reload(why: str) -> None:
-    raise BrokerError(ILLEGAL_STATE, "this node has no configuration files to reload")
-
-
-def no_topology() -> list[dict[str, object]]:
-    return []
-
-
-def strip_scheme(address: str) -> str:
-    """Returns the core name of a reply address. JMS clients write it as `queue://name` and the like."""
-    for scheme in ("queue://", "topic://", "temp-queue://", "temp-topic://"):
-        if address.startswith(scheme):
-            return address[len(scheme) :]
-    return address
+    def _operate(self, call: Call, control: Control, name: str) -> object:
+        """Executes an operation. Getters of attributes are operations as well, like in Java."""
+        given = parameters(call.request)
+        operation = find_operation(control.operations, name, given)
+        if operation is not None:
+            self.permission.check_call(call.session, call.resource, name)
+            return operation(call, given)
+        if not given:
+            getter = (
+                name[3:] if name.startswith("get") else name[2:] if name.startswith("is") else ""
+            )
+            reader = control.attributes.get(getter)
+            if reader is not None:
+                self.permission.check_call(call.session, call.resource, name)
+                return reader(call)
+        raise no_operation(name, given)
 
 
 def parameters(request: Message) -> list[object]:

@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.ports import Timers
     from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.settings.broker_config import BrokerConfig
 
 COUNTERS_TIMER: Final = "management.counters"
 HOURS: Final = 24
@@ -122,15 +123,17 @@ class MessageCounter:
 class MessageCounters:
     """The counters of all queues. A counter is created at its queue's first sample."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker: Broker = broker
+    def __init__(self, config: BrokerConfig, queues: dict[str, Queue], timers: Timers) -> None:
+        self.queues = queues
+        self.timers = timers
+        self.enabled_at_start: bool = config.message_counter_enabled
         self.enabled: bool = False
-        self.sample_period_ms: int = broker.config.message_counter_sample_period_ms
-        self.days_max: int = broker.config.message_counter_max_day_history
+        self.sample_period_ms: int = config.message_counter_sample_period_ms
+        self.days_max: int = config.message_counter_max_day_history
         self.by_queue: dict[int, MessageCounter] = {}
 
     def start(self, now: int) -> None:
-        if self.broker.config.message_counter_enabled:
+        if self.enabled_at_start:
             self.enable(now)
 
     def enable(self, now: int) -> None:
@@ -142,7 +145,7 @@ class MessageCounters:
         """Stops the sampling and deletes counts and histories."""
         if self.enabled:
             self.enabled = False
-            self.broker.timers.cancel(COUNTERS_TIMER)
+            self.timers.cancel(COUNTERS_TIMER)
             self.reset_all()
             self.reset_histories()
 
@@ -152,13 +155,13 @@ class MessageCounters:
             self._arm(now)
 
     def _arm(self, now: int) -> None:
-        self.broker.timers.set(COUNTERS_TIMER, now + self.sample_period_ms * 1_000_000)
+        self.timers.set(COUNTERS_TIMER, now + self.sample_period_ms * 1_000_000)
 
     def on_timer(self, now: int) -> None:
         if not self.enabled:
             return
         kept: dict[int, MessageCounter] = {}
-        for queue in self.broker.queues.values():
+        for queue in self.queues.values():
             counter = self.of(queue)
             counter.sample(now, queue, self.days_max)
             kept[queue.id] = counter

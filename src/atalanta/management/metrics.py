@@ -14,9 +14,13 @@ from atalanta.management.controls.address import limit_percent, page_count
 from atalanta.management.queue_totals import Tally, tally
 
 if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address import Address
-    from atalanta.management.management import Management
+    from atalanta.kernel.sessions.clients import Clients
+    from atalanta.management.request.jobs import Jobs
+    from atalanta.management.resources.registry import ResourceRegistry
+    from atalanta.management.status import NodeStatus
 
 SLICE_LINES: Final = 500  # about a millisecond of work
 ADDRESSES_PER_SLICE: Final = 100  # their settings may have to be merged again
@@ -67,41 +71,124 @@ ADDRESS_FIGURES: Final[list[AddressFigure]] = [
     ("limit_percent", "used part of max-size-bytes", limit_percent),
     ("number_of_pages", "page files that hold messages nobody has read", page_count),
 ]  # fmt: skip
+BRIDGE_FIGURES: Final[list[tuple[str, str, str, str]]] = [
+    ("bridge_connected", "1 while the bridge forwards messages", "gauge", "Connected"),
+    ("bridge_messages_sent_total", "messages sent, repeats too", "counter",
+     "MessagesPendingAcknowledgement"),
+    ("bridge_messages_acknowledged_total", "messages that are safe at the target", "counter",
+     "MessagesAcknowledged"),
+]  # fmt: skip
 
 
-def metric_slices(management: Management) -> Iterator[str]:
-    """Yields the text format (version 0.0.4), SLICE_LINES at a time. Changes in the meantime may be missing."""
-    yield broker_figures(management)
-    yield from own_figures(management)
-    yield from bridge_figures(management)
-    broker = management.broker
-    name = escape(broker.config.name)
-    addresses: list[tuple[Address, str]] = []
-    queues: list[tuple[Queue, str]] = []
-    for looked, address in enumerate(list(broker.addresses.values()), 1):
-        if broker.settings.match(address.name).enable_metrics:
-            label = f'{{address="{escape(address.name)}",broker="{name}"'
-            addresses.append((address, label + "}"))
-            for queue in address.queues():
-                queues.append((queue, f'{label},queue="{escape(queue.name)}"}}'))
-        if looked % ADDRESSES_PER_SLICE == 0:
-            yield ""
-    for figure, why, of_address in ADDRESS_FIGURES:
-        yield head(figure, why)
-        for start in range(0, len(addresses), SLICE_LINES):
-            part = addresses[start : start + SLICE_LINES]
-            yield "".join(
-                f"artemis_{figure}{label} {of_address(address)}\n" for address, label in part
+class Metrics:
+    """The metrics of one broker."""
+
+    def __init__(
+        self, broker: Broker, resources: ResourceRegistry, status: NodeStatus, jobs: Jobs
+    ) -> None:
+        self.broker = broker
+        self.resources = resources
+        self.status = status
+        self.jobs = jobs
+
+    def slices(self) -> Iterator[str]:
+        """Yields the text format (version 0.0.4), SLICE_LINES at a time. Changes in the meantime may be missing."""
+        yield self.broker_figures()
+        yield from self.own_figures()
+        yield from self.bridge_figures()
+        broker = self.broker
+        name = escape(broker.config.name)
+        addresses: list[tuple[Address, str]] = []
+        queues: list[tuple[Queue, str]] = []
+        for looked, address in enumerate(list(broker.addresses.values()), 1):
+            if broker.settings.match(address.name).enable_metrics:
+                label = f'{{address="{escape(address.name)}",broker="{name}"'
+                addresses.append((address, label + "}"))
+                for queue in address.queues():
+                    queues.append((queue, f'{label},queue="{escape(queue.name)}"}}'))
+            if looked % ADDRESSES_PER_SLICE == 0:
+                yield ""
+        for figure, why, of_address in ADDRESS_FIGURES:
+            yield head(figure, why)
+            for start in range(0, len(addresses), SLICE_LINES):
+                part = addresses[start : start + SLICE_LINES]
+                yield "".join(
+                    f"artemis_{figure}{label} {of_address(address)}\n" for address, label in part
+                )
+        for figure, why, of_queue in QUEUE_FIGURES:
+            yield head(figure, why)
+            for start in range(0, len(queues), SLICE_LINES):
+                yield "".join(
+                    f"artemis_{figure}{label} {of_queue(queue)}\n"
+                    for queue, label in queues[start : start + SLICE_LINES]
+                    if not queue.deleted
+                )
+        yield from tally_figures(queues)
+
+    def broker_figures(self) -> str:
+        broker = self.broker
+        clients = broker.clients
+        memory = broker.memory
+        label = f'{{broker="{escape(broker.config.name)}"}}'
+        percentage = 100 * memory.used_bytes // memory.limit_bytes if memory.limit_bytes > 0 else 0
+        figures: list[tuple[str, str, float]] = [
+            ("connection_count", "connections that have logged in", len(clients.connected)),
+            ("total_connection_count", "connections since the start", clients.connections_total),
+            ("session_count", "sessions", clients.session_count()),
+            ("total_session_count", "sessions since the start", clients.sessions_total),
+            ("address_memory_usage", "bytes of memory that messages take", memory.used_bytes),
+            ("address_memory_usage_percentage", "used part of global-max-size", percentage),
+            ("active", "1 while clients are served", 0 if broker.stopping else 1),
+            ("replica_sync", "1 while a replica is in step", 0),
+        ]
+        if self.status.disk_used >= 0:
+            figures.append(
+                ("disk_store_usage", "used part of the data folder's disk", self.status.disk_used)
             )
-    for figure, why, of_queue in QUEUE_FIGURES:
-        yield head(figure, why)
-        for start in range(0, len(queues), SLICE_LINES):
-            yield "".join(
-                f"artemis_{figure}{label} {of_queue(queue)}\n"
-                for queue, label in queues[start : start + SLICE_LINES]
-                if not queue.deleted
-            )
-    yield from tally_figures(queues)
+        plain = "".join(
+            f"{head(name, why)}artemis_{name}{label} {value}\n" for name, why, value in figures
+        )
+        return plain + security_figures(escape(broker.config.name), clients)
+
+    def own_figures(self) -> Iterator[str]:
+        """Yields the journal's progress, the number of queues, and the counters of the trace port."""
+        broker = self.broker
+        label = f'{{broker="{escape(broker.config.name)}"}}'
+        now = max(broker.now, self.status.started_at)
+        figures: list[tuple[str, str, str, float]] = [
+            ("uptime_seconds", "since the start", "gauge", (now - self.status.started_at) / 1e9),
+            ("queues", "queues, internal ones too", "gauge", len(broker.queues)),
+            ("addresses", "addresses", "gauge", len(broker.addresses)),
+            ("stored_messages", "durable messages in memory", "gauge", len(broker.store.messages)),
+            ("stored_bytes", "bytes of them", "gauge", broker.store.stored_bytes),
+            ("scheduled_messages", "messages for later", "gauge", len(broker.scheduled.times)),
+            ("journal_records_total", "records written", "counter", broker.journal.last),
+            ("journal_durable_records_total", "records on disk", "counter", broker.journal.durable),
+            ("management_jobs", "long operations under way", "gauge", len(self.jobs.running)),
+        ]
+        for name, why, kind, value in figures:
+            yield f"{head(name, why, kind, 'atalanta_')}atalanta_{name}{label} {value}\n"
+        for counter, count in sorted(broker.trace.counts().items()):
+            name = counter_name(counter)
+            text = head(name, f"events counted as {counter}", "counter", "atalanta_")
+            yield f"{text}atalanta_{name}{label} {count}\n"
+
+    def bridge_figures(self) -> Iterator[str]:
+        """Yields the metrics of core bridges. The waiting messages are in the metrics of the bridges' queues."""
+        broker = escape(self.broker.config.name)
+        shown: list[tuple[str, dict[str, object]]] = []
+        for name in self.resources.bridges.names():
+            found = self.resources.bridges.find(name)
+            if found is not None:
+                shown.append((f'{{broker="{broker}",bridge="{escape(name)}"}}', found.shown()))
+        if not shown:
+            return
+        for figure, why, kind, attribute in BRIDGE_FIGURES:
+            yield head(figure, why, kind, "atalanta_")
+            for label, values in shown:
+                value = values[attribute]
+                assert isinstance(value, int)
+                yield f"atalanta_{figure}{label} {int(value)}\n"
 
 
 def tally_figures(queues: list[tuple[Queue, str]]) -> Iterator[str]:
@@ -132,96 +219,16 @@ def escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def broker_figures(management: Management) -> str:
-    broker = management.broker
-    clients = broker.clients
-    memory = broker.memory
-    label = f'{{broker="{escape(broker.config.name)}"}}'
-    percentage = 100 * memory.used_bytes // memory.limit_bytes if memory.limit_bytes > 0 else 0
-    figures: list[tuple[str, str, float]] = [
-        ("connection_count", "connections that have logged in", len(clients.connected)),
-        ("total_connection_count", "connections since the start", clients.connections_total),
-        ("session_count", "sessions", clients.session_count()),
-        ("total_session_count", "sessions since the start", clients.sessions_total),
-        ("address_memory_usage", "bytes of memory that messages take", memory.used_bytes),
-        ("address_memory_usage_percentage", "used part of global-max-size", percentage),
-        ("active", "1 while clients are served", 0 if broker.stopping else 1),
-        ("replica_sync", "1 while a replica is in step", 0),
-    ]
-    if management.disk_used >= 0:
-        figures.append(
-            ("disk_store_usage", "used part of the data folder's disk", management.disk_used)
-        )
-    plain = "".join(
-        f"{head(name, why)}artemis_{name}{label} {value}\n" for name, why, value in figures
-    )
-    return plain + security_figures(management)
-
-
-def security_figures(management: Management) -> str:
+def security_figures(broker_name: str, clients: Clients) -> str:
     """Returns the login and permission counters. A permission cached by a session counts once for an address."""
-    clients = management.broker.clients
-    name = escape(management.broker.config.name)
     lines = head("authentication_count", "logins since the start")
     for result, count in (("success", clients.logins_total), ("failure", clients.logins_refused)):
-        lines += f'artemis_authentication_count{{broker="{name}",result="{result}"}} {count}\n'
+        lines += f'artemis_authentication_count{{broker="{broker_name}",result="{result}"}} {count}\n'
     lines += head("authorization_count", "permissions asked for since the start")
     answers = (("success", clients.permissions_granted), ("failure", clients.permissions_refused))
     for result, count in answers:
-        lines += f'artemis_authorization_count{{broker="{name}",result="{result}"}} {count}\n'
+        lines += f'artemis_authorization_count{{broker="{broker_name}",result="{result}"}} {count}\n'
     return lines
-
-
-def own_figures(management: Management) -> Iterator[str]:
-    """Yields the journal's progress, the number of queues, and the counters of the trace port."""
-    broker = management.broker
-    label = f'{{broker="{escape(broker.config.name)}"}}'
-    now = max(broker.now, management.started_at)
-    figures: list[tuple[str, str, str, float]] = [
-        ("uptime_seconds", "since the start", "gauge", (now - management.started_at) / 1e9),
-        ("queues", "queues, internal ones too", "gauge", len(broker.queues)),
-        ("addresses", "addresses", "gauge", len(broker.addresses)),
-        ("stored_messages", "durable messages in memory", "gauge", len(broker.store.messages)),
-        ("stored_bytes", "bytes of them", "gauge", broker.store.stored_bytes),
-        ("scheduled_messages", "messages for later", "gauge", len(broker.scheduled.times)),
-        ("journal_records_total", "records written", "counter", broker.journal.last),
-        ("journal_durable_records_total", "records on disk", "counter", broker.journal.durable),
-        ("management_jobs", "long operations under way", "gauge", len(management.jobs.running)),
-    ]
-    for name, why, kind, value in figures:
-        yield f"{head(name, why, kind, 'atalanta_')}atalanta_{name}{label} {value}\n"
-    for counter in sorted(management.counters):
-        name = counter_name(counter)
-        count = management.counters[counter]
-        text = head(name, f"events counted as {counter}", "counter", "atalanta_")
-        yield f"{text}atalanta_{name}{label} {count}\n"
-
-
-BRIDGE_FIGURES: Final[list[tuple[str, str, str, str]]] = [
-    ("bridge_connected", "1 while the bridge forwards messages", "gauge", "Connected"),
-    ("bridge_messages_sent_total", "messages sent, repeats too", "counter",
-     "MessagesPendingAcknowledgement"),
-    ("bridge_messages_acknowledged_total", "messages that are safe at the target", "counter",
-     "MessagesAcknowledged"),
-]  # fmt: skip
-
-
-def bridge_figures(management: Management) -> Iterator[str]:
-    """Yields the metrics of core bridges. The waiting messages are in the metrics of the bridges' queues."""
-    broker = escape(management.broker.config.name)
-    shown: list[tuple[str, dict[str, object]]] = []
-    for name in management.bridges.names():
-        found = management.bridges.find(name)
-        if found is not None:
-            shown.append((f'{{broker="{broker}",bridge="{escape(name)}"}}', found.shown()))
-    if not shown:
-        return
-    for figure, why, kind, attribute in BRIDGE_FIGURES:
-        yield head(figure, why, kind, "atalanta_")
-        for label, values in shown:
-            value = values[attribute]
-            assert isinstance(value, int)
-            yield f"atalanta_{figure}{label} {int(value)}\n"
 
 
 def counter_name(counter: str) -> str:

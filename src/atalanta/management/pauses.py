@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.observer import Observer
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.journal.named_values import NamedValues
+    from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address import Address
 
@@ -22,23 +23,24 @@ ADDRESS_KEY: Final = "pause.address."
 class Pauses(Observer):
     """The names of paused queues and addresses, each with a flag for a persistent pause."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker = broker
+    def __init__(self, values: NamedValues, dispatches: DispatchList) -> None:
+        self.values = values
+        self.dispatches = dispatches
         self.queues: dict[str, bool] = {}
         self.addresses: dict[str, bool] = {}
 
-    def restore(self) -> None:
-        """Restores the persistent pauses. Pauses of deleted queues are removed."""
-        for key in self.broker.values.keys("pause."):
+    def restore(self, queues: dict[str, Queue], addresses: dict[str, Address]) -> None:
+        """Restores the persistent pauses of these queues and addresses. Pauses of deleted ones are removed."""
+        for key in self.values.keys("pause."):
             if key.startswith(QUEUE_KEY):
-                queue = self.broker.queues.get(key[len(QUEUE_KEY) :])
+                queue = queues.get(key[len(QUEUE_KEY) :])
                 if queue is None:
                     self._store(key, False)
                 else:
                     self.queues[queue.name] = True
                     self._settle(queue)
             elif key.startswith(ADDRESS_KEY):
-                address = self.broker.addresses.get(key[len(ADDRESS_KEY) :])
+                address = addresses.get(key[len(ADDRESS_KEY) :])
                 if address is None:
                     self._store(key, False)
                 else:
@@ -79,13 +81,13 @@ class Pauses(Observer):
             queue.pause()
         else:
             queue.resume()
-            self.broker.dispatches.mark_dirty(queue)
+            self.dispatches.mark_dirty(queue)
 
     def _store(self, key: str, kept: bool) -> None:
         if kept:
-            self.broker.values.set(key, b"\1")
+            self.values.set(key, b"\1")
         else:
-            self.broker.values.forget(key)
+            self.values.forget(key)
 
     # -- Observer -------------------------------------------------------------------------------
     def on_queue_added(self, now: int, queue: Queue) -> None:

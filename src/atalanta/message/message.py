@@ -22,9 +22,11 @@ from atalanta.message.properties import (
 from atalanta.message.property_splice import with_entries, without
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from atalanta.kernel.memory.address_memory import Account
     from atalanta.kernel.memory.large_body import LargeBody
-    from atalanta.kernel.queue.reference import Reference
+    from atalanta.message.stored_reference import StoredReference
 
 DEFAULT: Final = 0
 OBJECT: Final = 2
@@ -86,7 +88,7 @@ class Message:
         self._group_id: str | None = None
         self.lsn: int = -1
         # References for which the journal keeps the message. Usually there is one, so a list is avoided.
-        self._stored: Reference | list[Reference] | None = None
+        self._stored: StoredReference | list[StoredReference] | None = None
         self.account: Account | None = None  # charged for the message (kernel/memory/memory.py)
         # Small fields are adjacent: in the compiled build they share words, and messages are many.
         self.holders: i32 = 0  # number of clients' queues that contain the message
@@ -124,21 +126,21 @@ class Message:
 
     # -- journal ------------------------------------------------------------------------------------
     @property
-    def references(self) -> list[Reference]:
+    def references(self) -> list[StoredReference]:
         """Returns a new list of the references for which the journal keeps the message."""
         stored = self._stored
         if stored is None:
             return []
         return list(stored) if isinstance(stored, list) else [stored]
 
-    @references.setter
-    def references(self, references: list[Reference]) -> None:
+    def store_for(self, references: Sequence[StoredReference]) -> None:
+        """Records the references for which the journal keeps the message."""
         if len(references) > 1:
             self._stored = list(references)
         else:
             self._stored = references[0] if references else None
 
-    def unstore(self, reference: Reference) -> bool:
+    def unstore(self, reference: StoredReference) -> bool:
         """Removes a reference for which the journal kept the message. Returns True if none is left."""
         stored = self._stored
         if stored is reference:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from atalanta.cluster.config import ClusterSettings
@@ -13,6 +14,7 @@ from atalanta.kernel.ports import Disk, Ids, LargeFiles, Links, Passwords, Timer
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.management.management import cannot_reload
 from atalanta.store.config import JournalConfig
 from atalanta.wire.core.config import AcceptorConfig
 
@@ -46,3 +48,4 @@ class Ports:
     trace: Trace
     passwords: Passwords = field(default_factory=Passwords)
     large: LargeFiles | None = None
+    reload: Callable[[str], None] = cannot_reload

@@ -11,18 +11,19 @@ from typing import Final
 from atalanta.cluster.connection.cluster_connection import ClusterConnection
 from atalanta.cluster.discovery.meeting_places import MEETING
 from atalanta.cluster.part import Part
-from atalanta.kernel.broker import invariants, maintenance, reload
-from atalanta.kernel.broker.broker import FLUSH_TIMER, Broker
+from atalanta.kernel.broker import invariants
+from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.journal import records
-from atalanta.kernel.log import log_view
 from atalanta.kernel.ports import BrokerPorts
-from atalanta.management.controls.acceptor import ListedAcceptor
 from atalanta.management.management import Management
 from atalanta.management.message_counters import COUNTERS_TIMER
 from atalanta.management.request.jobs import MANAGEMENT_TIMER
+from atalanta.management.resources.acceptor import ListedAcceptor
+from atalanta.management.resources.registry import ResourceRegistry
+from atalanta.management.status import NodeStatus
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.parts import Parts
@@ -85,21 +86,29 @@ class Node:
         )
         self.journal.keeper = Keeper(self.broker)
         self.notifications = Notifications(self.broker)
-        self.management = Management(self.broker, self.notifications, VERSION)
+        self.status = NodeStatus(VERSION)
+        resources = ResourceRegistry()
         for acceptor in config.acceptors:
-            shown = ListedAcceptor(acceptor.name, {"host": acceptor.host, "port": acceptor.port})
-            self.management.acceptors[acceptor.name] = shown
+            place = {"host": acceptor.host, "port": acceptor.port}
+            resources.register_acceptor(ListedAcceptor(acceptor.name, place))
         connectors = {} if config.cluster is None else config.cluster.connectors
         for name, connector in connectors.items():
-            self.management.connectors[name] = connector.transport_params()
-        self.host = Host(
-            self.broker, self.management, ports.wire, self.connections, ports.passwords
-        )
+            resources.register_connector(name, connector.transport_params())
+        self.host = Host(self.broker, ports.wire, self.connections, ports.passwords)
         self.host.protocols.append(CoreProtocol(self.host))
         parts = Parts(
-            config, self.host, self.notifications, ports.links, self.connections, self.acceptors
+            config,
+            self.host,
+            self.notifications,
+            resources,
+            ports.links,
+            self.connections,
+            self.acceptors,
         )
         self.parts = parts.by_name
+        self.management = Management(
+            self.broker, self.notifications, resources, self.status, ports.reload
+        )
         # Most parts do nothing in `flush`, and an empty call is expensive when batches are short.
         self._turning = [part for part in self.parts.values() if type(part).flush is not Part.flush]
         self.clusters = parts.clusters
@@ -122,18 +131,18 @@ class Node:
         before."""
         self.broker.observers.append(self.notifications)
         self.management.start(now)
-        reload.undeploy(self.broker, now)
-        maintenance.create_configured(self.broker, now)
+        self.broker.resources.delete_unnamed(now)
+        self.broker.resources.create(now)
         if self.config.cluster is None:
             # In a cluster a peer may hold messages for an empty queue: only the periodic sweep
             # removes the queue.
             self.broker.queue_registry.sweep_at_start(now)
-        maintenance.arm(self.broker, now)
+        self.broker.start_timers(now)
         self.ports.timers.set(
             TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000
         )
         if any(queue.leased for queue in self.broker.queues.values()):
-            log_view.end_leases(self.broker, now)
+            self.broker.log_views.end_leases(now)
         if self.scale_down is not None:
             self.scale_down.parts = self.parts
         self.bridges.name_queues()
@@ -149,7 +158,7 @@ class Node:
 
     def stop(self, now: int) -> None:
         """Disconnects clients and peers; the shell then waits for the journal and closes."""
-        self.broker.stopping = True
+        self.broker.stop()
         for part in self.parts.values():
             part.stop(now)
         self.host.end_lost(now)
@@ -287,7 +296,7 @@ class Node:
         """Applies a reloaded, valid configuration, as far as it can change without a restart."""
         if self.failed is not None or self.stopped:
             return
-        reload.reload(self.broker, now, config.broker, config.settings, config.security)
+        self.broker.reload(now, config.broker, config.settings, config.security)
         change_domains(self.ports.trace, self.acceptors, config.acceptors, config.security)
         if self.scale_down is None or not self.scale_down.frozen:
             # A node that scales down starts no bridge: its messages may be at the target already.
@@ -349,14 +358,10 @@ class Node:
     def on_timer(self, now: int, key: str) -> None:
         if self.failed is not None:
             return
-        if key == FLUSH_TIMER:
-            self.broker.flush_timer = False
-        elif key == log_view.LEASE_TIMER:
-            log_view.end_leases(self.broker, now)
-        elif key == MANAGEMENT_TIMER:
+        if key == MANAGEMENT_TIMER:
             self.management.on_timer(now)
         elif key == COUNTERS_TIMER:
-            self.management.counted.on_timer(now)
+            self.management.counters.on_timer(now)
         elif key == TTL_TIMER:
             self._check_alive(now)
         elif key == COMMIT_TIMER:
@@ -365,7 +370,7 @@ class Node:
         elif key == COMPACT_TIMER:
             self._compact(now)
         elif key.startswith("kernel."):
-            maintenance.on_timer(self.broker, now, key)
+            self.broker.on_timer(now, key)
         else:
             part = self.part_of(key)
             if part is not None:
@@ -400,8 +405,8 @@ class Node:
 
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
         """Handles the usage of the journal's disk."""
-        self.management.disk_used = used_fraction
-        maintenance.on_disk_usage(self.broker, used_fraction, free_bytes)
+        self.status.measure_disk(used_fraction)
+        self.broker.disk_limit.update(used_fraction, free_bytes)
 
     def on_durable(self, now: int, lsn: int) -> None:
         """Passes the durable LSN to the broker, and starts compaction if old segments can be removed."""
@@ -437,7 +442,7 @@ class Node:
             for conn, why in self.host.take_closing():
                 self._close(now, conn, why)
         if self.broker.large.released:
-            self.broker.settle_large(now)  # files that bridges and ended deliveries released
+            self.broker.open_bodies.settle(now)  # files that bridges and ended deliveries released
         if self.broker.stopping:
             self.journal.hurry()
         self.journal.flush(now)

@@ -23,6 +23,7 @@ from atalanta.cluster.scale_down.management import Asked
 from atalanta.cluster.scale_down.scale_down import ScaleDown
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.ports import Links
+from atalanta.management.resources.registry import ResourceRegistry
 from atalanta.wire.connection import Connection
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.host import Host
@@ -50,6 +51,7 @@ class Parts:
         config: PartsConfig,
         host: Host,
         notifications: Notifications,
+        resources: ResourceRegistry,
         links: Links,
         connections: dict[int, Connection],
         acceptors: dict[str, AcceptorConfig],
@@ -57,6 +59,7 @@ class Parts:
         self.config = config
         self.host = host
         self.notifications = notifications
+        self.resources = resources
         self.links = links
         self.connections = connections
         self.acceptors = acceptors
@@ -71,22 +74,22 @@ class Parts:
             self._join(config.cluster, discovery)
         # Every node has these parts: management may create bridges that are not configured.
         self.bridges = CoreBridges(
-            config.bridges, host.broker, notifications, host.management, host, links, discovery
+            config.bridges, host.broker, notifications, resources, host, links, discovery
         )
         self.by_name["bridges"] = self.bridges
         self.routers: Routers | None = None
         if config.routers is not None:
-            self.routers = Routers(config.routers, host, links, self.clusters, discovery)
+            self.routers = Routers(
+                config.routers, host, resources, links, self.clusters, discovery
+            )
             self.by_name["routers"] = self.routers
 
     def _join(self, cluster: ClusterSettings, discovery: Discovery) -> None:
         """Creates the parts of a cluster member."""
         own = self.config.own
         host = self.host
-        management = host.management
-        management.cluster_connections = [one.name for one in cluster.cluster_connections]
         clusters = ClusterConnections(
-            cluster, self.notifications, management, host, self.links, discovery, own
+            cluster, self.notifications, self.resources, host, self.links, discovery, own
         )
         self.clusters = clusters
         self.by_name["cluster"] = clusters
@@ -97,11 +100,11 @@ class Parts:
         )
         self.scale_down = scale_down
         self.by_name["scaledown"] = scale_down
-        management.departure = Asked(scale_down)
+        self.resources.register_scale_down(Asked(scale_down))
         leaving = scale_down.under_way
         balancers = Balancers(own, clusters, self.connections, self.acceptors, leaving)
         self.by_name["rebalance"] = balancers
-        management.balance = BalanceView(balancers)
+        self.resources.register_client_balance(BalanceView(balancers))
         if self.config.grouping is not None:
             self._keep_groups(self.config.grouping, cluster)
 
@@ -109,5 +112,5 @@ class Parts:
         """Creates the grouping handler, before the cluster starts, so that the handler sees every queue."""
         kind = LocalGrouping if config.type == LOCAL else RemoteGrouping
         grouping = kind(config, cluster, self.host.broker, self.notifications)
-        self.host.broker.grouping = grouping
+        self.host.broker.router.grouping = grouping
         self.by_name = {"grouping": grouping, **self.by_name}

@@ -22,6 +22,10 @@ class LogTrace(Trace):
         """Adds `n` to the counter `name`."""
         self.counters[name] = self.counters.get(name, 0) + n
 
+    def counts(self) -> dict[str, int]:
+        """Returns the counters by name."""
+        return self.counters
+
     def event(self, name: str, fields: dict[str, object]) -> None:
         """Writes one log line, unless the limit for that name is reached."""
         if not self.on:

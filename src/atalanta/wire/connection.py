@@ -9,6 +9,7 @@ from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.security.authentication import LoginWaiter
 from atalanta.kernel.sessions.client import Client
+from atalanta.wire.address_prefixes import AddressPrefixes, prefixes_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
@@ -96,6 +97,10 @@ class ClientConnection(Connection):
     def security_domain(self) -> str:
         """Returns the security domain of the acceptor; "" is the default domain."""
         return "" if self.acceptor is None else self.acceptor.security_domain
+
+    def address_prefixes(self) -> AddressPrefixes | None:
+        """Returns anycastPrefix and multicastPrefix of the acceptor; None if it has neither."""
+        return prefixes_of(self.acceptor)
 
     def peer(self) -> str:
         return self.client.remote

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.ports import Wire
     from atalanta.kernel.security.security import Identity
-    from atalanta.management.management import Management
     from atalanta.wire.connection import ClientConnection, Connection
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
     from atalanta.wire.core.transport import TransportConfiguration
@@ -82,7 +81,6 @@ class Host:
     def __init__(
         self,
         broker: Broker,
-        management: Management,
         wire: Wire,
         connections: dict[int, Connection],
         passwords: Passwords | None = None,
@@ -95,7 +93,6 @@ class Host:
             broker.config.security_invalidation_interval_ms * 1_000_000,
             broker.config.authentication_cache_size,
         )
-        self.management = management
         self.wire = wire
         self.protocols: list[Protocol] = []
         self.connections = connections

@@ -325,8 +325,7 @@ def test_management_tells_who_would_go_where_and_why_others_stay() -> None:
     rig, hosts, accounts = two(rebalance=False)
     roamers = fleet(rig, hosts[0], 5, accounts) + roam(rig, "n0", 3, accounts, period_ns=0)
     rig.run(8)
-    balance = node_of(hosts[0]).management.balance
-    assert balance is not None
+    balance = node_of(hosts[0]).management.resources.client_balance
     told = balance.describe(rig.world.now, True, -1)
     assert (told["clients"], told["on"]) == (8, False)
     assert told["members"] == [

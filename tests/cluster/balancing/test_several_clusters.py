@@ -56,8 +56,7 @@ def test_an_operator_sees_and_moves_the_clients_of_the_cluster_whose_door_he_cam
     western = roam(rig, "n0", 4, accounts, known, period_ns=0, queue="west.orders", port=WEST_PORT)
     rig.run(6)
     node = node_of(hosts[0])
-    balance = node.management.balance
-    assert balance is not None
+    balance = node.management.resources.client_balance
     for name, peer in (("east", "n1"), ("west", "n2")):
         asking = next(
             conn

@@ -10,11 +10,11 @@ from tests.cluster.cluster_rig import Rig, node_of, waiting
 
 
 def get(host: Host, name: str) -> object:
-    return node_of(host).management.clusters["test"].attribute(name)
+    return node_of(host).management.resources.cluster_connections["test"].attribute(name)
 
 
 def links(rig: Rig, host: Host) -> list[dict[str, object]]:
-    return node_of(host).management.clusters["test"].links(rig.world.now)
+    return node_of(host).management.resources.cluster_connections["test"].links(rig.world.now)
 
 
 def test_definition_and_members() -> None:
@@ -38,7 +38,7 @@ def test_counts_of_a_bridge_and_what_waits_for_a_member_that_is_away() -> None:
     producer = rig.client(hosts[0])
     producer.publish("orders", b"1", ANYCAST)
     rig.until(lambda: consumer.bodies and waiting(hosts[0], "node-1") == 0)
-    listed = node_of(hosts[0]).management.clusters["test"]
+    listed = node_of(hosts[0]).management.resources.cluster_connections["test"]
     assert listed.metrics_of("node-1") == {
         "messagesPendingAcknowledgement": 0,
         "messagesAcknowledged": 1,

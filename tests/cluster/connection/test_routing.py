@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.endpoint import DeliveryEndpoint
-from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.queue.consumer import Consumer, DeliveryEndpoint
 from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec

@@ -19,23 +19,23 @@ from tests.cluster.connection_routers.router_rig import nodes, place, routed, vi
 
 
 def call_of(rig: Rig, host: Host) -> Call:
-    return Call(node_of(host).management, rig.world.now, Message.create("", b""), None)
+    return Call(rig.world.now, Message.create("", b""), None)
 
 
 def ask(rig: Rig, host: Host, operation: str, *given: Any) -> Any:
     """As a request to `connectionrouter.router` would do it."""
     call = call_of(rig, host)
-    _, operations = node_of(host).management._resource(call, "connectionrouter.router")
+    control = node_of(host).management.select(call, "connectionrouter.router")
     values = list(given)
-    found = find_operation(operations, operation, values)
+    found = find_operation(control.operations, operation, values)
     assert found is not None, f"no {operation} takes these"
     return found(call, values)
 
 
 def attribute(rig: Rig, host: Host, name: str) -> object:
     call = call_of(rig, host)
-    attributes, _ = node_of(host).management._resource(call, "connectionrouter.router")
-    return attributes[name](call)
+    control = node_of(host).management.select(call, "connectionrouter.router")
+    return control.attributes[name](call)
 
 
 def reload(rig: Rig, host: Host, *routers: RouterConfig) -> None:
@@ -63,7 +63,7 @@ def test_the_target_of_a_key_is_the_one_a_client_is_sent_to() -> None:
     assert connector["name"] and connector["factoryClassName"].endswith("NettyConnectorFactory")
     assert connector["params"]["host"] == ids[seen[False]["nodeID"]]
     with pytest.raises(BrokerError, match="nobody"):
-        node_of(hosts[0]).management._resource(call_of(rig, hosts[0]), "connectionrouter.nobody")
+        node_of(hosts[0]).management.select(call_of(rig, hosts[0]), "connectionrouter.nobody")
 
 
 def test_a_key_that_is_refused_has_no_target() -> None:

@@ -19,7 +19,7 @@ from atalanta.cluster.scale_down.phase import DONE, MOVING
 from atalanta.kernel.errors import INCOMPATIBLE, REMOTE_DISCONNECT, ROUTING
 from atalanta.wire.core.packets.connection import DisconnectV3, ExceptionResponse
 from atalanta.wire.core.packets.session import CreateSessionResponse
-from atalanta.wire.core.server.login import LOGINS_WAITING_MAX
+from atalanta.wire.login import LOGINS_WAITING_MAX
 from tests.cluster.cluster_rig import Rig, node_of
 from tests.cluster.connection_routers.router_rig import Visitor, nodes, place, routed, visit
 from tests.cluster.scale_down.scale_down_rig import begin, departure

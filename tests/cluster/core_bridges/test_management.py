@@ -15,9 +15,6 @@ from atalanta.cluster.native_config import OwnBridge
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.routing.divert_config import ADD_HEADERS
-from atalanta.management.controls.bridge import BRIDGE_ATTRIBUTES, BRIDGES_OPERATIONS
-from atalanta.management.controls.broker import BROKER_OPERATIONS
-from atalanta.management.controls.queue import QUEUE_OPERATIONS
 from atalanta.management.request.call import Call, find_operation
 from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
@@ -51,9 +48,9 @@ def ask(rig: BridgeRig, host: Host, operation: str, *given: Any) -> object:
     """An operation on the resource `broker`, as a request would do it."""
     node = node_of(host)
     request = Message.create("activemq.management", b"", 0, False, 0, 4)
-    call = Call(node.management, rig.world.now, request, None)
+    call = Call(rig.world.now, request, None)
     values = list(given)
-    found = find_operation(BRIDGES_OPERATIONS, operation, values)
+    found = find_operation(node.management.controls["broker"].operations, operation, values)
     assert found is not None, f"no {operation} takes these"
     answer = found(call, values)
     host.flush_later()
@@ -61,9 +58,9 @@ def ask(rig: BridgeRig, host: Host, operation: str, *given: Any) -> object:
 
 
 def shown(rig: BridgeRig, host: Host, name: str) -> dict[str, object]:
-    call = Call(node_of(host).management, rig.world.now, Message.create("", b""), None)
-    call.resource = f"bridge.{name}"
-    return {key: reader(call) for key, reader in BRIDGE_ATTRIBUTES.items()}
+    call = Call(rig.world.now, Message.create("", b""), None)
+    control = node_of(host).management.select(call, f"bridge.{name}")
+    return {key: reader(call) for key, reader in control.attributes.items()}
 
 
 def test_attributes_are_those_of_artemis() -> None:
@@ -139,7 +136,7 @@ def test_management_makes_bridges_that_survive_a_restart() -> None:
     source.crash()
     source.start()
     rig.run(1)
-    assert node_of(source).management.bridges.names() == []
+    assert node_of(source).management.resources.bridges.names() == []
 
 
 def test_the_older_forms_of_create_bridge() -> None:
@@ -180,7 +177,7 @@ def test_what_cannot_be_made_is_refused(change: dict[str, object], why: str) -> 
     source = rig.single()
     with pytest.raises(BrokerError, match=why):
         ask(rig, source, "createBridge", json.dumps({**JSON, **change}))
-    assert not node_of(source).management.bridges.names()
+    assert not node_of(source).management.resources.bridges.names()
 
 
 @pytest.mark.parametrize("multiplier", [1e10, float("inf")])
@@ -352,12 +349,12 @@ def test_lists_of_the_broker_do_not_mind_a_consumer_without_a_client(operation: 
     source, _ = rig.pair(bridge())
     node = node_of(source)
     request = Message.create("activemq.management", b"", 0, False, 0, 4)
-    call = Call(node.management, rig.world.now, request, None)
+    call = Call(rig.world.now, request, None)
     call.resource = "broker"
     given: list[object] = ["", 1, 100] if operation in ("listConsumers", "listQueues") else []
-    found = find_operation(BROKER_OPERATIONS, operation, given)
+    found = find_operation(node.management.controls["broker"].operations, operation, given)
     assert found is not None
     assert isinstance(found(call, given), str)
     call.given_queue = node.broker.queues["orders"]
-    consumers = find_operation(QUEUE_OPERATIONS, "listConsumersAsJSON", [])
+    consumers = find_operation(node.management.controls["queue"].operations, "listConsumersAsJSON", [])
     assert consumers is not None and isinstance(consumers(call, []), str)

@@ -53,7 +53,7 @@ def readers_at(rig: Rig, hosts: list[Host]) -> list[Client]:
 
 
 def grouping_of(host: Host) -> ClusterGrouping:
-    found = node_of(host).broker.grouping
+    found = node_of(host).broker.router.grouping
     assert isinstance(found, ClusterGrouping)
     return found
 

@@ -147,7 +147,7 @@ def test_a_response_to_somebody_else_decides_for_us_too() -> None:
     hosts = grouped_cluster(rig)
     node = node_of(hosts[0])
     grouping = grouping_of(hosts[0])
-    node.broker.grouping = None  # a LOCAL node that we play
+    node.broker.router.grouping = None  # a LOCAL node that we play
     sender = rig.client(hosts[2])
     send_group(sender, "red", "1")
     rig.run(0.1)

@@ -211,7 +211,7 @@ def test_peers_hear_of_a_queue_only_once_it_is_durable() -> None:
 def test_ids_of_queues_are_never_used_for_others_after_a_restart() -> None:
     rig = Rig()
     hosts = rig.cluster(2)
-    first = {node_of(hosts[0]).broker.next_binding_id}
+    first = {node_of(hosts[0]).broker.binding_ids.next}
     first.update(node_of(hosts[0]).broker.remotes_by_id)
     hosts[0].crash()
     hosts[0].start()

@@ -6,7 +6,6 @@ from typing import Final
 
 from atalanta.cluster.scale_down.phase import DONE, READING
 from atalanta.cluster.scale_down.scale_down import ScaleDown
-from atalanta.kernel.log import log_view
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.sim.host import Host
 from atalanta.wire.core.packets.base import Packet
@@ -150,9 +149,9 @@ def test_a_plan_with_limits_ends_where_nothing_more_is_shown() -> None:
     queue = broker.queues[QUEUE]
     broker.store.drop_from_queue(queue.references[3])
     queue.log.show_until = 4
-    assert log_view.plan(broker, QUEUE, "", 0, 100, -1)[:2] == (4, 3)
-    assert log_view.plan(broker, QUEUE, "", 0, 2, -1)[:2] == (2, 2)
-    assert log_view.plan(broker, QUEUE, "", 4, 100, -1)[:2] == (4, 0)
+    assert broker.log_views.plan(QUEUE, "", 0, 100, -1)[:2] == (4, 3)
+    assert broker.log_views.plan(QUEUE, "", 0, 2, -1)[:2] == (2, 2)
+    assert broker.log_views.plan(QUEUE, "", 4, 100, -1)[:2] == (4, 0)
 
 
 def test_a_target_that_goes_away_meanwhile_is_replaced_by_another_one() -> None:

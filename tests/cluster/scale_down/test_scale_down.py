@@ -28,7 +28,7 @@ def test_messages_go_to_the_other_node_in_order_behind_what_is_there() -> None:
     part = leave(rig, first)
     assert (part.phase, part.left(), part.moved) == (DONE, 0, len(mine))
     assert bodies(rig, second, "orders") == theirs + mine
-    assert node_of(second).broker.absorbed.nodes == {"node-0": True}
+    assert node_of(second).broker.scale_down_target.nodes == {"node-0": True}
 
 
 def test_what_is_not_durable_goes_too() -> None:

@@ -43,7 +43,7 @@ def test_it_goes_when_an_operator_gives_the_member_up() -> None:
     play, last = left(1)
     near = play.consumer(last)
     play.rig.run(TIMEOUT + 5)
-    listed = node_of(last).management.clusters["test"]
+    listed = node_of(last).management.resources.cluster_connections["test"]
     assert listed.links(play.rig.world.now)[-1]["mayHaveArrived"] == 3
     assert listed.give_up(play.rig.world.now, "node-1") == 3
     play.rig.run(0.5)

@@ -36,6 +36,6 @@ def test_with_a_grouping_handler_groups_stay_with_the_member() -> None:
     play.rig.until(lambda: waiting(play.hosts[0], "node-1") == 6)
     near = play.consumer(play.hosts[0])
     play.crash_far()
-    node_of(play.hosts[0]).broker.grouping = GroupingHandler()
+    node_of(play.hosts[0]).broker.router.grouping = GroupingHandler()
     play.rig.run(TIMEOUT + 1)
     assert near.bodies == [b"free"] and waiting(play.hosts[0], "node-1") == 5

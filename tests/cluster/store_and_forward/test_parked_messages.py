@@ -157,7 +157,7 @@ def test_an_operator_can_give_a_member_up() -> None:
     """Then also what may have arrived there goes to others."""
     play = Parked(sent=3)
     near = play.consumer(play.hosts[0])
-    listed = node_of(play.hosts[0]).management.clusters["test"]
+    listed = node_of(play.hosts[0]).management.resources.cluster_connections["test"]
     assert listed.give_up(play.rig.world.now, "node-1") == -1
     play.crash_far()
     play.rig.run(TIMEOUT + 1)

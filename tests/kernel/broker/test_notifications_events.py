@@ -6,7 +6,6 @@ import pytest
 
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.publish.reroute import expire
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.notification_options import NotificationOptions
@@ -55,9 +54,9 @@ def test_connections_addresses_and_expired_messages_only_if_asked_for() -> None:
         queue = bench.queue("work")
         session = bench.session()
         session.client.close(bench.now, bench.broker, False)
-        bench.broker.publish(bench.now, bench.message("work"), None, 0)
+        bench.broker.publisher.publish(bench.now, bench.message("work"), None, 0)
         bench.settle()
-        expire(bench.broker, bench.now, queue.live())
+        bench.broker.expiry.expire(bench.now, queue.live())
         bench.broker.queue_registry.delete(bench.now, "work", "deleted")
         bench.broker.address_registry.create(bench.broker.now, "a", True, False, False)
         bench.broker.address_registry.delete(bench.broker.now, "a")
@@ -80,7 +79,7 @@ def test_deliveries_only_if_asked_for() -> None:
         listener = bench.session()
         consume(listener, bench, "listener", consumer_id=5, credits=0)
         for _ in range(3):
-            bench.broker.publish(bench.now, bench.message("work"), None, 0)
+            bench.broker.publisher.publish(bench.now, bench.message("work"), None, 0)
         found = told(bench, "MESSAGE_DELIVERED")
         assert [one["_AMQ_Message_ID"] for one in found] == (
             endpoint(session).message_ids if on else []

@@ -6,7 +6,6 @@ import pytest
 
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.journal import records
-from atalanta.kernel.log import log_view
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.message.encoding.buffer import DecodeError
 from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint, consume, endpoint
@@ -22,16 +21,16 @@ def test_a_sequence_acknowledged_through_is_never_given_to_a_new_message() -> No
     session.send(bench.now, bench.message("flights", b"3", durable=False), 3)
     bench.settle()
     answers = RecordingEndpoint()
-    held = log_view.lease(bench.broker, bench.now, "archive", "g", "me", 60 * SECOND, 0, answers, 1)
-    end = log_view.plan(bench.broker, "archive", "", 0, -1, -1)[0]
-    log_view.ack_through(bench.broker, "archive", "", "g", held.epoch, end, answers, 2)
+    held = bench.broker.log_views.lease(bench.now, "archive", "g", "me", 60 * SECOND, 0, answers, 1)
+    end = bench.broker.log_views.plan("archive", "", 0, -1, -1)[0]
+    bench.broker.log_views.ack_through("archive", "", "g", held.epoch, end, answers, 2)
     bench.settle()
     bench.restart()
     after = bench.session()
     after.send(bench.now, bench.message("flights", b"4"), 4)
     after.send(bench.now, bench.message("flights", b"5"), 5)
     bench.settle()
-    chunk = log_view.read(bench.broker, "archive", "", end, end + 100, 0, None)
+    chunk = bench.broker.log_views.read("archive", "", end, end + 100, 0, None)
     assert [found.message.body for found in chunk.references] == [b"4", b"5"]
     bench.restart()
     assert bench.broker.queues["archive"].message_count == 2
@@ -45,8 +44,8 @@ def test_only_durable_sequences_are_shown_as_the_end_of_a_log() -> None:
     session.send(bench.now, bench.message("flights", b"1"), 1)
     session.send(bench.now, bench.message("flights", b"2", durable=False), 2)
     bench.settle()
-    assert log_view.plan(bench.broker, "archive", "", 0, -1, -1)[0] == 1
-    assert log_view.position(bench.broker, "archive").last == 1
+    assert bench.broker.log_views.plan("archive", "", 0, -1, -1)[0] == 1
+    assert bench.broker.log_views.position("archive").last == 1
 
 
 def test_binding_ids_of_temporary_queues_are_not_used_again_after_a_crash() -> None:
@@ -105,14 +104,14 @@ def test_a_lease_cannot_be_renewed_past_consumers_that_came_meanwhile() -> None:
     bench = Bench()
     bench.queue("archive", "flights", 0)
     answers = RecordingEndpoint()
-    held = log_view.lease(bench.broker, bench.now, "archive", "g", "me", SECOND, 0, answers, 1)
+    held = bench.broker.log_views.lease(bench.now, "archive", "g", "me", SECOND, 0, answers, 1)
     bench.settle()
     bench.now += 2 * SECOND
-    log_view.end_leases(bench.broker, bench.now)
+    bench.broker.log_views.end_leases(bench.now)
     session = bench.session()
     consume(session, bench, "archive")
     with pytest.raises(BrokerError) as refused:
-        log_view.lease(bench.broker, bench.now, "archive", "g", "me", SECOND, held.epoch, answers, 2)
+        bench.broker.log_views.lease(bench.now, "archive", "g", "me", SECOND, held.epoch, answers, 2)
     assert refused.value.code == FENCED
     assert endpoint(session).errors == []
 

@@ -48,7 +48,7 @@ class LargeBench(Bench):
         body.writer = None
         message = self.message(address, b"", durable, text="x" * head)
         message.large = body
-        broker.publish(self.now, message, None, SILENT)
+        broker.publisher.publish(self.now, message, None, SILENT)
         broker.large.release(body)
         return body.file
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker import invariants
-from atalanta.kernel.publish.reroute import expire, purge
 from atalanta.kernel.settings.repository import SettingValue
 from tests.kernel.broker_rig import consume, endpoint
 from tests.kernel.memory.large_rig import LargeBench, fill
@@ -87,7 +86,7 @@ def test_a_damaged_file_in_a_page_costs_its_message_only() -> None:
 def test_a_purge_takes_all_files(paged: bool) -> None:
     bench = LargeBench(SMALL if paged else None)
     fill(bench, 60)
-    purge(bench.broker, bench.broker.queues["orders"], "test")
+    bench.broker.mover.purge(bench.broker.queues["orders"], "test")
     bench.settle()
     assert files(bench) == 0 and bench.broker.large.bodies == {}
     bench.power_cut()
@@ -100,7 +99,7 @@ def test_an_expired_message_takes_its_file_to_the_expiry_address() -> None:
     bench.publish("orders")
     bench.settle()
     (reference,) = bench.broker.queues["orders"].live()
-    expire(bench.broker, bench.now, [reference])
+    bench.broker.expiry.expire(bench.now, [reference])
     bench.settle()
     assert files(bench) == 1
     bench.power_cut()

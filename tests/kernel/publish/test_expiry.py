@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.settings.repository import SettingValue
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
@@ -74,7 +73,7 @@ def test_an_expiry_queue_comes_with_the_first_expired_message() -> None:
     bench.settle()
     original = bench.broker.queues["orders"].live()[0].message
     bench.now += SECOND
-    maintenance.scan_all_expired(bench.broker, bench.now)
+    bench.broker.expiry.scan(bench.now)
     bench.settle()
     bench.restart()
     found = bench.broker.queues["EXP.orders.q"]

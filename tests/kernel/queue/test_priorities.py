@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 from atalanta.kernel.broker import invariants
-from atalanta.kernel.publish.reroute import expire
 from atalanta.kernel.sessions.session import Session
 from tests.kernel.broker_rig import Bench, RecordingEndpoint, endpoint
 
@@ -143,7 +142,7 @@ def test_when_one_priority_is_left_nobody_begins_again() -> None:
     _, late = consumer(bench)
     _, selecting = consumer(bench, "colour = 'red'")
     bench.settle()
-    expire(bench.broker, bench.now, [each for each in queue.live() if each.message.priority == 9])
+    bench.broker.expiry.expire(bench.now, [each for each in queue.live() if each.message.priority == 9])
     send(bench, sender, "3", 4)
     send(bench, sender, "4", 4, "red")
     bench.settle()

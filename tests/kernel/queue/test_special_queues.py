@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.log import log_view
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.transactions import xa_session
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
@@ -259,7 +257,7 @@ def test_of_what_comes_back_a_ring_keeps_the_newest(delay_ms: int) -> None:
     session.stop()
     session.rollback(bench.now, False, 0)
     bench.now += SECOND
-    maintenance.on_timer(bench.broker, bench.now, "kernel.scheduled")
+    bench.broker.on_timer(bench.now, "kernel.scheduled")
     bench.settle()
     assert held(queue) == [b"5", b"6", b"7"] and queue.message_count == 3
     validate(bench.broker)
@@ -345,7 +343,7 @@ def test_expiry_removes_from_a_non_destructive_queue() -> None:
     bench.settle()
     assert endpoint(first).bodies() == [b"old"]
     bench.now += SECOND
-    maintenance.scan_all_expired(bench.broker, bench.now)
+    bench.broker.expiry.scan(bench.now)
     bench.settle()
     assert queue.message_count == 0
     validate(bench.broker)
@@ -403,7 +401,7 @@ def test_a_queue_does_not_wait_longer_than_its_delay() -> None:
     bench.settle()
     assert endpoint(first).bodies() == []
     bench.now = due
-    maintenance.on_timer(bench.broker, bench.now, "kernel.gate.q")
+    bench.broker.on_timer(bench.now, "kernel.gate.q")
     bench.settle()
     assert endpoint(first).bodies() == [b"1"]
 
@@ -417,8 +415,8 @@ def test_a_log_view_of_such_a_queue_is_refused(attributes: dict[str, object]) ->
     bench.queue("q", **attributes)  # type: ignore[arg-type]
     session = bench.session()
     with pytest.raises(BrokerError) as refused:
-        log_view.lease(
-            bench.broker, bench.now, "q", "spark", "me", SECOND, 0, endpoint(session), 1
+        bench.broker.log_views.lease(
+            bench.now, "q", "spark", "me", SECOND, 0, endpoint(session), 1
         )
     assert refused.value.code == ILLEGAL_STATE and "queue q has no log view" in str(refused.value)
 
@@ -436,7 +434,7 @@ def test_what_a_redelivery_delay_held_back_has_its_place_in_the_ring() -> None:
     session.rollback(bench.now, False, 0)
     assert queue.scheduled_count == 1
     bench.now += SECOND
-    maintenance.on_timer(bench.broker, bench.now, "kernel.scheduled")
+    bench.broker.on_timer(bench.now, "kernel.scheduled")
     bench.settle()
     assert endpoint(session).bodies() == [b"1", b"1"]
     session.acknowledge(bench.now, 0, endpoint(session).message_ids[1], True, 0)
@@ -445,7 +443,7 @@ def test_what_a_redelivery_delay_held_back_has_its_place_in_the_ring() -> None:
     send(bench, bench.session(), "2")
     bench.settle()
     bench.now += SECOND
-    maintenance.on_timer(bench.broker, bench.now, "kernel.scheduled")
+    bench.broker.on_timer(bench.now, "kernel.scheduled")
     bench.settle()
     assert held(queue) == [b"2"] and queue.message_count == 1
     validate(bench.broker)

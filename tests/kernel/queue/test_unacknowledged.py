@@ -7,7 +7,7 @@ import random
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.kernel.queue.unacknowledged import TRIM_MIN, Held
+from atalanta.kernel.queue.unacknowledged import TRIM_MIN, Unacknowledged
 from atalanta.message.message import Message
 
 QUEUE = Queue(1, QueueSpec("orders", "orders", ANYCAST), None, "incarnation")
@@ -17,12 +17,12 @@ def reference(message_id: int) -> Reference:
     return Reference(Message(message_id, b""), QUEUE, message_id, b"")
 
 
-def ids(held: Held) -> list[int]:
+def ids(held: Unacknowledged) -> list[int]:
     return [int(kept.message.id) for kept in held.values()]
 
 
-def filled(*message_ids: int) -> Held:
-    held = Held()
+def filled(*message_ids: int) -> Unacknowledged:
+    held = Unacknowledged()
     for message_id in message_ids:
         held.add(reference(message_id))
     return held
@@ -55,7 +55,7 @@ def test_redelivered_after_it_was_taken() -> None:
 
 def test_like_a_dict_in_any_order() -> None:
     dice = random.Random(7)
-    held = Held()
+    held = Unacknowledged()
     model: dict[int, bool] = {}
     next_id = 0
     for _ in range(20 * TRIM_MIN):

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.errors import BrokerError
@@ -123,7 +122,7 @@ def test_a_message_for_later_waits_in_the_new_queue_and_in_the_ring() -> None:
     second = subscribe(bench, "second")
     bench.now += 6 * SECOND
     bench.broker.now = bench.now
-    maintenance.on_timer(bench.broker, bench.now, "kernel.scheduled")
+    bench.broker.on_timer(bench.now, "kernel.scheduled")
     bench.settle()
     for queue in (first, second):
         assert sorted(bodies(queue)) == [b"later", b"now"]
@@ -204,7 +203,7 @@ def test_after_a_crash_a_queue_is_there_with_all_its_copies_or_not_at_all(count:
             assert len(bodies(bench.broker.queues["late"])) == count
         else:
             assert "late" not in bench.broker.queues
-            assert durable == before or bench.broker.next_binding_id > ids
+            assert durable == before or bench.broker.binding_ids.next > ids
             assert len(bench.broker.store.messages) == count  # in both rings each
 
 
@@ -225,7 +224,7 @@ def test_what_lies_in_page_files_is_copied_from_there() -> None:
     bench = started(count=200)
     bench = Bench(bench.config, repository(count=200), True)
     bench.settings.add(ADDRESS, {"max_size_bytes": 20_000, "page_size_bytes": 20_000})
-    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.resources.create(bench.now)
     for number in range(300):
         send(bench, b"%03d" % number + bytes(1_000), _AMQ_ROUTING_TYPE=0)
         bench.settle()

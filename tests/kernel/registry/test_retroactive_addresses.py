@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.broker import maintenance
-from atalanta.kernel.broker.maintenance import SWEEP_TIMER
+from atalanta.kernel.broker.broker import SWEEP_TIMER
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.sessions.session_queues import delete_queue
 from atalanta.kernel.settings.broker_config import BrokerConfig, QueueConfig
@@ -33,7 +32,7 @@ def test_an_automatic_address_keeps_its_messages_between_its_queues() -> None:
     delete_queue(bench.session(), bench.now, "prices")
     for _ in range(3):
         bench.now += SECOND
-        maintenance.on_timer(bench.broker, bench.now, SWEEP_TIMER)
+        bench.broker.on_timer(bench.now, SWEEP_TIMER)
     bench.settle()
     restart(bench)
     assert bodies(subscribe(bench, kind=1)) == [b"1", b"2"]

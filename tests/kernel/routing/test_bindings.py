@@ -61,7 +61,7 @@ def remote(bench: Bench, name: str, address: str, routing_name: str) -> RemoteBi
     forward.spec.internal = True
     forward.internal = True
     made = RemoteBinding(
-        bench.broker.take_binding_id(), address, routing_name, name, 7, 1, forward, ON_DEMAND
+        bench.broker.binding_ids.take(), address, routing_name, name, 7, 1, forward, ON_DEMAND
     )
     bench.broker.addresses[address].add_remote(made)
     return made
@@ -70,7 +70,7 @@ def remote(bench: Bench, name: str, address: str, routing_name: str) -> RemoteBi
 def from_peer(bench: Bench, address: str, binding_id: int, routing_type: int) -> None:
     raw = binding_id.to_bytes(8, "big")
     message = bench.message(address, b"a", _AMQ_ROUTE_TO=raw, _AMQ_ROUTING_TYPE=Byte(routing_type))
-    bench.broker.publish(bench.now, message, None, 0)
+    bench.broker.publisher.publish(bench.now, message, None, 0)
     bench.settle()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker.broker import DISPATCH_MAX
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
@@ -13,6 +12,7 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.queue.consumers import configure
+from atalanta.kernel.queue.delivery.dispatcher import DISPATCH_MAX
 from tests.kernel.broker_rig import Bench, consume, endpoint
 
 

@@ -51,11 +51,15 @@ def test_what_there_is_none_of_is_empty_and_the_rest_says_where_it_stands() -> N
         desk.ask("broker", "addSecuritySettings", "#", *["amq"] * 7)
     with pytest.raises(Refused, match="no configuration files"):
         desk.ask("broker", "reloadConfigurationFile")
-    asked: list[str] = []
-    desk.management.reload = asked.append
-    desk.ask("broker", "reloadConfigurationFile")
-    assert asked == ["management"]
     connectors = {"here": {"host": "a", "port": "61616"}}
-    desk.management.connectors = dict(connectors)
+    for name, parameters in connectors.items():
+        desk.resources.register_connector(name, parameters)
     shown = desk.json_attribute("broker", "ConnectorsAsJSON")
     assert [(row["name"], row["params"]) for row in shown] == list(connectors.items())
+
+
+def test_a_request_reloads_the_configuration() -> None:
+    asked: list[str] = []
+    desk = Desk(reload=asked.append)
+    desk.ask("broker", "reloadConfigurationFile")
+    assert asked == ["management"]

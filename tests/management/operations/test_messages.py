@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker import invariants
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.message.message import TEXT
@@ -94,7 +95,7 @@ def test_what_arrives_during_a_purge_stays() -> None:
     desk.fill("work", 6_000, durable=False)
     desk.put("queue.work", "removeAllMessages")
     assert 0 < queue.message_count < 6_000
-    desk.broker.publish(desk.now, desk.message("work", b"new"), None, 0)
+    desk.broker.publisher.publish(desk.now, desk.message("work", b"new"), None, 0)
     assert desk.answer() == 6_000
     assert desk.bodies("work") == [b"new"]
 
@@ -228,7 +229,7 @@ def paged_desk(count: int) -> Desk:
     for start in range(0, count, 10):
         for number in range(start, start + 10):
             message = desk.message("work", bytes(400), number=number)
-            desk.broker.publish(desk.now, message, None, 0)
+            desk.broker.publisher.publish(desk.now, message, None, 0)
         desk.settle()
     queue = desk.broker.queues["work"]
     assert queue.paged is not None and len(queue.references) < count // 2
@@ -241,9 +242,10 @@ def test_messages_in_page_files_are_counted_and_shown() -> None:
     messages = desk.ask("queue.work", "browse", 2, 3, "number >= 590")
     assert isinstance(messages, list) and [one["number"] for one in messages] == [593, 594, 595]
     queue = desk.broker.queues["work"]
-    assert queue.paged is not None, "looking brings nothing into memory"
     assert desk.get("address.work", "Paging") is True
-    assert desk.get("address.work", "NumberOfPages") == len(queue.paged.pages) > 0
+    paged = paged_queue_of(queue)
+    assert paged is not None, "looking brings nothing into memory"
+    assert desk.get("address.work", "NumberOfPages") == len(paged.pages) > 0
 
 
 def test_messages_in_page_files_are_purged_and_moved() -> None:
@@ -271,7 +273,7 @@ def test_a_message_that_says_text_and_has_none_is_shown_by_its_bytes() -> None:
     desk.fill("work", 3_000)
     wrong = desk.message("work", b"\x01\x7f\xff\xff\xff")
     wrong.kind = TEXT
-    desk.broker.publish(desk.now, wrong, None, 0)
+    desk.broker.publisher.publish(desk.now, wrong, None, 0)
     shown = desk.ask("queue.work", "browse", 31, 100)
     assert isinstance(shown, list)
     assert shown[-1]["BodyPreview"] == [1, 127, -1, -1, -1] and "text" not in shown[-1]

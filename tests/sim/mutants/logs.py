@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.log import log_view
+from atalanta.kernel.log import log_views
 from atalanta.kernel.log.lease import Lease
 from atalanta.kernel.queue.queue import Queue
 from tests.sim.mutants.patching import Patch
@@ -12,16 +12,16 @@ def acknowledged_through_without_fencing(patch: Patch) -> None:
     def anybody(queue: Queue, group: str, epoch: int) -> Lease:
         return queue.log.leases[group]
 
-    patch.setattr(log_view, "check_epoch", anybody)
+    patch.setattr(log_views, "check_epoch", anybody)
 
 
 def epoch_not_durable(patch: Patch) -> None:
-    encode = log_view._encode_lease
+    encode = log_views._encode_lease
 
     def older(queue: Queue, held: Lease) -> bytes:
         return encode(queue, Lease(held.group, 1, held.owner, held.ttl_ns))
 
-    patch.setattr(log_view, "_encode_lease", older)
+    patch.setattr(log_views, "_encode_lease", older)
 
 
 def sequences_of_lost_messages_shown(patch: Patch) -> None:

@@ -10,7 +10,7 @@ from atalanta.cluster.connection.remote_bindings import RemoteBindings
 from atalanta.cluster.links.outgoing import Outgoing
 from atalanta.cluster.topology.members import Members
 from atalanta.cluster.topology.topology import Topology
-from atalanta.kernel.publish import prepare
+from atalanta.kernel.publish import message_router
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.routing import router
 from atalanta.kernel.routing.address import Address
@@ -66,7 +66,7 @@ def message_to_every_queue_of_a_name(patch: Patch) -> None:
                 routes.append(Route(group.locals[0], b""))
         return routes
 
-    patch.setattr(prepare, "route", generous)
+    patch.setattr(message_router, "route", generous)
 
 
 def consumer_counts_drift(patch: Patch) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from atalanta.cluster.links.sent_mark import SentMark
-from atalanta.cluster.store_and_forward import parked_messages
-from atalanta.cluster.store_and_forward.parked_messages import Away, ParkedMessages
-from atalanta.kernel.broker.broker import Broker
-from atalanta.kernel.publish.reroute import reroute
+from atalanta.cluster.store_and_forward.parked_messages import PARKED_WHY, Away, ParkedMessages
+from atalanta.kernel.publish.message_mover import MessageMover
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.routing.router import Route
 from tests.sim.mutants.patching import Patch
@@ -30,24 +28,31 @@ def what_may_have_arrived_comes_back(patch: Patch) -> None:
 
 def what_comes_back_stays_parked_too(patch: Patch) -> None:
     """A restart finds it in both queues."""
+    reroute = MessageMover.reroute
 
     def forgetful(
-        broker: Broker, reference: Reference, routes: list[Route], why: str, without: str = ""
-    ) -> None:
+        self: MessageMover, reference: Reference, routes: list[Route], why: str,
+        without: str = "", known: bytes = b"",
+    ) -> None:  # fmt: skip
         durable = reference.durable
-        reference.durable = False
-        reroute(broker, reference, routes, why, without)
+        reference.durable = durable and why != PARKED_WHY
+        reroute(self, reference, routes, why, without, known)
         reference.durable = durable
 
-    patch.setattr(parked_messages, "reroute", forgetful)
+    patch.setattr(MessageMover, "reroute", forgetful)
 
 
 def what_is_parked_is_dropped(patch: Patch) -> None:
     """It is removed from the store-and-forward queue, and goes nowhere."""
+    reroute = MessageMover.reroute
 
     def careless(
-        broker: Broker, reference: Reference, routes: list[Route], why: str, without: str = ""
-    ) -> None:
-        broker.store.acknowledge([reference], None, 0)
+        self: MessageMover, reference: Reference, routes: list[Route], why: str,
+        without: str = "", known: bytes = b"",
+    ) -> None:  # fmt: skip
+        if why == PARKED_WHY:
+            self.store.acknowledge([reference], None, 0)
+        else:
+            reroute(self, reference, routes, why, without, known)
 
-    patch.setattr(parked_messages, "reroute", careless)
+    patch.setattr(MessageMover, "reroute", careless)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.management.controls.balance import Balance
+from atalanta.management.resources.client_balance import ClientBalance
 
 if TYPE_CHECKING:
     from atalanta.cluster.balancing.balancers import Balancers
     from atalanta.cluster.balancing.rebalance import Rebalance
 
 
-class BalanceView(Balance):
+class BalanceView(ClientBalance):
     """Management view of client balancing on this node, for the cluster connection of the caller's acceptor."""
 
     def __init__(self, balancers: Balancers) -> None:
         self.balancers = balancers
 
-    def describe(self, now: int, exactly: bool, asking: int) -> dict[str, object]:
-        rebalance = self.balancers.of(asking)
-        rebalance.count(now, asking)
+    def describe(self, now: int, exactly: bool, connection: int) -> dict[str, object]:
+        rebalance = self.balancers.of(connection)
+        rebalance.count(now, connection)
         places = rebalance.places(now)
         members: list[dict[str, object]] = []
         for place in places:
@@ -47,12 +47,12 @@ class BalanceView(Balance):
             "moves": moves,
             "moving": len(rebalance.redirects.pending) + len(rebalance.redirects.sent),
             "waits": rebalance.waits_for(now),
-            "stay": rebalance.obstacles(now, asking),
+            "stay": rebalance.obstacles(now, connection),
             "sent": rebalance.sent_in_all,
         }
 
-    def ask(self, now: int, asking: int) -> None:
-        self.balancers.of(asking).ask(now)
+    def ask(self, now: int, connection: int) -> None:
+        self.balancers.of(connection).ask(now)
 
 
 def address(rebalance: Rebalance, node_id: str) -> str | None:

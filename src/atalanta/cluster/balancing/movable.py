@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.kernel.sessions.session_consumer import SessionConsumer
 from atalanta.wire.connection import ClientConnection, Connection, Redirect
 from atalanta.wire.core.transport import TransportConfiguration
 
@@ -122,10 +123,9 @@ class Eligibility:
         for consumer in queue.consumers:
             if consumer.browse_only:
                 continue
-            session = consumer.session
-            if session is None:
+            if not isinstance(consumer, SessionConsumer):
                 return True
-            client = session.client
+            client = consumer.session.client
             if (
                 client is not connection.client
                 and client.connection not in self.broker.clients.leaving

@@ -21,7 +21,7 @@ from atalanta.cluster.discovery.discovery import Discovery
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.cluster.topology.members import FQQN
-from atalanta.kernel.publish.scale_down_target import Ways
+from atalanta.kernel.publish.scale_down_target import ForwardQueues
 from atalanta.wire.connection import ClientConnection, Connection
 from atalanta.wire.host import ClusterHooks
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Links
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.bindings import RemoteBinding
-    from atalanta.management.management import Management
+    from atalanta.management.resources.registry import ResourceRegistry
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
     from atalanta.wire.host import Host
@@ -45,7 +45,7 @@ class ClusterConnections(Part, RouteListener):
         self,
         settings: ClusterSettings,
         notifications: Notifications,
-        management: Management,
+        resources: ResourceRegistry,
         host: Host,
         links: Links,
         discovery: Discovery,
@@ -68,16 +68,15 @@ class ClusterConnections(Part, RouteListener):
                 config, number, settings, own, host, links, discovery, routes, self
             )
             self.connections.append(connection)
-            management.clusters[config.name] = ListedCluster(connection)
+            resources.register_cluster_connection(config.name, ListedCluster(connection))
         self.by_name = {cluster.config.name: cluster for cluster in self.connections}
         host.cluster = AcceptorHooks(self)
-        management.topology = self.connections[0].members.describe
+        resources.register_topology(self.connections[0].members.describe)
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
         self.broker.observers.append(self.redistribution)
-        self.broker.absorbed.ways = MemberQueues(self)
-        self.broker.absorbed.restore(self.broker)
+        self.broker.scale_down_target.start(MemberForwardQueues(self))
         if self.settings.has_default_password:
             what = "change cluster-user and cluster-password"
             self.broker.trace.event(
@@ -151,7 +150,7 @@ class ClusterConnections(Part, RouteListener):
             cluster.on_timer(now, key)
 
 
-class MemberQueues(Ways):
+class MemberForwardQueues(ForwardQueues):
     """Store-and-forward queues for messages that a leaving node hands over for other members.
 
     The messages wait here even if this node does not know the member yet.
@@ -201,10 +200,11 @@ class AcceptorHooks(ClusterHooks):
         clusters = self.clusters
         if node_id is None or node_id == clusters.broker.node_id:
             return True
-        return clusters.settings.scale_down is None or node_id in clusters.broker.absorbed.nodes
+        scaled_down = clusters.broker.scale_down_target.nodes
+        return clusters.settings.scale_down is None or node_id in scaled_down
 
     def scaled_down(self, now: int, packet: ScaleDownAnnouncement) -> None:
         broker = self.clusters.broker
         if packet.target_node_id == broker.node_id:
-            broker.absorbed.add(broker, packet.scaled_down_node_id)
+            broker.scale_down_target.add(packet.scaled_down_node_id)
             broker.trace.event("node_absorbed", {"node": packet.scaled_down_node_id})

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from atalanta.cluster.store_and_forward.parked_messages import may_have_arrived
-from atalanta.management.controls.cluster_connection import ListedClusterConnection
+from atalanta.management.resources.cluster_connection import ListedClusterConnection
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connection import ClusterConnection

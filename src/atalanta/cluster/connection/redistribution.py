@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.observer import Observer
-from atalanta.kernel.publish.reroute import transfer
 from atalanta.kernel.queue.consumer import Consumer
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import READY
@@ -126,9 +125,8 @@ class Redistribution(Observer):
             target = group.redistribution_target(reference.message)
             if target is None:
                 continue
-            transfer(
-                broker, reference, target.forward, target.remote_id.to_bytes(8, "big", signed=True)
-            )
+            route_to = target.remote_id.to_bytes(8, "big", signed=True)
+            broker.mover.redistribute(reference, target.forward, route_to)
             moves += 1
             if moves >= MOVES_MAX:
                 self.timers_set[name] = True

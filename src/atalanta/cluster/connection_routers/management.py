@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from atalanta.cluster.connection_routers.router import GOES, STAYS
-from atalanta.management.controls.connection_router import ListedRouter
+from atalanta.management.resources.connection_router import ListedRouter
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection_routers.routers import Routers

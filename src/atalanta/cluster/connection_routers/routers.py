@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from atalanta.cluster.discovery.discovery import Discovery
     from atalanta.kernel.ports import Links
     from atalanta.kernel.security.security import Identity
+    from atalanta.management.resources.registry import ResourceRegistry
     from atalanta.wire.connection import ClientConnection, Connection
     from atalanta.wire.host import Host
 
@@ -55,6 +56,7 @@ class Routers(Part, Routing):
         self,
         config: RoutersConfig,
         host: Host,
+        resources: ResourceRegistry,
         links: Links,
         clusters: ClusterConnections | None,
         discovery: Discovery | None,
@@ -64,6 +66,7 @@ class Routers(Part, Routing):
         self.links = links
         self.made: int = 0
         self.host = host
+        self.resources = resources
         self.broker = host.broker
         self.routers: dict[str, Router] = {}
         self.pools: dict[str, Pool] = {}  # by the number in their keys
@@ -90,7 +93,7 @@ class Routers(Part, Routing):
         cache = None if each.cache is None else Cache(each.cache, each.name, self.broker.values)
         router = Router(each, pool, policy, cache)
         self.routers[each.name] = router
-        self.host.management.routers[each.name] = Listed(self, each.name)
+        self.resources.register_router(each.name, Listed(self, each.name))
         return router
 
     # -- start and stop -------------------------------------------------------------------------

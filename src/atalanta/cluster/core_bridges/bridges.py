@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.notifications import Notifications
     from atalanta.kernel.ports import Links
     from atalanta.kernel.queue.queue import Queue
-    from atalanta.management.management import Management
+    from atalanta.management.resources.registry import ResourceRegistry
     from atalanta.wire.host import Host
 
 KEY_PREFIX: Final = "bridge."  # prefix of values in the journal
@@ -45,7 +45,7 @@ class CoreBridges(Part):
         settings: BridgeSettings,
         broker: Broker,
         notifications: Notifications,
-        management: Management,
+        resources: ResourceRegistry,
         host: Host,
         links: Links,
         discovery: Discovery,
@@ -61,7 +61,7 @@ class CoreBridges(Part):
         self.configs: dict[str, BridgeConfig] = {}
         self.by_name: dict[str, CoreBridge] = {}
         self.by_number: dict[str, CoreBridge] = {}  # includes bridges that are ending
-        management.bridges = Registry(self)
+        resources.register_bridges(Registry(self))
 
     # -- start and stop -------------------------------------------------------------------------
     def start(self, now: int) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from atalanta.cluster.core_bridges.bridge import STARTED
 from atalanta.cluster.core_bridges.definition import config_of
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.management.controls.bridge import BridgeRegistry, ListedBridge
 from atalanta.management.request.json_text import encode_json
+from atalanta.management.resources.bridge import BridgeRegistry, ListedBridge
 
 if TYPE_CHECKING:
     from atalanta.cluster.core_bridges.bridge import CoreBridge

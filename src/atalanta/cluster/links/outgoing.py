@@ -15,7 +15,6 @@ from mypy_extensions import mypyc_attr
 from atalanta.cluster.links.forwarding import send_frames
 from atalanta.cluster.links.large_forwarding import LargeForwarding, large_frames
 from atalanta.kernel.errors import ADDRESS_FULL
-from atalanta.kernel.publish.reroute import dead_letter
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.sessions.bridge_consumer import BridgeEndpoint
 from atalanta.wire.connection import ProtocolError
@@ -240,7 +239,7 @@ class Outgoing:
         self.consumer.unacknowledged.pop(reference.message.id)
         self._give_credit(reference)
         if reference.state == DELIVERING:  # its queue may have been deleted meanwhile
-            dead_letter(self.broker, now, reference)
+            self.broker.dead_letters.move(now, reference)
 
     def _give_credit(self, reference: Reference) -> None:
         self.consumer.credits += reference.message.size

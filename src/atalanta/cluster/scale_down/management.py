@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.cluster.scale_down.candidates import place
-from atalanta.management.scale_down import Departure
+from atalanta.management.resources.scale_down import ScaleDownRequests
 
 if TYPE_CHECKING:
     from atalanta.cluster.scale_down.scale_down import ScaleDown
 
 
-class Asked(Departure):
+class Asked(ScaleDownRequests):
     """The scale-down of one node, for management."""
 
     def __init__(self, part: ScaleDown) -> None:
         self.part = part
 
-    def ask(self, now: int, connector: str | None, asker: int) -> None:
-        self.part.asked(now, connector, asker)
+    def ask(self, now: int, connector: str | None, connection: int) -> None:
+        self.part.asked(now, connector, connection)
 
     def progress(self) -> dict[str, object]:
         """Returns the progress; see docs/guide/scale-down.md."""

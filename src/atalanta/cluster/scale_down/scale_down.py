@@ -178,7 +178,7 @@ class ScaleDown(Part):
         )
         self.phase = MOVING
         self.frozen = True
-        self.broker.stopping = True
+        self.broker.stop()
         self.clusters.stop(now)  # no bridge to a member: messages that wait for it may be at the target
         if self.on_frozen is not None:
             self.on_frozen()
@@ -309,7 +309,7 @@ class ScaleDown(Part):
         assert self.target is not None
         self.phase = FREEZING
         self.frozen = True
-        self.broker.stopping = True
+        self.broker.stop()
         self._pin()
         self.mark.write(self.target, self.pinned)
         if self.on_frozen is not None:

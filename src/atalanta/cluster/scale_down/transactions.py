@@ -5,7 +5,7 @@ to queues that hold them only after a rollback (`_AMQ_ACK_ROUTE_TO`). The transa
 at the target by its xid.
 
 The target's answer to the prepare may be lost. From the prepare on, the target remembers the messages of the
-transaction (kernel/publish/deduplicate.py). A second attempt is therefore refused as a repeat, even if the
+transaction (kernel/publish/duplicate_detection.py). A second attempt is therefore refused as a repeat, even if the
 transaction has ended.
 
 If the target refuses a message of a transaction, the attempt is rolled back there: it would block the next attempt.

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.links.forwarding import forward_id, link_bytes
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.publish.reroute import reroute
 from atalanta.kernel.queue.reference import READY
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_PREFIX
@@ -172,7 +171,7 @@ class Departures:
             if known and any(not route.queue.name.endswith("." + departed.target) for route in routes):
                 return False  # only the target knows if the peer had it
             if routes:
-                reroute(broker, reference, routes, WHY, "", known)
+                broker.mover.reroute(reference, routes, WHY, "", known)
             return bool(routes)
         name = BRIDGE_PREFIX + reference.message.address
         if known and broker.caches.cache_of(name).lsn_of(known) >= 0:
@@ -182,7 +181,7 @@ class Departures:
         routes = self._routes(now, departed, reference)
         if routes:
             # In local queues it is an ordinary message; each copy may be forwarded from there.
-            reroute(broker, reference, routes, WHY, FORWARD_DUPLICATE)
+            broker.mover.reroute(reference, routes, WHY, FORWARD_DUPLICATE)
         return bool(routes)
 
     def _routes(self, now: int, departed: Departed, reference: Reference) -> list[Route]:

@@ -22,7 +22,6 @@ from atalanta.cluster.links import sent_mark
 from atalanta.cluster.links.sent_mark import SentMark
 from atalanta.cluster.store_and_forward import binding_names
 from atalanta.kernel.observer import Observer
-from atalanta.kernel.publish.reroute import reroute
 from atalanta.kernel.queue.consumer import Consumer
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import DONE, READY, SCHEDULED, Reference
@@ -43,6 +42,7 @@ SCAN_MAX: Final = 5_000
 ROOM_CHECKS: Final = 40  # checks for free memory for the next page, one every ROOM_NS
 ROOM_NS: Final = 50_000_000
 PARKED: Final = "parked."
+PARKED_WHY: Final = "parked for a member that is away"
 MARK: Final = "mark."
 
 
@@ -286,7 +286,7 @@ class ParkedMessages(Observer):
     def _return(self, reference: Reference, away: Away, mark: SentMark) -> bool:
         """Moves a message. Returns False if it has to stay."""
         group = reference.message.group_id
-        by_handler = self.broker.grouping is not None
+        by_handler = self.broker.router.grouping is not None
         if group is not None and (by_handler or group in away.staying_groups):
             return False  # a grouping handler leaves its groups to the member (kernel/publish/grouping.py)
         chosen: list[Queue | RemoteBinding] = []
@@ -305,8 +305,7 @@ class ParkedMessages(Observer):
                 add_remote_route(routes, taker)
             else:
                 routes.append(Route(taker, b""))
-        why = "parked for a member that is away"
-        reroute(self.broker, reference, routes, why, FORWARD_DUPLICATE)
+        self.broker.mover.reroute(reference, routes, PARKED_WHY, FORWARD_DUPLICATE)
         return True
 
     def _takers(

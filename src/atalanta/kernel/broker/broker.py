@@ -6,51 +6,69 @@ is durable, the queues (kernel/queue/queue.py) enqueue the message. Inputs carry
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.broker.configured_resources import ConfiguredResources
+from atalanta.kernel.broker.disk_limit import DiskLimit
+from atalanta.kernel.broker.open_bodies import OpenBodies
 from atalanta.kernel.journal.named_values import NamedValues
-from atalanta.kernel.memory.large_body import OPEN_LOOK_NS, OPEN_TIMER, LargeBodies
+from atalanta.kernel.log.log_views import LEASE_TIMER, LogViews
+from atalanta.kernel.memory.large_body import OPEN_TIMER, LargeBodies
 from atalanta.kernel.memory.memory import Memory
 from atalanta.kernel.observer import Observer
-from atalanta.kernel.publish.grouping import GroupingHandler
+from atalanta.kernel.publish.dead_letter_resources import DeadLetterResources
+from atalanta.kernel.publish.dead_letters import DeadLetters
+from atalanta.kernel.publish.divert_routing import DivertRouting
+from atalanta.kernel.publish.duplicate_detection import DuplicateDetection
+from atalanta.kernel.publish.expiry import EXPIRY_TIMER, Expiry
+from atalanta.kernel.publish.message_mover import MessageMover
+from atalanta.kernel.publish.message_router import MessageRouter
 from atalanta.kernel.publish.plan_writer import PlanWriter
-from atalanta.kernel.publish.prepare import prepare
-from atalanta.kernel.publish.reroute import expire_found, tell_delivered
-from atalanta.kernel.publish.scale_down_target import Absorbed
+from atalanta.kernel.publish.publisher import Publisher
+from atalanta.kernel.publish.redelivery import Redelivery
+from atalanta.kernel.publish.scale_down_target import ScaleDownTarget
+from atalanta.kernel.publish.unknown_bindings import UnknownBindings
+from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.bridge_origin import Origins
 from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
-from atalanta.kernel.queue.delivery.freed_references import FreedReferences
+from atalanta.kernel.queue.delivery.dispatcher import Dispatcher
+from atalanta.kernel.queue.delivery.displacement import cut_rings
+from atalanta.kernel.queue.delivery.freed_references import FREED_TIMER
 from atalanta.kernel.queue.delivery.message_store import MessageStore
-from atalanta.kernel.queue.delivery.scheduled import ScheduledMessages
-from atalanta.kernel.queue.delivery.slow_consumers import SlowConsumers
-from atalanta.kernel.queue.dispatch_gate import arm_gate
-from atalanta.kernel.queue.displacement import cut_rings
+from atalanta.kernel.queue.delivery.scheduled_messages import SCHEDULED_TIMER, ScheduledMessages
+from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.registry.addresses import AddressRegistry
+from atalanta.kernel.registry.binding_ids import BindingIds
 from atalanta.kernel.registry.diverts import DivertRegistry
 from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
 from atalanta.kernel.registry.queues import QueueRegistry
 from atalanta.kernel.registry.retroactive import Retroactive
 from atalanta.kernel.routing.bindings import RemoteBinding
+from atalanta.kernel.sessions import slow_consumers
 from atalanta.kernel.sessions.clients import Clients
 from atalanta.kernel.sessions.ingress_headers import stamping_wanted
+from atalanta.kernel.sessions.slow_consumers import SlowConsumers
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.kernel.transactions import xa
 from atalanta.kernel.transactions.sinks import Sinks
 from atalanta.kernel.transactions.xa import Branches
-from atalanta.message.message import Message
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import Reply
+    from collections.abc import Callable
+
     from atalanta.kernel.ports import BrokerPorts, Ids, Journal, Timers, Trace
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Security
+    from atalanta.kernel.sessions.session import Session
     from atalanta.kernel.settings.broker_config import BrokerConfig
+    from atalanta.message.message import Message
 
-DISPATCH_MAX: Final = (
-    2_000  # messages that one queue delivers in one batch of inputs; a zero timer continues
-)
 FLUSH_TIMER: Final = "kernel.flush"
+SWEEP_TIMER: Final = "kernel.sweep"
+CACHE_SWEEP_MS: Final = 30_000  # if address-queue-scan-period is off
 
 
 class Broker:
@@ -79,51 +97,125 @@ class Broker:
         self.node_id = node_id
         self.observers: list[Observer] = []
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
-        self.address_registry = AddressRegistry(
-            config, settings, journal, self.memory, self.observers
-        )
-        self.addresses: dict[str, Address] = self.address_registry.by_name
-        self.queue_registry = QueueRegistry(
-            self, self.address_registry, journal, ports.ids, self.observers
-        )
-        self.queues: dict[str, Queue] = self.queue_registry.by_name
-        self.queues_by_id: dict[int, Queue] = self.queue_registry.by_id
-        self.remotes_by_id: dict[int, RemoteBinding] = {}
-        self.values = NamedValues(journal)
-        self.diverts = DivertRegistry(
-            config, self.address_registry, self.queues, self.values, trace
-        )
-        self.sinks = Sinks()
-        self.branches = Branches()
-        self.absorbed = Absorbed()
-        self.origins = Origins(self.values)
-        self.caches = DuplicateCaches(config.id_cache_size, settings, self.addresses, journal)
+        self.memory.paging = ports.pages is not None
         self.memory.windows.choose(window_bytes)
         self.large = LargeBodies(trace, ports.large)
         self.dispatches = DispatchList()
         self.store = MessageStore(
             journal, self.memory, self.large, self.dispatches, timers, trace, ports.pages
         )
-        self.plans = PlanWriter(self.store, self.caches, config.persist_id_cache)
+        self.dispatcher = Dispatcher(self.store, timers)
         self.scheduled: ScheduledMessages = self.store.scheduled
         self.paging: Paging = self.store.paging
-        self.freed = FreedReferences(timers)
-        self.memory.paging = ports.pages is not None
-        self.observers.append(Retroactive(self))
-        self.grouping: GroupingHandler | None = None  # keeps groups together across the cluster
+        self.values = NamedValues(journal)
+        self.origins = Origins(self.values)
+        self.sinks = Sinks()
+        self.branches = Branches()
+        self._build_registries(ports.ids)
+        self._build_publisher()
         self.clients = Clients(ports.close_connection)
+        # The services that answer messages to their address, by that address: management.
+        self.services: dict[str, Callable[[int, Message, Session], None]] = {}
         self.slow_consumers = SlowConsumers(
             settings, timers, trace, self.queues, self.clients, self.observers
         )
-        # Names of the queues that the current expiry scan has still to examine.
-        self.expiry_queues: list[str] = []
-        self.next_binding_id: int = 1
-        self.first_binding_id: int = 0  # of this start; lower ids belong to durable queues, or to earlier starts
-        self.lost_ways: dict[int, bool] = {}  # ids of remote bindings whose connection was lost, not their queue
+        self.open_bodies = OpenBodies(self.large, self.clients, self.branches, journal, timers)
+        self.disk_limit = DiskLimit(config, self.memory, self.address_registry, trace)
         self.stopping: bool = False
         self.stamping: bool = stamping_wanted(config, settings)
         self.flush_timer: bool = False
         self.now: int = 0
+
+    def _build_registries(self, ids: Ids) -> None:
+        """Creates the registries of addresses, queues and diverts, and the caches of duplicate ids."""
+        config = self.config
+        settings = self.settings
+        self.binding_ids = BindingIds()
+        self.address_registry = AddressRegistry(
+            config, settings, self.journal, self.memory, self.observers
+        )
+        self.addresses: dict[str, Address] = self.address_registry.by_name
+        self.caches = DuplicateCaches(
+            config.id_cache_size, settings, self.addresses, self.journal
+        )
+        self.plans = PlanWriter(self.store, self.caches, config.persist_id_cache)
+        self.queue_registry = QueueRegistry(
+            config,
+            self.address_registry,
+            self.plans,
+            self.dispatcher,
+            self.binding_ids,
+            ids,
+            self.observers,
+        )
+        self.queues: dict[str, Queue] = self.queue_registry.by_name
+        self.queues_by_id: dict[int, Queue] = self.queue_registry.by_id
+        self.remotes_by_id: dict[int, RemoteBinding] = {}
+        self.diverts = DivertRegistry(
+            config, self.address_registry, self.queues, self.values, self.trace
+        )
+        self.retroactive = Retroactive(
+            config,
+            self.address_registry,
+            self.queue_registry,
+            self.diverts,
+            settings,
+            self.trace,
+        )
+        self.observers.append(self.retroactive)
+
+        self.resources = ConfiguredResources(
+            config,
+            settings,
+            self.address_registry,
+            self.queue_registry,
+            self.diverts,
+            self.retroactive,
+            self.caches,
+            self.trace,
+        )
+        self.log_views = LogViews(self.queue_registry, self.plans, self.timers, self.trace)
+
+    def _build_publisher(self) -> None:
+        """Creates the ways of a message into the queues, and from one queue to others."""
+        addresses = self.address_registry
+        queues = self.queue_registry
+        settings = self.settings
+        trace = self.trace
+        self.router = MessageRouter(self.config, self.node_id)
+        diverts = DivertRouting(
+            self.router,
+            addresses,
+            queues,
+            DuplicateDetection(self.caches, self.store, trace),
+            settings,
+            trace,
+        )
+        resources = DeadLetterResources(queues, settings, trace)
+        self.mover = MessageMover(self.plans, addresses, diverts, self.origins, trace)
+        self.dead_letters = DeadLetters(self.mover, resources, settings)
+        self.expiry = Expiry(
+            self.mover,
+            resources,
+            queues,
+            settings,
+            self.observers,
+            self.timers,
+            self.config.message_expiry_scan_period_ms,
+        )
+        self.redelivery = Redelivery(self.mover, self.dead_letters, settings)
+        self.unknown_bindings = UnknownBindings(addresses, queues, settings, self.binding_ids)
+        self.scale_down_target = ScaleDownTarget(
+            addresses, self.remotes_by_id, self.binding_ids, self.values, self.origins
+        )
+        self.publisher = Publisher(
+            self.plans,
+            diverts,
+            self.dead_letters,
+            self.unknown_bindings,
+            self.remotes_by_id,
+            self.origins,
+        )
 
     # -- ids ------------------------------------------------------------------------------------
     def start_ids(self, now: int) -> None:
@@ -134,43 +226,12 @@ class Broker:
         self.now = now
         self.store.set_now(now)
         self.store.skip_message_ids(now // 1_000)
-        # A peer may hold messages for an earlier temporary queue (`_AMQ_ROUTE_TO`): its id must not be used again.
-        self.next_binding_id = max(self.next_binding_id, now // 1_000)
-        self.first_binding_id = self.next_binding_id
+        self.binding_ids.start(now)
 
-    def take_binding_id(self) -> int:
-        binding_id = self.next_binding_id
-        self.next_binding_id = binding_id + 1
-        return binding_id
-
-    # -- publishing -------------------------------------------------------------------------------
-    def publish(
-        self,
-        now: int,
-        message: Message,
-        endpoint: Reply | None,
-        token: int,
-        known: Address | None = None,
-    ) -> int:
-        """Routes, journals and enqueues one message; calls `endpoint.done(token)` when the message is durable.
-
-        Returns the number of queues that take the message. BrokerError if the address is unknown and may not be
-        created. `known`: the message's address, if the caller has found it already.
-        """
-        if not message.special:
-            address = self.addresses.get(message.address) if known is None else known
-            if address is not None:
-                queue = address.sole_queue(message)
-                if queue is not None:
-                    address.routed += 1
-                    self.store.publish_to_one(message, queue, endpoint, token)
-                    return 1
-        plan = prepare(self, now, message)
-        if plan.repeats_lsn >= 0:
-            self.store.reply_when_durable(plan.repeats_lsn, endpoint, token)
-            return 0
-        self.plans.commit(plan, endpoint, token)
-        return len(plan.routes)
+    def stop(self) -> None:
+        """Records that the node stops or leaves: it serves no new clients, and expires nothing."""
+        self.stopping = True
+        self.expiry.stop()
 
     def on_durable(self, now: int, lsn: int) -> None:
         """Handles that all records up to `lsn` are durable."""
@@ -198,7 +259,7 @@ class Broker:
         if self.memory.freed and self.memory.waiting:
             self.memory.grant_waiting()
         if dispatches.unattended:
-            self._tell_unattended(now)
+            self._notify_unattended(now)
 
     def wake(self, now: int) -> None:
         """Requests another event-loop iteration at once, if work is left after the `flush` of this one."""
@@ -206,17 +267,12 @@ class Broker:
         if self.paging.ending:
             self.paging.end_pages()
         if self.large.released:
-            self.settle_large(now)
+            self.open_bodies.settle(now)
         if (self.dispatches.dirty or self.paging.touched) and not self.flush_timer:
             self.flush_timer = True
             self.timers.set(FLUSH_TIMER, now)
 
-    def settle_large(self, now: int) -> None:
-        """Handles large messages that ended in this batch of inputs, when all their records are in the journal."""
-        if self.large.settle(self.journal.last, self.journal.durable):
-            self.timers.set(OPEN_TIMER, now + OPEN_LOOK_NS)
-
-    def _tell_unattended(self, now: int) -> None:
+    def _notify_unattended(self, now: int) -> None:
         for queue in self.dispatches.take_unattended():
             self.dispatches.attend(queue)
             for observer in self.observers:
@@ -224,22 +280,85 @@ class Broker:
 
     def dispatch(self, now: int, queue: Queue) -> None:
         """Delivers a bounded number of messages; the rest follows in the next event-loop iteration."""
-        more = queue.dispatch(now, DISPATCH_MAX)
-        paged = queue.paged
-        if paged is not None:
-            paged.looks.clear()
-            if not more:
-                more = self.paging.on_idle(now, queue)
-        if more:
-            self.dispatches.mark_dirty(queue)
-        if queue.aside:
-            if not more:
-                queue.answer_drains()
-            if queue.found_expired:
-                expire_found(self, now, queue)
-        if queue.handed_out:
-            tell_delivered(self, now, queue)
-        if queue.counting is not None:
-            queue.counting.store_counts()
-        if queue.special is not None:
-            arm_gate(self.timers, now, queue, queue.special)
+        self.dispatcher.dispatch(now, queue)
+        if queue.aside and queue.found_expired:
+            self.expiry.expire(now, queue.take_expired())
+        if queue.deliveries:
+            self._notify_delivered(now, queue)
+
+    def _notify_delivered(self, now: int, queue: Queue) -> None:
+        """Notifies the observers of the queue's deliveries, after the dispatch, since observers send messages."""
+        for consumer, reference in queue.take_deliveries():
+            for observer in self.observers:
+                observer.on_delivered(now, consumer, reference)
+
+    # -- timers -----------------------------------------------------------------------------------
+    def start_timers(self, now: int) -> None:
+        """Starts the periodic work."""
+        self.scheduled.start()
+        self.slow_consumers.arm(now)
+        self.open_bodies.start(now)
+        self.expiry.start(now)
+        self._start_sweep_timer(now)
+
+    def _start_sweep_timer(self, now: int) -> None:
+        """Starts the sweep timer; duplicate ids are swept even if addresses and queues are not."""
+        period_ms = self.config.address_queue_scan_period_ms
+        if period_ms <= 0:
+            period_ms = CACHE_SWEEP_MS
+        self.timers.set(SWEEP_TIMER, now + period_ms * 1_000_000)
+
+    def on_timer(self, now: int, key: str) -> None:
+        """Handles a timer whose key begins with `kernel.`."""
+        if key == slow_consumers.SLOW_TIMER:
+            self.slow_consumers.on_timer(now)
+        elif key == xa.XA_TIMER:
+            xa.on_timer(self, now)
+        elif key == SCHEDULED_TIMER:
+            scheduled.on_timer(self.store, now)
+        elif key == FREED_TIMER:
+            self.log_views.freed.on_timer(now)
+        elif key == LEASE_TIMER:
+            self.log_views.end_leases(now)
+        elif key == FLUSH_TIMER:
+            self.flush_timer = False
+        elif key.startswith(GATE_TIMER):
+            gated = self.queues.get(key[len(GATE_TIMER) :])
+            if gated is not None:
+                self.dispatches.mark_dirty(gated)
+        elif key == EXPIRY_TIMER:
+            self.expiry.on_timer(now)
+        elif key == OPEN_TIMER:
+            self.open_bodies.on_timer(now)
+        elif key == SWEEP_TIMER:
+            self._sweep(now)
+
+    def _sweep(self, now: int) -> None:
+        """Deletes unused queues, addresses and duplicate ids."""
+        if self.config.address_queue_scan_period_ms > 0:
+            self.queue_registry.sweep(now)
+        self.caches.sweep(now)
+        if self.slow_consumers.period_s == 0:
+            self.slow_consumers.arm(now)  # settings may have changed
+        self._start_sweep_timer(now)
+
+    # -- configuration ----------------------------------------------------------------------------
+    def reload(
+        self,
+        now: int,
+        fresh: BrokerConfig,
+        settings: AddressSettingsRepository,
+        security: Security,
+    ) -> None:
+        """Applies all of a changed configuration that can change without a restart, and ignores the rest.
+
+        Follows ActiveMQServerImpl.deployReloadableConfigFromConfiguration.
+        """
+        config = self.config
+        self.security.replace(security)
+        config.security_rules = fresh.security_rules
+        config.resource_limits = fresh.resource_limits
+        self.settings.replace(settings)
+        self.stamping = stamping_wanted(config, settings)
+        config.address_settings = fresh.address_settings
+        self.resources.reload(now, fresh)

@@ -42,7 +42,7 @@ class Keeper:
         """Stores the id counters: ids must not start again after the records that used them were deleted."""
         writer = Writer()
         writer.int64(self.broker.store.next_message_id)
-        writer.int64(self.broker.next_binding_id)
+        writer.int64(self.broker.binding_ids.next)
         self.broker.journal.append(records.COUNTERS, writer.getvalue())
 
     def relocate(self, lsn: int, kind: int, payload: bytes) -> None:
@@ -109,7 +109,7 @@ class Keeper:
     def _store_again(self, message: Message, duplicates: list[tuple[str, bytes]]) -> None:
         broker = self.broker
         journal = broker.journal
-        references = message.references
+        references = broker.store.references_of(message)
         message.plain = (
             len(references) == 1
             and not duplicates

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.queue.paging.iteration import validate_paged
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
+from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.priorities import LEVELS, level_of
-from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED, PagedReference
+from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED
 from atalanta.kernel.transactions import xa
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.queue.last_value_ring import Special
+    from atalanta.kernel.queue.last_value_ring import SpecialQueue
     from atalanta.kernel.queue.queue import Queue
 
 
@@ -45,10 +47,11 @@ def validate(broker: Broker) -> None:
                     f"queue {queue.name}: message not stored"
                 )
         _validate_notes(queue, levels)
-        if queue.paged is not None:
-            validate_paged(queue, queue.paged)
-            live += queue.paged.count
-            size += queue.paged.bytes
+        paged = paged_queue_of(queue)
+        if paged is not None:
+            validate_paged(queue, paged)
+            live += paged.count
+            size += paged.bytes
         if queue.special is not None:
             _validate_values(queue, queue.special)
         assert live == queue.message_count, (
@@ -66,7 +69,7 @@ def validate(broker: Broker) -> None:
     validate_large(broker)
 
 
-def _validate_values(queue: Queue, special: Special) -> None:
+def _validate_values(queue: Queue, special: SpecialQueue) -> None:
     """Checks that at most one message of each last value waits in memory, the newest."""
     for reference in queue.references:
         value = special.value_of(reference.message)
@@ -113,8 +116,9 @@ def _validate_memory(broker: Broker) -> None:
         for _, reference in broker.scheduled.of_queue(queue):
             if reference.sequence == 0:
                 waiting.append(reference)
-        if queue.paged is not None:
-            waiting.extend(queue.paged.tail)
+        paged = paged_queue_of(queue)
+        if paged is not None:
+            waiting.extend(paged.tail)
         accounts[id(queue.account)] = queue.account.bytes
     for reference in waiting:
         if reference.state == DONE:
@@ -157,7 +161,7 @@ def _validate_stored(broker: Broker) -> None:
     for message_id, message in broker.store.messages.items():
         assert message.id == message_id
         assert message.references, f"message {message_id} is kept for no queue"
-        for reference in message.references:
+        for reference in broker.store.references_of(message):
             assert reference.state != DONE and reference.durable, f"message {message_id}: reference"
         stored += message.size
     assert stored == broker.store.stored_bytes, f"stored: {stored} != {broker.store.stored_bytes}"
@@ -172,8 +176,9 @@ def validate_large(broker: Broker) -> None:
         for _, reference in broker.scheduled.of_queue(queue):
             if reference.sequence == 0:
                 waiting.append(reference)
-        if queue.paged is not None:
-            waiting.extend(queue.paged.tail)
+        paged = paged_queue_of(queue)
+        if paged is not None:
+            waiting.extend(paged.tail)
     held: dict[int, int] = {}
     for reference in waiting:
         body = reference.message.large

@@ -14,6 +14,7 @@ from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.bindings import RemoteBinding
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.kernel.routing.router import Route, route
+from atalanta.kernel.sessions.session_consumer import SessionConsumer
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte, Int, PropertyValue
 
@@ -75,9 +76,10 @@ class Notifications(Observer):
     def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
         self._consumer(now, "CONSUMER_CLOSED", consumer)
 
-    def on_consumer_slow(self, now: int, consumer: Consumer, session: Session) -> None:
+    def on_consumer_slow(self, now: int, consumer: SessionConsumer) -> None:
         """Sends CONSUMER_SLOW, with the properties of QueueImpl."""
         queue = consumer.queue
+        session = consumer.session
         client = session.client
         self.publish(
             now,
@@ -97,8 +99,8 @@ class Notifications(Observer):
         properties = consumer_properties(
             self.broker, consumer.queue, None if selector is None else selector.text
         )
-        session = consumer.session
-        if session is not None:
+        if isinstance(consumer, SessionConsumer):
+            session = consumer.session
             properties["_AMQ_User"] = session.identity.user
             if kind == "CONSUMER_CREATED":
                 properties["_AMQ_ValidatedUser"] = session.identity.user
@@ -190,7 +192,7 @@ class Notifications(Observer):
     def on_delivered(self, now: int, consumer: Consumer, reference: Reference) -> None:
         """Sends the delivery notification, for browsers too, as in Artemis."""
         spec = consumer.queue.spec
-        if consumer.session is None:
+        if not isinstance(consumer, SessionConsumer):
             return  # the consumer is a bridge
         properties: Properties = {
             "_AMQ_Address": spec.address,
@@ -276,7 +278,7 @@ class Notifications(Observer):
         properties = binding_properties(self.broker, queue)
         self._direct(now, target, "BINDING_ADDED", properties, queue.lsn)
         for consumer in queue.consumers:
-            if not consumer.browse_only and consumer.session is not None:
+            if not consumer.browse_only and isinstance(consumer, SessionConsumer):
                 # A bridge's consumer is not announced, as in Artemis.
                 selector = consumer.selector
                 properties = consumer_properties(

@@ -16,8 +16,8 @@ from atalanta.kernel.journal.message_record import (
     decode_plain_message,
 )
 from atalanta.kernel.log.lease import Lease
-from atalanta.kernel.queue.delivery import persisted_delivery_count
-from atalanta.kernel.queue.displacement import restore
+from atalanta.kernel.queue.delivery.displacement import restore
+from atalanta.kernel.queue.paging.paged_queue import behind_pages, paged_queue_of
 from atalanta.kernel.queue.paging.recovery import PagingRecovery
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
@@ -283,7 +283,7 @@ class Recovery:
             address.internal = queue.internal
             address.add_queue(queue)
             if broker.config.persist_delivery_count_before_delivery:
-                persisted_delivery_count.begin(broker.store, queue)
+                broker.dispatcher.store_counts_first(queue)
             queue.restore_sequences(now, self.sequences.get(queue.id, 0))
             for lease in queue.log.leases.values():
                 lease.active = lease.ttl_ns > 0
@@ -296,7 +296,7 @@ class Recovery:
         self._restore_duplicates()
         for queue in broker.queues.values():
             queue.references.sort(key=_by_sequence)
-            paged = queue.paged
+            paged = paged_queue_of(queue)
             if paged is not None:
                 paged.tail.sort(key=_by_sequence)
                 if queue.references:
@@ -312,7 +312,7 @@ class Recovery:
         broker.large.end_recovery()
         if self.damaged:
             self._forget_damaged()
-        broker.next_binding_id = max(broker.next_binding_id, self.binding_id_max + 1)
+        broker.binding_ids.next = max(broker.binding_ids.next, self.binding_id_max + 1)
         broker.start_ids(now)
         broker.origins.restore()
 
@@ -336,7 +336,7 @@ class Recovery:
             reference.delivery_count = found.delivery_count
             if found.sequence == 0:
                 broker.scheduled.hold_new(reference, message.scheduled_ms)
-            elif queue.paged is not None and found.sequence > queue.paged.page_end:
+            elif behind_pages(queue, found.sequence):
                 broker.paging.take_restored(reference)
             else:
                 queue.add(reference)
@@ -348,7 +348,7 @@ class Recovery:
             if message.large is not None:
                 broker.large.hold(message.large, len(references))
             message.lsn = lsn
-            message.references = references
+            message.store_for(references)
             broker.store.messages[message.id] = message
             broker.store.stored_bytes += message.size
             if broker.trace.on:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import SessionEndpoint
+    from atalanta.kernel.endpoint import SenderEndpoint
     from atalanta.kernel.settings.address_settings import AddressSettings
 
 READ_BYTES_LEAST: Final = 20 << 20
@@ -57,7 +57,7 @@ class Account:
         self.paged_bytes: int = 0
         self.paged_messages: int = 0
         self.dropped: int = 0
-        self.waiting: dict[SessionEndpoint, CreditRequest] = {}
+        self.waiting: dict[SenderEndpoint, CreditRequest] = {}
         self.told: str | None = None  # the address' name, after the event that its senders wait
         self.held: bool = False  # blocked by an operator (AddressControl.block), until the next start
 

@@ -25,7 +25,7 @@ from atalanta.kernel.memory.address_memory import (
 from atalanta.kernel.memory.producer_window import CreditWindows
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import SessionEndpoint
+    from atalanta.kernel.endpoint import SenderEndpoint
     from atalanta.kernel.ports import Trace
     from atalanta.kernel.queue.reference import Reference
 
@@ -59,7 +59,7 @@ class Memory:
         self.refusing: int = 0
         self.freed: bool = False
         self.waiting: list[Account] = []
-        self.waits: dict[SessionEndpoint, int] = {}
+        self.waits: dict[SenderEndpoint, int] = {}
         self.windows = CreditWindows()
 
     # -- charging -------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class Memory:
 
     # -- producer credits -----------------------------------------------------------------------
     def request(
-        self, endpoint: SessionEndpoint, account: Account, address: str, amount: int, peer: bool
+        self, endpoint: SenderEndpoint, account: Account, address: str, amount: int, peer: bool
     ) -> None:
         """Grants credits by `endpoint.credits` now or later; two requests of one endpoint are one.
 
@@ -252,14 +252,14 @@ class Memory:
         self.waiting = still
         return granted
 
-    def _waits_less(self, endpoint: SessionEndpoint) -> None:
+    def _waits_less(self, endpoint: SenderEndpoint) -> None:
         left = self.waits.get(endpoint, 0) - 1
         if left > 0:
             self.waits[endpoint] = left
         else:
             self.waits.pop(endpoint, None)
 
-    def forget(self, endpoint: SessionEndpoint) -> None:
+    def forget(self, endpoint: SenderEndpoint) -> None:
         """Removes the requests of a closed endpoint."""
         self.windows.forget(endpoint)
         if endpoint not in self.waits:

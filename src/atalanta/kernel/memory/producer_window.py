@@ -16,7 +16,7 @@ from atalanta.kernel.memory.address_memory import BLOCK, PAGE, UNLIMITED
 from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import SessionEndpoint
+    from atalanta.kernel.endpoint import SenderEndpoint
     from atalanta.kernel.memory.address_memory import Account
 
 USUAL_WINDOW_BYTES: Final = 64 * 1024
@@ -40,7 +40,7 @@ class CreditWindows:
         self.given_bytes: int = 0
         self._of_address: dict[str, int] = {}
         # By session: address -> extra credit; 0: none, or taken back, until the session closes.
-        self._of_endpoint: dict[SessionEndpoint, dict[str, int]] = {}
+        self._of_endpoint: dict[SenderEndpoint, dict[str, int]] = {}
 
     def choose(self, window_bytes: int) -> None:
         """Sets the window for clients with the default one; at that size or less, windows do not grow."""
@@ -48,7 +48,7 @@ class CreditWindows:
 
     def answer(
         self,
-        endpoint: SessionEndpoint,
+        endpoint: SenderEndpoint,
         account: Account,
         address: str,
         amount: int,
@@ -83,7 +83,7 @@ class CreditWindows:
         self.given_bytes += 2 * more
         return amount + more
 
-    def late(self, endpoint: SessionEndpoint, address: str, amount: int) -> int:
+    def late(self, endpoint: SenderEndpoint, address: str, amount: int) -> int:
         """Returns the credits for a request that had to wait for memory."""
         given = self._of_endpoint.get(endpoint)
         return amount if given is None else self._take_back(given, address, amount)
@@ -98,7 +98,7 @@ class CreditWindows:
         given[address] = 0
         return amount if anew else amount - more
 
-    def forget(self, endpoint: SessionEndpoint) -> None:
+    def forget(self, endpoint: SenderEndpoint) -> None:
         """Removes the windows of a closed session."""
         given = self._of_endpoint.pop(endpoint, None)
         if given is not None:

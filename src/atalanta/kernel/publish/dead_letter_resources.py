@@ -9,58 +9,61 @@ from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.settings.repository import AddressSettings
+    from atalanta.kernel.ports import Trace
+    from atalanta.kernel.registry.queues import QueueRegistry
+    from atalanta.kernel.settings.repository import AddressSettings, AddressSettingsRepository
     from atalanta.message.message import Message
 
 
-def for_dead_letter(broker: Broker, now: int, settings: AddressSettings, message: Message) -> None:
-    """Creates the dead-letter address, and its queue for the message's address (auto-create-dead-letter-resources)."""
-    if settings.auto_create_dead_letter_resources and settings.dead_letter_address is not None:
-        _create(
-            broker,
-            now,
-            settings.dead_letter_address,
-            settings.dead_letter_queue_prefix,
-            settings.dead_letter_queue_suffix,
-            message,
-        )
+class DeadLetterResources:
+    """Creates the queues that dead letters and expired messages go to."""
 
+    def __init__(
+        self, queues: QueueRegistry, settings: AddressSettingsRepository, trace: Trace
+    ) -> None:
+        self.queues = queues
+        self.settings = settings
+        self.trace = trace
 
-def for_expiry(broker: Broker, now: int, settings: AddressSettings, message: Message) -> None:
-    """Creates the expiry address, and its queue for the message's address (auto-create-expiry-resources)."""
-    if settings.auto_create_expiry_resources and settings.expiry_address is not None:
-        _create(
-            broker,
-            now,
-            settings.expiry_address,
-            settings.expiry_queue_prefix,
-            settings.expiry_queue_suffix,
-            message,
-        )
+    def for_dead_letter(self, now: int, settings: AddressSettings, message: Message) -> None:
+        """Creates the dead-letter address, and its queue for the message's address.
 
+        `settings`: those of the message's queue (auto-create-dead-letter-resources).
+        """
+        target = settings.dead_letter_address
+        if settings.auto_create_dead_letter_resources and target is not None:
+            prefix = settings.dead_letter_queue_prefix
+            self._create(now, target, prefix, settings.dead_letter_queue_suffix, message)
 
-def _create(
-    broker: Broker, now: int, target: str, prefix: str, suffix: str, message: Message
-) -> None:
-    """Creates the queue PREFIX+ADDRESS+SUFFIX, whose filter takes the messages of that address.
+    def for_expiry(self, now: int, settings: AddressSettings, message: Message) -> None:
+        """Creates the expiry address, and its queue for the message's address.
 
-    The address is the message's own. For a queue of a wildcard address, Artemis uses the wildcard in the name and in
-    the filter; no message matches that filter, and Artemis loses the message.
-    """
-    address = split_fqqn(message.address)[0]
-    if address == target:
-        return
-    name = prefix + address + suffix
-    if name in broker.queues:
-        return
-    settings = broker.settings.match(target)
-    spec = QueueSpec(name, target, settings.default_queue_routing_type)
-    quoted = address.replace("'", "''")
-    spec.filter_text = f"_AMQ_ORIG_ADDRESS = '{quoted}'"
-    spec.auto_created = True
-    spec.take_defaults(settings)
-    try:
-        broker.queue_registry.create(now, spec)
-    except BrokerError as error:
-        broker.trace.event("resource_not_created", {"queue": name, "why": error.text})
+        `settings`: those of the message's address (auto-create-expiry-resources).
+        """
+        target = settings.expiry_address
+        if settings.auto_create_expiry_resources and target is not None:
+            prefix = settings.expiry_queue_prefix
+            self._create(now, target, prefix, settings.expiry_queue_suffix, message)
+
+    def _create(self, now: int, target: str, prefix: str, suffix: str, message: Message) -> None:
+        """Creates the queue PREFIX+ADDRESS+SUFFIX, whose filter takes the messages of that address.
+
+        The address is the message's own. For a queue of a wildcard address, Artemis uses the wildcard in the name and
+        in the filter; no message matches that filter, and Artemis loses the message.
+        """
+        address = split_fqqn(message.address)[0]
+        if address == target:
+            return
+        name = prefix + address + suffix
+        if name in self.queues.by_name:
+            return
+        settings = self.settings.match(target)
+        spec = QueueSpec(name, target, settings.default_queue_routing_type)
+        quoted = address.replace("'", "''")
+        spec.filter_text = f"_AMQ_ORIG_ADDRESS = '{quoted}'"
+        spec.auto_created = True
+        spec.take_defaults(settings)
+        try:
+            self.queues.create(now, spec)
+        except BrokerError as error:
+            self.trace.event("resource_not_created", {"queue": name, "why": error.text})

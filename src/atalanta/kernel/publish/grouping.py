@@ -1,8 +1,8 @@
 """Message groups across the nodes of a cluster: all messages of a group go to one queue of each routing name.
 
 The node with the LOCAL handler chooses the queue (cluster/grouping/local.py). The other nodes ask that node
-(cluster/grouping/remote.py). A message whose group has no queue yet cannot be routed: `route_grouped` raises Undecided
-before anything has changed. The sender's session then waits as a GroupWaiter and tries again.
+(cluster/grouping/remote.py). A message whose group has no queue yet cannot be routed: `MessageRouter.routes` raises
+Undecided before anything has changed. The sender's session then waits as a GroupWaiter and tries again.
 
 Follows BindingsImpl.routeUsingStrictOrdering, with two differences. A message whose group gets no queue is refused,
 never routed without its group. A queue's filter counts for the messages of a group, too.
@@ -15,13 +15,8 @@ from typing import TYPE_CHECKING
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.routing.router import Route, add_remote_route, route
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.queue.delivery.plan import Plan
-    from atalanta.kernel.routing.address import Address
-    from atalanta.kernel.routing.bindings import BindingGroup
     from atalanta.message.message import Message
 
 
@@ -106,97 +101,3 @@ class GroupingHandler:
     def peer_lost(self, now: int, node_id: str) -> None:
         """Records that the connection to the peer is lost: its queues and decisions are unknown."""
         raise NotImplementedError
-
-
-def route_grouped(
-    broker: Broker,
-    handler: GroupingHandler,
-    now: int,
-    plan: Plan,
-    address: Address,
-    only_queue: str,
-    may_wait: bool,
-) -> list[Route]:
-    """Returns the routes of a message with a group id; raises Undecided if another node must choose the queue first.
-
-    `may_wait` False is for messages that the broker itself moves (dead letters, expired ones). If their group has no
-    queue yet, they are routed as without a handler.
-    """
-    message = plan.message
-    if not handler.covers(address.name):
-        return route(address, message, message.routing_type, only_queue)
-    routing = GroupRouting(broker, handler, now, message, only_queue, may_wait)
-    routing.visit(address)
-    if routing.undecided and may_wait:
-        if handler.refusal is not None:
-            raise handler.refusal
-        raise Undecided(routing.undecided)
-    plan.after_lsn = max(plan.after_lsn, handler.newest_lsn)
-    return routing.routes
-
-
-class GroupRouting:
-    """Routes one message at one address and at the wildcard addresses that match it."""
-
-    def __init__(
-        self,
-        broker: Broker,
-        handler: GroupingHandler,
-        now: int,
-        message: Message,
-        only_queue: str,
-        may_wait: bool,
-    ) -> None:
-        self.node_id = broker.node_id
-        self.handler = handler
-        self.now = now
-        self.message = message
-        self.routing_type = message.routing_type
-        self.only_queue = only_queue
-        self.may_wait = may_wait
-        self.routes: list[Route] = []
-        self.undecided: list[str] = []
-
-    def visit(self, address: Address) -> None:
-        for group in address.groups.values():
-            if self.only_queue and not group.has_queue(self.only_queue):
-                continue
-            self._route(group)
-        wildcards = address.wildcards
-        if wildcards is not None:
-            for wild in wildcards:
-                self.visit(wild)
-
-    def _route(self, group: BindingGroup) -> None:
-        handler = self.handler
-        full_id = f"{self.message.group_id}.{group.routing_name}"
-        chosen = handler.chosen(self.now, full_id)
-        if chosen is None:
-            place = group.choose(self.message, self.routing_type, self.only_queue)
-            if place < 0:
-                return
-            if self.may_wait:
-                chosen = handler.propose(
-                    self.now, full_id, group.cluster_name_at(place, self.node_id)
-                )
-                if chosen is None:
-                    self.undecided.append(full_id)
-                    return
-        if chosen is not None:
-            place = group.place_of(chosen, self.node_id)
-            if place < 0:
-                if self.may_wait:
-                    handler.not_found(self.now, full_id, chosen)
-                    self.undecided.append(full_id)
-                    return
-                place = group.choose(self.message, self.routing_type, self.only_queue)
-            elif not group.takes(place, self.message, self.routing_type, self.only_queue):
-                return
-            else:
-                handler.used(self.now, full_id)
-        if place < 0:
-            return
-        if place < len(group.locals):
-            self.routes.append(Route(group.locals[place], b""))
-        else:
-            add_remote_route(self.routes, group.remotes[place - len(group.locals)])

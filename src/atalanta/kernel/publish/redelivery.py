@@ -7,56 +7,72 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.publish.reroute import dead_letter, purge
-from atalanta.kernel.queue.displacement import discard
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.trace import tell
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.settings.address_settings import AddressSettings
+    from atalanta.kernel.publish.dead_letters import DeadLetters
+    from atalanta.kernel.publish.message_mover import MessageMover
+    from atalanta.kernel.settings.repository import AddressSettings, AddressSettingsRepository
 
 MAX_FACTOR: Final = 10  # default of max-redelivery-delay, as a multiple of redelivery-delay
 MASK: Final = (1 << 64) - 1
 
 
-def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) -> None:
-    """Returns each message to its old position in its queue, or to the dead-letter address after the last attempt.
+class Redelivery:
+    """Returns unacknowledged messages to their queues."""
 
-    The delivery counts of durable messages are stored. `delayed`: the address' redelivery-delay applies. Messages of a
-    closed consumer return at once (ServerConsumerImpl.close ignores the delay).
-    """
-    for reference in back:
-        if reference.state != DELIVERING or reference.queue.deleted:
-            continue  # finished, or in a non-destructive queue (QueueImpl.postRollback)
-        queue = reference.queue
-        if queue.special is not None and queue.special.refuses(queue, reference):
-            discard(broker.store, [reference])
-            continue
-        settings = broker.settings.match(queue.spec.address)
-        attempts = settings.max_delivery_attempts
-        if not queue.internal and 0 < attempts <= reference.delivery_count:
-            dead_letter(broker, now, reference)
-            continue
-        at_ms = 0
-        if delayed and settings.redelivery_delay_ms > 0 and not queue.internal:
-            message_id = int(reference.message.id)
-            at_ms = now // 1_000_000 + delay_ms(settings, message_id, reference.delivery_count)
-        counted = reference.delivery_count > 0 or at_ms > 0 or queue.counting is not None
-        if reference.durable and counted:
-            broker.store.store_delivery_count(reference, at_ms)
-        queue.give_back(reference)
-        if at_ms == 0 and queue.special is not None:
-            discard(broker.store, queue.special.beyond_ring(queue))
-        if at_ms > 0:
-            broker.scheduled.hold(reference, at_ms)
-        elif queue.open_consumers == 0 and not queue.has_match(reference.message):
-            broker.dispatches.note_unattended(queue)  # a rolled-back branch whose consumer closed before
-        if broker.trace.on:
-            tell(broker.trace, "story_rolled_back", reference.message, queue.name)
-        broker.dispatches.mark_dirty(queue)
-        if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
-            purge(broker, queue, "purged without consumers")
+    def __init__(
+        self,
+        mover: MessageMover,
+        dead_letters: DeadLetters,
+        settings: AddressSettingsRepository,
+    ) -> None:
+        self.mover = mover
+        self.store = mover.store
+        self.dead_letters = dead_letters
+        self.settings = settings
+        self.trace = mover.trace
+
+    def redeliver(self, now: int, back: list[Reference], delayed: bool) -> None:
+        """Returns each message to its old position in its queue, or to the dead-letter address after the last attempt.
+
+        The delivery counts of durable messages are stored. `delayed`: the address' redelivery-delay applies. Messages
+        of a closed consumer return at once (ServerConsumerImpl.close ignores the delay).
+        """
+        store = self.store
+        for reference in back:
+            if reference.state != DELIVERING or reference.queue.deleted:
+                continue  # finished, or in a non-destructive queue (QueueImpl.postRollback)
+            queue = reference.queue
+            if queue.special is not None and queue.special.refuses(queue, reference):
+                store.discard([reference])
+                continue
+            settings = self.settings.match(queue.spec.address)
+            attempts = settings.max_delivery_attempts
+            if not queue.internal and 0 < attempts <= reference.delivery_count:
+                self.dead_letters.move(now, reference)
+                continue
+            at_ms = 0
+            if delayed and settings.redelivery_delay_ms > 0 and not queue.internal:
+                message_id = int(reference.message.id)
+                at_ms = now // 1_000_000 + delay_ms(settings, message_id, reference.delivery_count)
+            counted = reference.delivery_count > 0 or at_ms > 0 or queue.counted_first
+            if reference.durable and counted:
+                store.store_delivery_count(reference, at_ms)
+            queue.give_back(reference)
+            if at_ms == 0 and queue.special is not None:
+                store.discard(queue.special.beyond_ring(queue))
+            if at_ms > 0:
+                store.scheduled.hold(reference, at_ms)
+            elif queue.open_consumers == 0 and not queue.has_match(reference.message):
+                # A rolled-back branch whose consumer closed before.
+                store.dispatches.note_unattended(queue)
+            if self.trace.on:
+                tell(self.trace, "story_rolled_back", reference.message, queue.name)
+            store.dispatches.mark_dirty(queue)
+            if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
+                self.mover.purge(queue, "purged without consumers")
 
 
 def delay_ms(settings: AddressSettings, message_id: int, delivery_count: int) -> int:

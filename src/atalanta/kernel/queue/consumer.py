@@ -4,15 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.queue.unacknowledged import Held
+from mypy_extensions import mypyc_attr
+
+from atalanta.kernel.endpoint import SenderEndpoint
+from atalanta.kernel.queue.unacknowledged import Unacknowledged
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import DeliveryEndpoint
     from atalanta.kernel.memory.large_body import LargeStream
     from atalanta.kernel.queue.queue import Queue
-    from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.queue.reference import Reference
     from atalanta.message.message import Message
     from atalanta.message.selector.selector import Filter
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class DeliveryEndpoint(SenderEndpoint):
+    """The receiver of a consumer's messages: a session of a protocol, or a bridge."""
+
+    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+        """Writes the message; returns its cost in credits (CORE: bytes)."""
+        raise NotImplementedError
+
+    def drained(self, consumer: Consumer, token: int) -> None:
+        """Reports that every message that could be delivered was delivered: the answer to `Session.drain`."""
+        raise NotImplementedError
+
+    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+        """Reports that the queue of the consumer was deleted."""
+        raise NotImplementedError
 
 
 class Consumer:
@@ -36,7 +55,7 @@ class Consumer:
         # Fields that every delivery reads or changes come first (see Queue).
         self.endpoint = endpoint
         self.queue = queue
-        self.unacknowledged: Held = Held()
+        self.unacknowledged = Unacknowledged()
         self.credits: int = 0
         self.delivered: int = 0
         self.id = consumer_id
@@ -52,16 +71,14 @@ class Consumer:
         self.priority = priority
         self.position: int = 0
         self.cursors: list[int] = []  # by level, while the queue's priorities are mixed
-        self.session: Session | None = None  # None: the consumer of a bridge
-        # The last check of kernel/queue/delivery/slow_consumers.py (ns, 0: none), and the messages taken by then.
+        # The last check of kernel/sessions/slow_consumers.py (ns, 0: none), and the messages taken by then.
         self.checked_at: int = 0
         self.checked_taken: int = 0
         self.stream: LargeStream | None = None  # a large message being sent: no other message is delivered meanwhile
         self.created_at: int = 0
 
-    def open(self, session: Session, now: int, pre_acknowledge: bool) -> None:
-        """Assigns the consumer to a client's session."""
-        self.session = session
+    def open(self, now: int, pre_acknowledge: bool) -> None:
+        """Records when a client created the consumer, and if delivered messages count as acknowledged."""
         self.created_at = now
         self.pre_acknowledge = pre_acknowledge
 

@@ -11,7 +11,7 @@ LOST_RANGES_MAX: Final = 1_000  # of a queue; older ones are dropped
 
 
 class LogState:
-    """The part of a queue that only log views use (kernel/log/log_view.py).
+    """The part of a queue that only log views use (kernel/log/log_views.py).
 
     Everything up to `acked_through` is acknowledged. A reader has been shown messages up to `shown_through`. Messages
     behind `show_until` are not shown; -1: no such limit. `lost` holds (first, last, reason).

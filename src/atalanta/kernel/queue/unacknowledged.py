@@ -16,41 +16,41 @@ if TYPE_CHECKING:
 TRIM_MIN: Final = 1_024  # removed entries before the rest moves to the front
 
 
-class Held:
+class Unacknowledged:
     """References by message id; a reference taken out of the middle leaves a hole (None).
 
-    `_places` is built at the first acknowledgement out of order, and kept until the list moves; it may name holes.
+    `_indexes` is built at the first acknowledgement out of order, and kept until the list moves; it may name holes.
     """
 
     def __init__(self) -> None:
         self._items: list[Reference | None] = []
         self._first: i64 = 0  # no entry before this index is left
         self._count: i64 = 0
-        self._places: dict[int, int] | None = None
+        self._indexes: dict[int, int] | None = None
 
     def __len__(self) -> int:
         return int(self._count)
 
     def __contains__(self, message_id: int) -> bool:
-        return self._place_of(message_id) >= 0
+        return self._index_of(message_id) >= 0
 
     def add(self, reference: Reference) -> None:
         """Adds a reference behind all others."""
-        places = self._places
-        if places is not None:
-            places[reference.message.id] = len(self._items)
+        indexes = self._indexes
+        if indexes is not None:
+            indexes[reference.message.id] = len(self._items)
         self._items.append(reference)
         self._count += 1
 
     def pop(self, message_id: int) -> Reference | None:
         """Takes one reference out; returns None if it is not held."""
-        place = self._place_of(message_id)
-        if place < 0:
+        index = self._index_of(message_id)
+        if index < 0:
             return None
-        reference = self._items[place]
-        self._items[place] = None
+        reference = self._items[index]
+        self._items[index] = None
         self._count -= 1
-        if place == self._first:
+        if index == self._first:
             self._move_up()
         return reference
 
@@ -70,15 +70,15 @@ class Held:
     def pop_through(self, message_id: int) -> list[Reference]:
         """Takes out everything up to the message; takes nothing (empty list) if the message is not held."""
         taken: list[Reference] = []
-        last = self._place_of(message_id)
+        last = self._index_of(message_id)
         if last < 0:
             return taken
         items = self._items
-        for place in range(self._first, last + 1):
-            reference = items[place]
+        for index in range(self._first, last + 1):
+            reference = items[index]
             if reference is not None:
                 taken.append(reference)
-                items[place] = None
+                items[index] = None
                 self._count -= 1
         self._move_up()
         return taken
@@ -91,24 +91,24 @@ class Held:
         self._items = []
         self._first = 0
         self._count = 0
-        self._places = None
+        self._indexes = None
 
-    def _place_of(self, message_id: int) -> i64:
+    def _index_of(self, message_id: int) -> i64:
         items = self._items
         if self._count == 0:
             return -1
         reference = items[self._first]
         if reference is not None and reference.message.id == message_id:
             return self._first
-        places = self._places
-        if places is None:
-            places = {}
-            for place in range(self._first, len(items)):
-                reference = items[place]
+        indexes = self._indexes
+        if indexes is None:
+            indexes = {}
+            for index in range(self._first, len(items)):
+                reference = items[index]
                 if reference is not None:
-                    places[reference.message.id] = place
-            self._places = places
-        known = places.get(message_id, -1)
+                    indexes[reference.message.id] = index
+            self._indexes = indexes
+        known = indexes.get(message_id, -1)
         if known < 0 or items[known] is None:
             return -1
         return known
@@ -126,5 +126,5 @@ class Held:
         if first >= TRIM_MIN and first * 2 > size:
             del items[:first]
             first = 0
-            self._places = None
+            self._indexes = None
         self._first = first

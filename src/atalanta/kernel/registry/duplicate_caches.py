@@ -33,7 +33,7 @@ BRIDGE_PREFIX: Final = "BRIDGE."
 BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"  # the property
 # The repeat id of a scale-down shipment is longer than that of a bridge (cluster/scale_down/scale_down_shipment.py:
 # repeat_id).
-BROUGHT_BYTES: Final = 32
+SHIPMENT_ID_BYTES: Final = 32
 # Finding a dict's first entry takes the longer, the more were deleted before it. So many are found at once.
 OLDEST_MAX: Final = 256
 KEPT_NS: Final = 7 * 24 * 3_600 * 1_000_000_000

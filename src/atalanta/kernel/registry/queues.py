@@ -13,10 +13,9 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.changes import QueueChanges
-from atalanta.kernel.queue.consumers import remove_consumer
-from atalanta.kernel.queue.delivery import persisted_delivery_count
+from atalanta.kernel.queue.consumers import configure, remove_consumer
+from atalanta.kernel.queue.delivery.displacement import BLOCKS_A_TURN, cut
 from atalanta.kernel.queue.delivery.retroactive_copies import copy_retained
-from atalanta.kernel.queue.displacement import BLOCKS_A_TURN, cut
 from atalanta.kernel.queue.paging import removal
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import QueueSpec
@@ -25,12 +24,15 @@ from atalanta.message.encoding.buffer import Writer
 from atalanta.message.selector.selector import Filter, FilterError, parse
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.observer import Observer
-    from atalanta.kernel.ports import Ids, Journal
+    from atalanta.kernel.ports import Ids
+    from atalanta.kernel.publish.plan_writer import PlanWriter
     from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.delivery.dispatcher import Dispatcher
     from atalanta.kernel.registry.addresses import AddressRegistry
+    from atalanta.kernel.registry.binding_ids import BindingIds
     from atalanta.kernel.routing.retroactive_names import Retained
+    from atalanta.kernel.settings.broker_config import BrokerConfig
 
 
 def parse_filter(text: str | None) -> Filter | None:
@@ -44,22 +46,25 @@ def parse_filter(text: str | None) -> Filter | None:
 
 
 class QueueRegistry:
-    """The queues by name and by binding id.
-
-    `broker` is what copies, displaces and drops their messages.
-    """
+    """The queues by name and by binding id. `plans` writes the copies that a new queue starts with."""
 
     def __init__(
         self,
-        broker: Broker,
+        config: BrokerConfig,
         addresses: AddressRegistry,
-        journal: Journal,
+        plans: PlanWriter,
+        dispatcher: Dispatcher,
+        binding_ids: BindingIds,
         ids: Ids,
         observers: list[Observer],
     ) -> None:
-        self.broker = broker
+        self.config = config
         self.addresses = addresses
-        self.journal = journal
+        self.plans = plans
+        self.messages = plans.store
+        self.dispatcher = dispatcher
+        self.journal = plans.store.journal
+        self.binding_ids = binding_ids
         self.ids = ids
         self.observers = observers
         self.by_name: dict[str, Queue] = {}
@@ -93,12 +98,12 @@ class QueueRegistry:
             not spec.internal and not spec.configuration_managed,
             self._needs_durable_address(spec),
         )
-        queue = Queue(self.broker.take_binding_id(), spec, selector, self.ids.uuid().hex())
+        queue = Queue(self.binding_ids.take(), spec, selector, self.ids.uuid().hex())
         queue.usage.create(now)
         self.by_name[queue.name] = queue
         self.by_id[queue.id] = queue
-        if self.broker.config.persist_delivery_count_before_delivery:
-            persisted_delivery_count.begin(self.broker.store, queue)
+        if self.config.persist_delivery_count_before_delivery:
+            self.dispatcher.store_counts_first(queue)
         address.add_queue(queue)
         if spec.internal:
             address.internal = True
@@ -123,12 +128,10 @@ class QueueRegistry:
 
     def _store_with_copies(self, now: int, queue: Queue, retained: Retained) -> None:
         """Writes the queue's record behind its copies: after a crash it has all of them, or does not exist."""
-        copies = copy_retained(
-            self.broker.plans, self.broker.next_binding_id, now, queue, retained
-        )
+        copies = copy_retained(self.plans, self.binding_ids.next, now, queue, retained)
         if queue.durable:
             copies.batch.add(records.QUEUE, encode_queue(queue))
-        lsn = self.broker.plans.append(copies.batch, copies.plans, copies.references, None, 0)
+        lsn = self.plans.append(copies.batch, copies.plans, copies.references, None, 0)
         if queue.durable:
             queue.record_stored(lsn)
 
@@ -159,10 +162,10 @@ class QueueRegistry:
             address.add_queue(queue)
         if not changed:
             return queue
-        queue.reconfigure()
+        configure(queue)
         if queue.special is not None:
-            cut(self.broker.store, now, queue, queue.special, BLOCKS_A_TURN)
-        self.broker.dispatches.mark_dirty(queue)
+            cut(self.messages, now, queue, queue.special, BLOCKS_A_TURN)
+        self.messages.dispatches.mark_dirty(queue)
         if queue.durable:
             self.store(queue)
         if before != (spec.filter_text, spec.routing_type):
@@ -209,9 +212,9 @@ class QueueRegistry:
             consumer.endpoint.consumer_gone(consumer, why)
             self.remove_consumer(now, queue, consumer)
         for reference in queue.delete():
-            self.broker.store.drop_from_queue(reference)
-        for _, reference in self.broker.scheduled.of_queue(queue):
-            self.broker.store.drop_from_queue(reference)
+            self.messages.drop_from_queue(reference)
+        for _, reference in self.messages.scheduled.of_queue(queue):
+            self.messages.drop_from_queue(reference)
         del self.by_name[queue.name]
         del self.by_id[queue.id]
         address = self.addresses.by_name.get(queue.spec.address)
@@ -221,7 +224,8 @@ class QueueRegistry:
             writer = Writer()
             writer.int64(queue.id)
             self.journal.append(records.QUEUE_DELETED, writer.getvalue())
-        removal.forget(self.broker.paging, queue)
+        self.dispatcher.remove(queue)
+        removal.forget(self.messages.paging, queue)
         for observer in self.observers:
             observer.on_queue_removed(now, queue)
         if address is not None:

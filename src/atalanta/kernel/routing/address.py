@@ -49,6 +49,11 @@ class Address:
     def supports(self, routing_type: int) -> bool:
         return self.anycast if routing_type == ANYCAST else self.multicast
 
+    def set_routing_types(self, anycast: bool, multicast: bool) -> None:
+        """Sets the routing types that queues and messages may have here."""
+        self.anycast = anycast
+        self.multicast = multicast
+
     def add_routing_type(self, routing_type: int) -> bool:
         """Adds the routing type; returns False if the address has it already."""
         if self.supports(routing_type):

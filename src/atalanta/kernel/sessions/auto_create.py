@@ -13,7 +13,7 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry import addresses, retroactive
+from atalanta.kernel.registry import addresses
 from atalanta.kernel.routing.bindings import ON_DEMAND, STRICT
 from atalanta.kernel.sessions.session_queues import create_queue
 from atalanta.message.fqqn import split_fqqn
@@ -51,7 +51,7 @@ def _prepare_address(session: Session, now: int, message: Message) -> None:
         session.may_send[message.address] = None
         there = session.broker.addresses.get(name)
         if there is not None and there.lsn == 0 and not session.identity.cluster:
-            retroactive.adopt(session.broker, now, there)
+            session.broker.retroactive.adopt(now, there)
     if session.identity.cluster and message.has_property(ROUTE_TO):
         return  # routed to the queues that the message names, if they still exist
     routing_type = message.routing_type

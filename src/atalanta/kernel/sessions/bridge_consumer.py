@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.endpoint import DeliveryEndpoint
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.queue.consumer import Consumer, DeliveryEndpoint
 from atalanta.kernel.queue.consumers import add_consumer, remove_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.trace import tell

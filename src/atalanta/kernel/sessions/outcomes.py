@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.publish.redelivery import redeliver
-from atalanta.kernel.publish.reroute import dead_letter
 from atalanta.kernel.queue.reference import DELIVERING
 
 if TYPE_CHECKING:
@@ -33,10 +31,10 @@ def give_up(
     broker = session.broker
     if outcome == REJECT:
         if reference.state == DELIVERING or consumer.queue.has(reference):
-            dead_letter(broker, now, reference, "rejected by its consumer")
+            broker.dead_letters.move(now, reference, "rejected by its consumer")
     elif reference.state == DELIVERING:
         reference.delivery_count -= 1
-        redeliver(broker, now, [reference], False)
+        broker.redelivery.redeliver(now, [reference], False)
     elif consumer.queue.keeps_messages:
         consumer.look_again(reference.sequence)
         broker.dispatches.mark_dirty(consumer.queue)

@@ -6,6 +6,7 @@ Errors are BrokerError, raised before anything has changed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from atalanta.kernel.errors import (
@@ -16,9 +17,7 @@ from atalanta.kernel.errors import (
     SECURITY,
     BrokerError,
 )
-from atalanta.kernel.publish.redelivery import redeliver
-from atalanta.kernel.publish.reroute import expire, purge
-from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.queue.spec import ANYCAST
@@ -26,22 +25,26 @@ from atalanta.kernel.registry import queues
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.sessions import full_address, outcomes
 from atalanta.kernel.sessions.auto_create import prepare_address
+from atalanta.kernel.sessions.group_wait import GroupWait
 from atalanta.kernel.sessions.ingress_headers import stamp
 from atalanta.kernel.sessions.outcomes import ACCEPT
+from atalanta.kernel.sessions.session_consumer import SessionConsumer
 from atalanta.kernel.trace import tell
 from atalanta.kernel.transactions import xa_session
 from atalanta.kernel.transactions.commit import commit_transaction, refuse_duplicate
 from atalanta.kernel.transactions.transaction import TRANSACTION_BYTES_MAX, Transaction
 from atalanta.message.fqqn import split_fqqn
+from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.endpoint import SessionEndpoint
-    from atalanta.kernel.memory.large_body import LargeStream
+    from atalanta.kernel.memory.large_body import LargeBody, LargeStream
+    from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.sessions.client import Client
+    from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
     from atalanta.kernel.transactions.xa import Branch
     from atalanta.message.message import Message
 
@@ -87,6 +90,7 @@ class Session:
         self.started: bool = False
         self.blocked: bool = False
         self.closed: bool = False
+        self.group_wait: GroupWait | None = None
         self.created_at: int = broker.now
         # The client's producers: its number -> (address, time of creation).
         self.producers: dict[int, tuple[str | None, int]] = {}
@@ -106,7 +110,16 @@ class Session:
 
     # -- sending --------------------------------------------------------------------------------
     def send(self, now: int, message: Message, token: int) -> None:
-        """Sends a message; `endpoint.done(token)` follows when it is durable (or added to the transaction)."""
+        """Sends a message; `endpoint.done(token)` follows when it is durable (or added to the transaction).
+
+        A message to a service, as management, is answered by that. Headers that only members of the cluster may set are
+        removed from the messages of others.
+        """
+        if message.special:
+            if not self.identity.cluster:
+                disclaim(message)
+            elif message.has_property(SCALEDOWN_TO):
+                self.broker.scale_down_target.redirect(now, message)
         address = self.may_send.get(message.address)
         routing_type = message.routing_type
         if (
@@ -116,6 +129,11 @@ class Session:
             or (routing_type == ANYCAST and address.anycast_count == 0)
             or (routing_type >= 0 and not address.supports(routing_type))
         ):
+            service = self.broker.services.get(message.address)
+            if service is not None:
+                service(now, message, self)
+                self.endpoint.done(token)
+                return
             try:
                 prepare_address(self, now, message)
             except BrokerError as error:
@@ -128,11 +146,42 @@ class Session:
         if self.broker.stamping:
             stamp(self, now, message)
         if self.auto_commit_sends:
-            self.broker.publish(now, message, self.endpoint, token, address)
+            try:
+                self.broker.publisher.publish(now, message, self.endpoint, token, address)
+            except Undecided as undecided:
+                self._send_later(now, undecided, message, token)
         else:
             if not full_address.refused_in_transaction(self, address, message):
                 self._send_in_transaction(now, message)
             self.endpoint.done(token)
+
+    def _send_later(self, now: int, undecided: Undecided, message: Message, token: int) -> None:
+        """Sends the message again when the queues of its groups are chosen."""
+
+        def retry(then: int) -> None:
+            try:
+                self.send(then, message, token)
+            except BrokerError as error:
+                self.endpoint.failed(token, error)
+
+        self.wait_for_groups(now, undecided, message.large, retry)
+
+    def wait_for_groups(
+        self, now: int, undecided: Undecided, body: LargeBody | None, retry: Callable[[int], None]
+    ) -> None:
+        """Holds the client's input until `retry` has processed its request; `body`: of the request's large message."""
+        wait = self.group_wait
+        if wait is None or wait.ended:
+            handler = self.broker.router.grouping
+            assert handler is not None
+            wait = GroupWait(handler, self.endpoint, self.broker.large, body, retry)
+            self.group_wait = wait
+            wait.begin()
+        wait.ask(now, undecided.ids)
+
+    def waits_for_groups(self) -> bool:
+        """Returns True while a request waits for the queues of its message groups."""
+        return self.group_wait is not None and not self.group_wait.ended
 
     def _send_in_transaction(self, now: int, message: Message) -> None:
         transaction = self.transaction
@@ -182,8 +231,8 @@ class Session:
         limit = queue.spec.max_consumers
         if not browse_only and 0 <= limit <= queue.consumer_count():
             raise BrokerError(MAX_CONSUMERS, f"queue {queue.name} already has {limit} consumers")
-        consumer = Consumer(consumer_id, queue, self.endpoint, selector, browse_only, priority)
-        consumer.open(self, now, self.pre_acknowledge)
+        consumer = SessionConsumer(self, consumer_id, queue, selector, browse_only, priority)
+        consumer.open(now, self.pre_acknowledge)
         consumer.show_started(self.started, self.blocked)
         self.consumers[consumer_id] = consumer
         add_consumer(queue, consumer)
@@ -291,14 +340,14 @@ class Session:
             back.append(reference)
             if self.broker.trace.on:
                 tell(self.broker.trace, "story_given_back", reference.message, queue.name)
-        redeliver(self.broker, now, back, False)
+        self.broker.redelivery.redeliver(now, back, False)
         self.broker.dispatches.mark_dirty(queue)
         if queue.consumer_count() > 0:
             return
         if queue.spec.transient:
             self.broker.queue_registry.delete(now, queue.name, "last consumer left")
         elif queue.spec.purge_on_no_consumers:
-            purge(self.broker, queue, "purged without consumers")
+            self.broker.mover.purge(queue, "purged without consumers")
 
     def expire(self, now: int, consumer_id: int, message_id: int) -> None:
         """Expires a message that the client found expired."""
@@ -308,7 +357,7 @@ class Session:
             return
         # A message of a non-destructive queue may be in a page file, or wait for one: it expires when it is read.
         if reference.state == DELIVERING or consumer.queue.has(reference):
-            expire(self.broker, now, [reference])
+            self.broker.expiry.expire(now, [reference])
 
     # -- acknowledging --------------------------------------------------------------------------
     def acknowledge(
@@ -450,7 +499,7 @@ class Session:
         declared = transaction in self.declared
         self.begin_after(transaction)
         if declared:
-            redeliver(self.broker, now, transaction.acknowledged, True)
+            self.broker.redelivery.redeliver(now, transaction.acknowledged, True)
         else:
             self.give_back_prefetched(now, transaction.acknowledged, last_as_delivered)
 
@@ -481,7 +530,7 @@ class Session:
                 first = False
                 back.append(reference)
             consumer.unacknowledged.clear()
-        redeliver(self.broker, now, back, True)
+        self.broker.redelivery.redeliver(now, back, True)
 
     def _show_again(self, consumer: Consumer) -> None:
         """Delivers prefetched messages of a non-destructive queue to this consumer again."""
@@ -496,6 +545,8 @@ class Session:
         if self.closed:
             return
         self.closed = True
+        if self.group_wait is not None:
+            self.group_wait.end()
         for transaction in list(self.declared):
             self.roll_back(now, transaction, False)
         if self.xa:
@@ -507,7 +558,7 @@ class Session:
         for consumer in list(self.consumers.values()):
             self._detach(now, consumer, failed)
         self.consumers.clear()
-        redeliver(self.broker, now, acknowledged, True)
+        self.broker.redelivery.redeliver(now, acknowledged, True)
         self.broker.memory.forget(self.endpoint)
         self.client.sessions.pop(self.name, None)
         for observer in self.broker.observers:

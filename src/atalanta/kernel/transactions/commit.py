@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
 from atalanta.kernel.journal import records
-from atalanta.kernel.publish.deduplicate import headers_of_links, put_back
+from atalanta.kernel.publish.duplicate_detection import headers_of_links, put_back
 from atalanta.kernel.publish.grouping import Undecided
-from atalanta.kernel.publish.prepare import prepare
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import Reference
 
@@ -45,10 +44,10 @@ def commit_transaction(
         raise error
     plans: list[Plan] = []
     undecided: list[str] = []
-    headers = headers_of_links(transaction.messages) if broker.grouping is not None else []
+    headers = headers_of_links(transaction.messages) if broker.router.grouping is not None else []
     for message in transaction.messages:
         try:
-            plan = prepare(broker, now, message)
+            plan = broker.publisher.prepare(now, message)
         except Undecided as waiting:
             undecided.extend(waiting.ids)
             continue

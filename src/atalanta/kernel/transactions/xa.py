@@ -17,16 +17,12 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.journal import records
-from atalanta.kernel.publish import prepare as preparing
-from atalanta.kernel.publish.deduplicate import (
+from atalanta.kernel.publish.acknowledged_routes import store_acknowledged
+from atalanta.kernel.publish.duplicate_detection import (
     headers_of_links,
     put_back,
-    remember,
-    store_brought,
 )
 from atalanta.kernel.publish.grouping import Undecided
-from atalanta.kernel.publish.redelivery import redeliver
-from atalanta.kernel.publish.scale_down_target import store_acknowledged
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.transactions.transaction import Transaction
@@ -129,10 +125,10 @@ def prepare(broker: Broker, now: int, branch: Branch, endpoint: Reply, token: in
     arrived: list[Reference] = []
     for plan in plans:
         if plan.acknowledged is not None:
-            written.append(store_acknowledged(broker, plan, batch, arrived))
+            written.append(store_acknowledged(broker.plans, plan, batch, arrived))
     branch.plans = [plan for plan in plans if plan not in written]
     transaction.acknowledged.extend(arrived)
-    brought = store_brought(broker, branch.plans, batch)
+    brought = broker.publisher.duplicates.take_shipment_ids(branch.plans, batch)
     hold(branch)
     branch.state = PREPARED
     payload = encode_prepared(branch)
@@ -141,16 +137,16 @@ def prepare(broker: Broker, now: int, branch: Branch, endpoint: Reply, token: in
     broker.branches.stored_bytes += branch.stored_bytes
     batch.add(records.XA_PREPARED, payload)
     branch.lsn = broker.plans.append(batch, written, arrived, endpoint, token)
-    remember(broker, brought, branch.lsn)
+    broker.publisher.duplicates.add(brought, branch.lsn)
 
 
 def _plan(broker: Broker, now: int, transaction: Transaction) -> list[Plan]:
     plans: list[Plan] = []
     undecided: list[str] = []
-    headers = headers_of_links(transaction.messages) if broker.grouping is not None else []
+    headers = headers_of_links(transaction.messages) if broker.router.grouping is not None else []
     for message in transaction.messages:
         try:
-            plan = preparing.prepare(broker, now, message)
+            plan = broker.publisher.prepare(now, message)
         except Undecided as waiting:
             undecided.extend(waiting.ids)
             continue
@@ -234,7 +230,7 @@ def roll_back_prepared(
     lsn = broker.plans.append(batch, [], [], endpoint, token)
     if outcome != ENDED:
         broker.branches.heuristics[branch.xid] = Heuristic(outcome, lsn)
-    redeliver(broker, now, branch.transaction.acknowledged, True)
+    broker.redelivery.redeliver(now, branch.transaction.acknowledged, True)
     branch.transaction = Transaction()
 
 
@@ -246,7 +242,7 @@ def roll_back_active(broker: Broker, now: int, branch: Branch, error: BrokerErro
     transaction.messages = []
     transaction.rollback_only = error
     branch.state = ROLLED_BACK
-    redeliver(broker, now, back, True)
+    broker.redelivery.redeliver(now, back, True)
 
 
 def forget(broker: Broker, xid: bytes, endpoint: Reply, token: int) -> bool:

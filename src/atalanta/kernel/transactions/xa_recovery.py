@@ -64,7 +64,11 @@ def _hold_back(
             pass
     message = broker.store.messages.get(message_id)
     if message is not None:
-        found = [each for each in message.references if each.queue.id == queue_id]
+        found = [
+            each
+            for each in broker.store.references_of(message)
+            if each.queue.id == queue_id
+        ]
     if not found and queue is not None:
         pulled = pull(broker.paging, now, queue, message_id)
         if pulled is not None:

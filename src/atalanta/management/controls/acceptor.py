@@ -1,53 +1,41 @@
-"""Acceptors and connectors: resource `acceptor.NAME` (AcceptorControl). Acceptors open and close with the node."""
+"""Acceptors: resource `acceptor.NAME` (AcceptorControl). Acceptors open and close with the node."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from atalanta.management.request.call import Attribute, Call, Operations
+from atalanta.management.controls.control import Control
 from atalanta.management.request.json_text import encode_json
+from atalanta.management.resources.acceptor import FACTORY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
-# Artemis' name of the only kind of acceptor.
-FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyAcceptorFactory"
-CONNECTOR_FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"
-
-
-class ListedAcceptor:
-    """An acceptor with the parameters of its URL, host and port included."""
-
-    def __init__(self, name: str, parameters: Mapping[str, object]) -> None:
-        self.name = name
-        self.parameters = dict(parameters)
-
-    def described(self) -> dict[str, object]:
-        """Returns the fields of TransportConfiguration.toJson."""
-        return {"name": self.name, "factoryClassName": FACTORY, "params": self.parameters}
+    from atalanta.management.request.call import Call
+    from atalanta.management.resources.acceptor import ListedAcceptor
 
 
-def acceptor_of(call: Call) -> ListedAcceptor:
-    return call.management.acceptors[call.resource[len("acceptor.") :]]
+class AcceptorControl(Control):
+    """The control of the acceptors."""
 
+    def __init__(
+        self, acceptors: dict[str, ListedAcceptor], started: Callable[[], bool]
+    ) -> None:
+        self.acceptors = acceptors
+        super().__init__(
+            {
+                "Name": lambda call: self.acceptor(call).name,
+                "FactoryClassName": lambda call: FACTORY,
+                "Parameters": lambda call: self.acceptor(call).parameters,
+                "ParametersAsJSON": lambda call: encode_json(self.acceptor(call).parameters),
+                "Started": lambda call: started(),
+            },
+            {},
+        )
 
-ACCEPTOR_ATTRIBUTES: Final[dict[str, Attribute]] = {
-    "Name": lambda call: acceptor_of(call).name,
-    "FactoryClassName": lambda call: FACTORY,
-    "Parameters": lambda call: acceptor_of(call).parameters,
-    "ParametersAsJSON": lambda call: encode_json(acceptor_of(call).parameters),
-    "Started": lambda call: not call.broker.stopping,
-}
-ACCEPTOR_OPERATIONS: Final[Operations] = {}
+    def select(self, call: Call) -> bool:
+        return call.name in self.acceptors
 
-
-def all_as_json(call: Call) -> object:
-    return encode_json([one.described() for one in call.management.acceptors.values()])
-
-
-def connectors_as_json(call: Call) -> object:
-    """Returns the connectors with the parameters that the node announces; key store parameters are left out."""
-    found: list[dict[str, object]] = []
-    for name, parameters in call.management.connectors.items():
-        found.append({"name": name, "factoryClassName": CONNECTOR_FACTORY, "params": parameters})
-    return encode_json(found)
+    def acceptor(self, call: Call) -> ListedAcceptor:
+        """Returns the acceptor of the call."""
+        return self.acceptors[call.name]

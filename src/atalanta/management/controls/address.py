@@ -5,16 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.memory.address_memory import UNLIMITED
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.routing.retroactive_names import is_resource
-from atalanta.management.operations.create import routing_types
-from atalanta.management.operations.move_messages import Remove
-from atalanta.management.operations.roles import roles_as_json, roles_of
-from atalanta.management.operations.send_message import send
-from atalanta.management.request.call import Attribute, Call, Operations, Parameters, flag_of
+from atalanta.management.controls.control import Control, no_work
+from atalanta.management.operations.destinations import routing_types
+from atalanta.management.operations.message_changes import Removal
+from atalanta.management.request.call import Attributes, Call, Operations, Parameters, flag_of
 from atalanta.management.request.json_text import encode_json
 
 if TYPE_CHECKING:
+    from atalanta.kernel.memory.memory import Memory
+    from atalanta.kernel.publish.plan_writer import PlanWriter
     from atalanta.kernel.routing.address import Address
+    from atalanta.kernel.settings.broker_config import BrokerConfig
+    from atalanta.management.operations.message_sender import MessageSender
+    from atalanta.management.operations.roles import Roles
+    from atalanta.management.pauses import Pauses
+    from atalanta.management.request.jobs import Jobs
 
 
 def address_id(name: str) -> int:
@@ -66,15 +73,11 @@ def is_paging(address: Address) -> bool:
 
 
 def page_count(address: Address) -> int:
-    return sum(0 if queue.paged is None else len(queue.paged.pages) for queue in address.queues())
+    paged = [paged_queue_of(queue) for queue in address.queues()]
+    return sum(0 if each is None else len(each.pages) for each in paged)
 
 
-def duplicate_ids(call: Call) -> object:
-    cache = call.broker.caches.by_name.get(call.address.name)
-    return 0 if cache is None else len(cache.ids)
-
-
-ADDRESS_ATTRIBUTES: Final[dict[str, Attribute]] = {
+ATTRIBUTES: Final[Attributes] = {
     "Id": lambda call: address_id(call.address.name),
     "Address": lambda call: call.address.name,
     "RoutingTypes": lambda call: routing_types(call.address),
@@ -97,34 +100,19 @@ ADDRESS_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "MaxPageReadMessages": lambda call: shown_limit(call.address.account.max_read_messages),
     "PrefetchPageBytes": lambda call: prefetch_bytes(call.address),
     "PrefetchPageMessages": lambda call: prefetch_messages(call.address),
-    "Paused": lambda call: call.address.name in call.management.pauses.addresses,
     "BlockedViaManagement": lambda call: call.address.account.held,
     "AutoCreated": lambda call: call.address.auto_created,
     "Internal": lambda call: call.address.internal,
     "Temporary": lambda call: call.address.lsn == 0,
-    "RetroactiveResource": lambda call: is_resource(call.broker.config, call.address.name),
-    "CurrentDuplicateIdCacheSize": duplicate_ids,
-    "Roles": lambda call: roles_of(call, call.address.name),
-    "RolesAsJSON": lambda call: roles_as_json(call, call.address.name),
 }
 
 
-def pause(call: Call, given: Parameters) -> object:
-    call.management.pauses.pause_address(call.address, len(given) > 0 and flag_of(given, 0))
-    return None
-
-
-def resume(call: Call, given: Parameters) -> object:
-    call.management.pauses.resume_address(call.address)
-    return None
-
-
-class Purge(Remove):
+class Purge(Removal):
     """The purge of every queue of the address, one queue after the other."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, plans: PlanWriter, call: Call) -> None:
         self.queues = call.address.queues()
-        super().__init__(call, self.queues.pop(), None)
+        super().__init__(plans, call, self.queues.pop(), None)
 
     def step(self, now: int) -> bool:
         if not self.queue.deleted and not super().step(now):
@@ -138,43 +126,78 @@ class Purge(Remove):
         return False
 
 
-def purge(call: Call, given: Parameters) -> object:
-    if call.address.local_count == 0:
-        return 0
-    return call.management.jobs.run(Purge(call))
+class AddressControl(Control):
+    """The control of the addresses."""
 
+    def __init__(
+        self,
+        config: BrokerConfig,
+        addresses: dict[str, Address],
+        memory: Memory,
+        plans: PlanWriter,
+        pauses: Pauses,
+        jobs: Jobs,
+        roles: Roles,
+        sender: MessageSender,
+    ) -> None:
+        self.addresses = addresses
+        self.memory = memory
+        self.plans = plans
+        self.pauses = pauses
+        self.jobs = jobs
+        self.sender = sender
+        attributes: Attributes = {
+            **ATTRIBUTES,
+            "Paused": lambda call: call.address.name in pauses.addresses,
+            "RetroactiveResource": lambda call: is_resource(config, call.address.name),
+            "CurrentDuplicateIdCacheSize": self.duplicate_ids,
+            "Roles": lambda call: roles.as_arrays(call.address.name),
+            "RolesAsJSON": lambda call: roles.as_json(call.address.name),
+        }
+        operations: Operations = {
+            "block": [("", self.block)],
+            "unblock": [("", self.unblock)],
+            "schedulePageCleanup": [("", no_work)],
+            "pause": [("", self.pause), ("b", self.pause)],
+            "resume": [("", self.resume)],
+            "purge": [("", self.purge)],
+            "sendMessage": [("miSbSS", self.send_message), ("miSbSSb", self.send_message)],
+        }
+        super().__init__(attributes, operations)
 
-def send_message(call: Call, given: Parameters) -> object:
-    return send(call, call.address.name, given)
+    def select(self, call: Call) -> bool:
+        call.given_address = self.addresses.get(call.name)
+        return call.given_address is not None
 
+    def duplicate_ids(self, call: Call) -> object:
+        cache = self.plans.duplicates.by_name.get(call.address.name)
+        return 0 if cache is None else len(cache.ids)
 
-def block(call: Call, given: Parameters) -> object:
-    """Stops new credits for senders until `unblock` or the next start. Credits already granted stay valid."""
-    account = call.address.account
-    if account.held:
-        return False
-    account.held = True
-    return True
+    def pause(self, call: Call, given: Parameters) -> object:
+        self.pauses.pause_address(call.address, len(given) > 0 and flag_of(given, 0))
+        return None
 
+    def resume(self, call: Call, given: Parameters) -> object:
+        self.pauses.resume_address(call.address)
+        return None
 
-def unblock(call: Call, given: Parameters) -> object:
-    call.address.account.held = False
-    call.broker.memory.freed = True
-    call.broker.wake(call.now)
-    return None
+    def purge(self, call: Call, given: Parameters) -> object:
+        if call.address.local_count == 0:
+            return 0
+        return self.jobs.run(Purge(self.plans, call))
 
+    def send_message(self, call: Call, given: Parameters) -> object:
+        return self.sender.send(call, call.address.name, given)
 
-def clean_pages(call: Call, given: Parameters) -> object:
-    """Returns without work: a page file is deleted as soon as it has no live message."""
-    return None
+    def block(self, call: Call, given: Parameters) -> object:
+        """Stops new credits for senders until `unblock` or the next start. Credits already granted stay valid."""
+        account = call.address.account
+        if account.held:
+            return False
+        account.held = True
+        return True
 
-
-ADDRESS_OPERATIONS: Final[Operations] = {
-    "block": [("", block)],
-    "unblock": [("", unblock)],
-    "schedulePageCleanup": [("", clean_pages)],
-    "pause": [("", pause), ("b", pause)],
-    "resume": [("", resume)],
-    "purge": [("", purge)],
-    "sendMessage": [("miSbSS", send_message), ("miSbSSb", send_message)],
-}
+    def unblock(self, call: Call, given: Parameters) -> object:
+        call.address.account.held = False
+        self.memory.freed = True
+        return None

@@ -1,19 +1,40 @@
-"""Core bridges: resource `bridge.NAME` (BridgeControl), their creation and removal.
-
-The kernel does not depend on bridges; the owner of the bridges sets `Management.bridges`.
-"""
+"""Core bridges: resource `bridge.NAME` (BridgeControl), their creation and removal."""
 
 from __future__ import annotations
 
 import json
-from typing import Final
-
-from mypy_extensions import mypyc_attr
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.management.controls.control import Control
 from atalanta.management.request.call import Attribute, Call, Operations, Parameters, text_of
 
-NO_BRIDGES: Final = "this node has no bridges"
+if TYPE_CHECKING:
+    from atalanta.management.resources.bridge import ListedBridge
+    from atalanta.management.resources.registry import ResourceRegistry
+
+ATTRIBUTES: Final = (
+    "Name",
+    "QueueName",
+    "ForwardingAddress",
+    "FilterString",
+    "TransformerClassName",
+    "TransformerPropertiesAsJSON",
+    "TransformerProperties",
+    "StaticConnectors",
+    "DiscoveryGroupName",
+    "RetryInterval",
+    "RetryIntervalMultiplier",
+    "MaxRetryInterval",
+    "ReconnectAttempts",
+    "UseDuplicateDetection",
+    "HA",
+    "MessagesPendingAcknowledgement",
+    "MessagesAcknowledged",
+    "Metrics",
+    "Connected",
+    "Started",
+)
 # Parameters of createBridge in Artemis' order, by the names of its JSON form.
 BEFORE_TRANSFORMER: Final = ("name", "queue-name", "forwarding-address", "filter-string")
 RETRIES: Final = (
@@ -26,164 +47,102 @@ RETRIES: Final = (
 )
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
-class ListedBridge:
-    """The interface of one bridge for management."""
+class BridgeControl(Control):
+    """The control of the core bridges. `broker_operations` are operations of the resource `broker`."""
 
-    def shown(self) -> dict[str, object]:
-        """Returns the attributes under the names of BridgeControl's getters, without get and is."""
-        raise NotImplementedError
+    def __init__(self, resources: ResourceRegistry) -> None:
+        self.resources = resources
+        super().__init__(
+            {name: self._reader(name) for name in ATTRIBUTES},
+            {"start": [("", self.start)], "stop": [("", self.stop)]},
+        )
+        self.broker_operations: Operations = {
+            "createBridge": [
+                ("s", self.create_json),
+                ("ssSSSldiibilsbbSS", self.create),
+                ("ssSSSldiibiilsbbSS", self.create),
+                ("ssSSSmldiibiilsbbSS", self.create),
+                ("ssSSSSldiibiilsbbSS", self.create),
+            ],
+            "destroyBridge": [("s", self.destroy)],
+            "startBridge": [("s", self.start_named)],
+            "stopBridge": [("s", self.stop_named)],
+        }
 
-    def start(self, now: int) -> None:
-        raise NotImplementedError
+    def select(self, call: Call) -> bool:
+        return self.resources.bridges.find(call.name) is not None
 
-    def stop(self, now: int) -> None:
-        raise NotImplementedError
+    def _reader(self, attribute: str) -> Attribute:
+        return lambda call: self.find(call.name).shown()[attribute]
 
+    def find(self, name: str) -> ListedBridge:
+        """Returns the bridge. Raises BrokerError if it does not exist."""
+        found = self.resources.bridges.find(name)
+        if found is None:
+            raise BrokerError(ILLEGAL_STATE, f"there is no bridge {name}")
+        return found
 
-@mypyc_attr(allow_interpreted_subclasses=True)
-class BridgeRegistry:
-    """The bridges of the node; this base class has none."""
-
-    def names(self) -> list[str]:
-        return []
-
-    def find(self, name: str) -> ListedBridge | None:
+    def start(self, call: Call, given: Parameters) -> object:
+        self.find(call.name).start(call.now)
         return None
 
-    def create(self, now: int, definition: dict[str, object]) -> None:
-        """Creates a bridge from the JSON form of BridgeConfiguration. Raises BrokerError with the reason."""
-        raise BrokerError(ILLEGAL_STATE, NO_BRIDGES)
+    def stop(self, call: Call, given: Parameters) -> object:
+        self.find(call.name).stop(call.now)
+        return None
 
-    def destroy(self, now: int, name: str) -> None:
-        raise BrokerError(ILLEGAL_STATE, f"there is no bridge {name}")
+    # -- operations of the broker ---------------------------------------------------------------
+    def start_named(self, call: Call, given: Parameters) -> object:
+        self.find(text_of(given, 0)).start(call.now)
+        return None
 
+    def stop_named(self, call: Call, given: Parameters) -> object:
+        self.find(text_of(given, 0)).stop(call.now)
+        return None
 
-def bridge_of(call: Call) -> ListedBridge:
-    return named(call, call.resource[len("bridge.") :])
+    def create_json(self, call: Call, given: Parameters) -> object:
+        """Creates a bridge from BridgeConfiguration as JSON."""
+        try:
+            definition = json.loads(text_of(given, 0))
+        except (ValueError, RecursionError) as error:
+            raise BrokerError(ILLEGAL_STATE, f"not JSON: {error}") from error
+        if not isinstance(definition, dict):
+            raise BrokerError(ILLEGAL_STATE, "a JSON object is needed")
+        self.resources.bridges.create(call.now, definition)
+        return None
 
+    def create(self, call: Call, given: Parameters) -> object:
+        """Creates a bridge by a deprecated overload: 16 parameters, with producer window, or with properties."""
+        definition: dict[str, object] = {}
+        rest = list(given)
+        for name in BEFORE_TRANSFORMER:
+            definition[name] = rest.pop(0)
+        transformer = rest.pop(0)
+        properties: object = None
+        if len(given) == 19:
+            properties = rest.pop(0)
+            if isinstance(properties, str):
+                try:
+                    properties = json.loads(properties)
+                except (ValueError, RecursionError) as error:
+                    raise BrokerError(ILLEGAL_STATE, f"properties are not JSON: {error}") from error
+        if transformer:
+            definition["transformer-configuration"] = {
+                "class-name": transformer,
+                "properties": properties,
+            }
+        for name in RETRIES:
+            definition[name] = rest.pop(0)
+        if len(given) > 17:
+            definition["producer-window-size"] = rest.pop(0)
+        definition["client-failure-check-period"] = rest.pop(0)
+        where = rest.pop(0)
+        by_discovery = rest.pop(0) is True
+        definition["discovery-group-name" if by_discovery else "static-connectors"] = where
+        for name in ("ha", "user", "password"):
+            definition[name] = rest.pop(0)
+        self.resources.bridges.create(call.now, definition)
+        return None
 
-def named(call: Call, name: str) -> ListedBridge:
-    found = call.management.bridges.find(name)
-    if found is None:
-        raise BrokerError(ILLEGAL_STATE, f"there is no bridge {name}")
-    return found
-
-
-def shown_as(name: str) -> Attribute:
-    return lambda call: bridge_of(call).shown()[name]
-
-
-BRIDGE_ATTRIBUTES: Final[dict[str, Attribute]] = {
-    name: shown_as(name)
-    for name in (
-        "Name",
-        "QueueName",
-        "ForwardingAddress",
-        "FilterString",
-        "TransformerClassName",
-        "TransformerPropertiesAsJSON",
-        "TransformerProperties",
-        "StaticConnectors",
-        "DiscoveryGroupName",
-        "RetryInterval",
-        "RetryIntervalMultiplier",
-        "MaxRetryInterval",
-        "ReconnectAttempts",
-        "UseDuplicateDetection",
-        "HA",
-        "MessagesPendingAcknowledgement",
-        "MessagesAcknowledged",
-        "Metrics",
-        "Connected",
-        "Started",
-    )
-}
-
-
-def start(call: Call, given: Parameters) -> object:
-    bridge_of(call).start(call.now)
-    return None
-
-
-def stop(call: Call, given: Parameters) -> object:
-    bridge_of(call).stop(call.now)
-    return None
-
-
-BRIDGE_OPERATIONS: Final[Operations] = {"start": [("", start)], "stop": [("", stop)]}
-
-
-def start_named(call: Call, given: Parameters) -> object:
-    named(call, text_of(given, 0)).start(call.now)
-    return None
-
-
-def stop_named(call: Call, given: Parameters) -> object:
-    named(call, text_of(given, 0)).stop(call.now)
-    return None
-
-
-def create_json(call: Call, given: Parameters) -> object:
-    """Creates a bridge from BridgeConfiguration as JSON."""
-    try:
-        definition = json.loads(text_of(given, 0))
-    except (ValueError, RecursionError) as error:
-        raise BrokerError(ILLEGAL_STATE, f"not JSON: {error}") from error
-    if not isinstance(definition, dict):
-        raise BrokerError(ILLEGAL_STATE, "a JSON object is needed")
-    call.management.bridges.create(call.now, definition)
-    return None
-
-
-def create(call: Call, given: Parameters) -> object:
-    """Creates a bridge by a deprecated overload: 16 parameters, with producer window, or with properties."""
-    definition: dict[str, object] = {}
-    rest = list(given)
-    for name in BEFORE_TRANSFORMER:
-        definition[name] = rest.pop(0)
-    transformer = rest.pop(0)
-    properties: object = None
-    if len(given) == 19:
-        properties = rest.pop(0)
-        if isinstance(properties, str):
-            try:
-                properties = json.loads(properties)
-            except (ValueError, RecursionError) as error:
-                raise BrokerError(ILLEGAL_STATE, f"properties are not JSON: {error}") from error
-    if transformer:
-        definition["transformer-configuration"] = {
-            "class-name": transformer,
-            "properties": properties,
-        }
-    for name in RETRIES:
-        definition[name] = rest.pop(0)
-    if len(given) > 17:
-        definition["producer-window-size"] = rest.pop(0)
-    definition["client-failure-check-period"] = rest.pop(0)
-    where = rest.pop(0)
-    by_discovery = rest.pop(0) is True
-    definition["discovery-group-name" if by_discovery else "static-connectors"] = where
-    for name in ("ha", "user", "password"):
-        definition[name] = rest.pop(0)
-    call.management.bridges.create(call.now, definition)
-    return None
-
-
-def destroy(call: Call, given: Parameters) -> object:
-    call.management.bridges.destroy(call.now, text_of(given, 0))
-    return None
-
-
-BRIDGES_OPERATIONS: Final[Operations] = {
-    "createBridge": [
-        ("s", create_json),
-        ("ssSSSldiibilsbbSS", create),
-        ("ssSSSldiibiilsbbSS", create),
-        ("ssSSSmldiibiilsbbSS", create),
-        ("ssSSSSldiibiilsbbSS", create),
-    ],
-    "destroyBridge": [("s", destroy)],
-    "startBridge": [("s", start_named)],
-    "stopBridge": [("s", stop_named)],
-}
+    def destroy(self, call: Call, given: Parameters) -> object:
+        self.resources.bridges.destroy(call.now, text_of(given, 0))
+        return None

@@ -25,7 +25,7 @@ from atalanta.management.operations.connections import (
     connection_id,
     remote_address,
 )
-from atalanta.management.operations.create import routing_types
+from atalanta.management.operations.destinations import routing_types
 from atalanta.management.operations.queue_definition import routing_name
 from atalanta.management.request.call import (
     Call,
@@ -42,26 +42,34 @@ from atalanta.management.request.views import View
 if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.sessions.client import Client
+    from atalanta.kernel.sessions.clients import Clients
     from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.settings.broker_config import BrokerConfig
+    from atalanta.management.pauses import Pauses
+    from atalanta.management.resources.registry import ResourceRegistry
 
 
 class ListedQueue:
-    """A queue with the other objects that its row needs."""
+    """A queue with the other values of its row."""
 
-    def __init__(self, call: Call, queue: Queue) -> None:
+    def __init__(self, queue: Queue, persisted_pause: bool) -> None:
         self.queue = queue
-        self.persisted_pause: bool = call.management.pauses.queues.get(queue.name, False)
+        self.persisted_pause = persisted_pause
 
 
 class ListedAddress:
-    def __init__(self, call: Call, address: Address) -> None:
+    """An address with the other values of its row."""
+
+    def __init__(
+        self, address: Address, paused: bool, duplicate_ids: int, retroactive: bool
+    ) -> None:
         self.address = address
-        self.paused: bool = address.name in call.management.pauses.addresses
-        cache = call.broker.caches.by_name.get(address.name)
-        self.duplicate_ids: int = 0 if cache is None else len(cache.ids)
-        self.retroactive: bool = is_resource(call.broker.config, address.name)
+        self.paused = paused
+        self.duplicate_ids = duplicate_ids
+        self.retroactive = retroactive
 
 
 class ListedConsumer:
@@ -246,66 +254,91 @@ PRODUCERS: Final[View[ListedProducer]] = View(
 )
 
 
-def shown_addresses(call: Call) -> list[Address]:
-    """Returns the addresses without the management address, which is not an address in Artemis."""
-    own = call.broker.config.management_address
-    return [address for address in call.broker.addresses.values() if address.name != own]
+class ListOperations:
+    """The operations of the resource `broker` that list its parts page by page."""
 
+    def __init__(
+        self,
+        config: BrokerConfig,
+        queues: dict[str, Queue],
+        addresses: dict[str, Address],
+        duplicates: DuplicateCaches,
+        clients: Clients,
+        resources: ResourceRegistry,
+        pauses: Pauses,
+    ) -> None:
+        self.config = config
+        self.queues = queues
+        self.addresses = addresses
+        self.duplicates = duplicates
+        self.clients = clients
+        self.resources = resources
+        self.pauses = pauses
+        self.operations: Operations = {
+            "listQueues": [("Sii", self.list_queues)],
+            "listAddresses": [("s", self.list_address_names), ("Sii", self.list_addresses)],
+            "listConnections": [("Sii", self.list_connections)],
+            "listSessions": [("Sii", self.list_sessions)],
+            "listConsumers": [("Sii", self.list_consumers)],
+            "listProducers": [("Sii", self.list_producers)],
+            "listNetworkTopology": [("", self.list_network_topology)],
+        }
 
-def list_queues(call: Call, given: Parameters) -> object:
-    rows = [ListedQueue(call, queue) for queue in call.broker.queues.values()]
-    return QUEUES.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
+    def shown_addresses(self) -> list[Address]:
+        """Returns the addresses without the management address, which is not an address in Artemis."""
+        own = self.config.management_address
+        return [address for address in self.addresses.values() if address.name != own]
 
+    def list_queues(self, call: Call, given: Parameters) -> object:
+        paused = self.pauses.queues
+        rows = [
+            ListedQueue(queue, paused.get(queue.name, False)) for queue in self.queues.values()
+        ]
+        return QUEUES.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
 
-def list_addresses(call: Call, given: Parameters) -> object:
-    rows = [ListedAddress(call, address) for address in shown_addresses(call)]
-    return ADDRESSES.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
+    def list_addresses(self, call: Call, given: Parameters) -> object:
+        rows: list[ListedAddress] = []
+        for address in self.shown_addresses():
+            name = address.name
+            cache = self.duplicates.by_name.get(name)
+            rows.append(
+                ListedAddress(
+                    address,
+                    name in self.pauses.addresses,
+                    0 if cache is None else len(cache.ids),
+                    is_resource(self.config, name),
+                )
+            )
+        return ADDRESSES.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
 
+    def list_connections(self, call: Call, given: Parameters) -> object:
+        rows = list(self.clients.connected.values())
+        return CONNECTIONS.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
 
-def list_connections(call: Call, given: Parameters) -> object:
-    rows = list(call.broker.clients.connected.values())
-    return CONNECTIONS.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
+    def list_sessions(self, call: Call, given: Parameters) -> object:
+        rows = self.clients.sessions()
+        return SESSIONS.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
 
+    def list_consumers(self, call: Call, given: Parameters) -> object:
+        rows = [
+            ListedConsumer(session, consumer)
+            for session in self.clients.sessions()
+            for consumer in session.consumers.values()
+        ]
+        return CONSUMERS.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
 
-def list_sessions(call: Call, given: Parameters) -> object:
-    rows = call.broker.clients.sessions()
-    return SESSIONS.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
+    def list_producers(self, call: Call, given: Parameters) -> object:
+        rows = [
+            ListedProducer(session, number, address, since)
+            for session in self.clients.sessions()
+            for number, (address, since) in session.producers.items()
+        ]
+        return PRODUCERS.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
 
+    def list_address_names(self, call: Call, given: Parameters) -> object:
+        """Returns all names in one text, sorted without regard to case, joined by the given separator."""
+        names = sorted((address.name for address in self.shown_addresses()), key=str.lower)
+        return text_of(given, 0).join(names)
 
-def list_consumers(call: Call, given: Parameters) -> object:
-    rows = [
-        ListedConsumer(session, consumer)
-        for session in call.broker.clients.sessions()
-        for consumer in session.consumers.values()
-    ]
-    return CONSUMERS.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
-
-
-def list_producers(call: Call, given: Parameters) -> object:
-    rows = [
-        ListedProducer(session, number, address, since)
-        for session in call.broker.clients.sessions()
-        for number, (address, since) in session.producers.items()
-    ]
-    return PRODUCERS.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
-
-
-def list_address_names(call: Call, given: Parameters) -> object:
-    """Returns all names in one text, sorted without regard to case, joined by the given separator."""
-    names = sorted((address.name for address in shown_addresses(call)), key=str.lower)
-    return text_of(given, 0).join(names)
-
-
-def list_network_topology(call: Call, given: Parameters) -> object:
-    return encode_json(call.management.topology())
-
-
-LIST_OPERATIONS: Final[Operations] = {
-    "listQueues": [("Sii", list_queues)],
-    "listAddresses": [("s", list_address_names), ("Sii", list_addresses)],
-    "listConnections": [("Sii", list_connections)],
-    "listSessions": [("Sii", list_sessions)],
-    "listConsumers": [("Sii", list_consumers)],
-    "listProducers": [("Sii", list_producers)],
-    "listNetworkTopology": [("", list_network_topology)],
-}
+    def list_network_topology(self, call: Call, given: Parameters) -> object:
+        return encode_json(self.resources.topology())

@@ -4,55 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.routing.retroactive_names import is_resource
-from atalanta.management.operations.connections import consumer_details
-from atalanta.management.operations.counters import QUEUE_COUNTER_OPERATIONS
-from atalanta.management.operations.move_messages import MOVING_OPERATIONS
+from atalanta.management.controls.control import Control, no_work
 from atalanta.management.operations.queue_definition import routing_name
-from atalanta.management.operations.read_messages import (
-    READING_OPERATIONS,
-    delivering_size,
-    durable_delivering,
-    durable_delivering_size,
-    durable_size,
-    durable_total,
-    first_message_age,
-    first_message_timestamp,
-    prepared_count,
-)
-from atalanta.management.operations.scheduled import SCHEDULED_OPERATIONS
-from atalanta.management.operations.send_message import send
 from atalanta.management.request.call import (
-    Attribute,
+    Attributes,
     Call,
-    Operation,
     Operations,
     Parameters,
     flag_of,
     merged,
-    text_of,
 )
-from atalanta.management.request.json_text import encode_json
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.registry.queues import QueueRegistry
+    from atalanta.kernel.settings.broker_config import BrokerConfig
+    from atalanta.kernel.settings.repository import AddressSettingsRepository
+    from atalanta.management.operations.message_sender import MessageSender
+    from atalanta.management.pauses import Pauses
 
-
-def dead_letter_address(call: Call) -> object:
-    return call.broker.settings.match(call.queue.spec.address).dead_letter_address
-
-
-def expiry_address(call: Call) -> object:
-    return call.broker.settings.match(call.queue.spec.address).expiry_address
-
-
-def persisted_pause(call: Call) -> object:
-    return call.management.pauses.queues.get(call.queue.name, False)
-
-
-QUEUE_ATTRIBUTES: Final[dict[str, Attribute]] = {
+ATTRIBUTES: Final[Attributes] = {
     "ID": lambda call: call.queue.id,
     "Name": lambda call: call.queue.name,
     "Address": lambda call: call.queue.spec.address,
@@ -61,7 +33,6 @@ QUEUE_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "User": lambda call: call.queue.spec.user,
     "RoutingType": lambda call: routing_name(call.queue.spec.routing_type),
     "Temporary": lambda call: call.queue.spec.temporary,
-    "RetroactiveResource": lambda call: is_resource(call.broker.config, call.queue.name),
     "InternalQueue": lambda call: call.queue.internal,
     "ConfigurationManaged": lambda call: call.queue.spec.configuration_managed,
     "AutoDelete": lambda call: call.queue.spec.auto_delete,
@@ -81,157 +52,112 @@ QUEUE_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "GroupFirstKey": lambda call: call.queue.spec.group_first_key,
     "GroupCount": lambda call: 0 if call.queue.groups is None else len(call.queue.groups.pins),
     "Paused": lambda call: call.queue.paused,
-    "PersistedPause": persisted_pause,
     "MessageCount": lambda call: call.queue.message_count,
     "PersistentSize": lambda call: call.queue.bytes,
-    "DurableMessageCount": durable_total,
-    "DurablePersistentSize": durable_size,
     "ConsumerCount": lambda call: call.queue.consumer_count(),
     "DeliveringCount": lambda call: call.queue.delivering_count,
-    "DeliveringSize": delivering_size,
-    "DurableDeliveringCount": durable_delivering,
-    "DurableDeliveringSize": durable_delivering_size,
     "ScheduledCount": lambda call: call.queue.scheduled_count,
     "ScheduledSize": lambda call: call.queue.scheduled_bytes,
     "DurableScheduledCount": lambda call: call.queue.scheduled_durable_count,
     "DurableScheduledSize": lambda call: call.queue.scheduled_durable_bytes,
-    "PreparedTransactionMessageCount": prepared_count,
     "MessagesAdded": lambda call: call.queue.added,
     "MessagesAcknowledged": lambda call: call.queue.acknowledged,
     "MessagesExpired": lambda call: call.queue.expired,
     "MessagesKilled": lambda call: call.queue.killed,
-    "DeadLetterAddress": dead_letter_address,
-    "ExpiryAddress": expiry_address,
-    "FirstMessageTimestamp": first_message_timestamp,
-    "FirstMessageAge": first_message_age,
 }
 
 
-def pause(call: Call, given: Parameters) -> object:
-    call.management.pauses.pause_queue(call.queue, len(given) > 0 and flag_of(given, 0))
-    return None
+class QueueControl(Control):
+    """The control of the queues. `more_attributes` and `more_operations` are those of management/operations."""
 
+    def __init__(
+        self,
+        config: BrokerConfig,
+        queues: QueueRegistry,
+        settings: AddressSettingsRepository,
+        pauses: Pauses,
+        sender: MessageSender,
+        more_attributes: Attributes,
+        more_operations: list[Operations],
+    ) -> None:
+        self.queues = queues
+        self.settings = settings
+        self.pauses = pauses
+        self.sender = sender
+        attributes: Attributes = {
+            **ATTRIBUTES,
+            **more_attributes,
+            "RetroactiveResource": lambda call: is_resource(config, call.queue.name),
+            "PersistedPause": lambda call: pauses.queues.get(call.queue.name, False),
+            "DeadLetterAddress": self.dead_letter_address,
+            "ExpiryAddress": self.expiry_address,
+        }
+        operations: Operations = {
+            "pause": [("", self.pause), ("b", self.pause)],
+            "resume": [("", self.resume)],
+            "flushExecutor": [("", no_work)],
+            "resetMessagesAdded": [("", self.reset_added)],
+            "resetMessagesAcknowledged": [("", self.reset_acknowledged)],
+            "resetMessagesExpired": [("", self.reset_expired)],
+            "resetMessagesKilled": [("", self.reset_killed)],
+            "sendMessage": [("miSbSS", self.send_message), ("miSbSSb", self.send_message)],
+            "disable": [("", self.disable)],
+            "enable": [("", self.enable)],
+        }
+        super().__init__(attributes, merged(operations, *more_operations))
 
-def resume(call: Call, given: Parameters) -> object:
-    call.management.pauses.resume_queue(call.queue)
-    return None
+    def select(self, call: Call) -> bool:
+        """Selects a queue by its name, or by ADDRESS::NAME."""
+        at = call.name.find("::")
+        queue = self.queues.by_name.get(call.name if at < 0 else call.name[at + 2 :])
+        if queue is None or (at >= 0 and queue.spec.address != call.name[:at]):
+            return False
+        call.given_queue = queue
+        return True
 
+    def dead_letter_address(self, call: Call) -> object:
+        return self.settings.match(call.queue.spec.address).dead_letter_address
 
-def flush_executor(call: Call, given: Parameters) -> object:
-    """Returns without work: every message sent before this request is already in the queue."""
-    return None
+    def expiry_address(self, call: Call) -> object:
+        return self.settings.match(call.queue.spec.address).expiry_address
 
+    def pause(self, call: Call, given: Parameters) -> object:
+        self.pauses.pause_queue(call.queue, len(given) > 0 and flag_of(given, 0))
+        return None
 
-def reset_added(call: Call, given: Parameters) -> object:
-    call.queue.reset_counters(added=True)
-    return None
+    def resume(self, call: Call, given: Parameters) -> object:
+        self.pauses.resume_queue(call.queue)
+        return None
 
+    def reset_added(self, call: Call, given: Parameters) -> object:
+        call.queue.reset_counters(added=True)
+        return None
 
-def reset_acknowledged(call: Call, given: Parameters) -> object:
-    call.queue.reset_counters(acknowledged=True)
-    return None
+    def reset_acknowledged(self, call: Call, given: Parameters) -> object:
+        call.queue.reset_counters(acknowledged=True)
+        return None
 
+    def reset_expired(self, call: Call, given: Parameters) -> object:
+        call.queue.reset_counters(expired=True)
+        return None
 
-def reset_expired(call: Call, given: Parameters) -> object:
-    call.queue.reset_counters(expired=True)
-    return None
+    def reset_killed(self, call: Call, given: Parameters) -> object:
+        call.queue.reset_counters(killed=True)
+        return None
 
+    def disable(self, call: Call, given: Parameters) -> object:
+        """Stops new messages for the queue. A durable queue stays disabled after a restart."""
+        return self._set_enabled(call, False)
 
-def reset_killed(call: Call, given: Parameters) -> object:
-    call.queue.reset_counters(killed=True)
-    return None
+    def enable(self, call: Call, given: Parameters) -> object:
+        return self._set_enabled(call, True)
 
+    def _set_enabled(self, call: Call, enabled: bool) -> object:
+        changes = QueueChanges()
+        changes.enabled = enabled
+        self.queues.update(call.now, call.queue.name, changes)
+        return None
 
-def list_consumers_as_json(call: Call, given: Parameters) -> object:
-    found: list[dict[str, object]] = []
-    for session in call.broker.clients.sessions():
-        for consumer in session.consumers.values():
-            if consumer.queue is call.queue:
-                found.append(consumer_details(session, consumer))
-    return encode_json(found)
-
-
-def disable(call: Call, given: Parameters) -> object:
-    """Stops new messages for the queue. A durable queue stays disabled after a restart."""
-    return _set_enabled(call, False)
-
-
-def enable(call: Call, given: Parameters) -> object:
-    return _set_enabled(call, True)
-
-
-def _set_enabled(call: Call, enabled: bool) -> object:
-    changes = QueueChanges()
-    changes.enabled = enabled
-    call.broker.queue_registry.update(call.now, call.queue.name, changes)
-    return None
-
-
-def reset_all_groups(call: Call, given: Parameters) -> object:
-    """Releases every group; the next message of a group selects its consumer again."""
-    groups = call.queue.groups
-    if groups is not None:
-        call.queue.look_again(groups.release_all())
-        call.broker.dispatches.mark_dirty(call.queue)
-    return None
-
-
-def reset_group(call: Call, given: Parameters) -> object:
-    groups = call.queue.groups
-    if groups is not None:
-        call.queue.look_again(groups.release_group(text_of(given, 0)))
-        call.broker.dispatches.mark_dirty(call.queue)
-    return None
-
-
-def list_groups_as_json(call: Call, given: Parameters) -> object:
-    """Returns each group (or bucket) and the consumer it is pinned to."""
-    groups = call.queue.groups
-    found: list[dict[str, object]] = []
-    for session in call.broker.clients.sessions() if groups is not None else []:
-        for consumer in session.consumers.values():
-            if consumer.queue is call.queue and groups is not None:
-                details = consumer_details(session, consumer)
-                for key, pinned in groups.pins.items():
-                    if pinned is consumer:
-                        found.append({"groupID": key, **details})
-    return encode_json(found)
-
-
-def send_message(call: Call, given: Parameters) -> object:
-    queue: Queue = call.queue
-    return send(call, f"{queue.spec.address}::{queue.name}", given)
-
-
-def refuse(why: str) -> Operation:
-    """Returns a known operation that this broker cannot do."""
-
-    def refused(call: Call, given: Parameters) -> object:
-        raise BrokerError(ILLEGAL_STATE, why)
-
-    return refused
-
-
-OWN_OPERATIONS: Final[Operations] = {
-    "pause": [("", pause), ("b", pause)],
-    "resume": [("", resume)],
-    "flushExecutor": [("", flush_executor)],
-    "resetMessagesAdded": [("", reset_added)],
-    "resetMessagesAcknowledged": [("", reset_acknowledged)],
-    "resetMessagesExpired": [("", reset_expired)],
-    "resetMessagesKilled": [("", reset_killed)],
-    "listConsumersAsJSON": [("", list_consumers_as_json)],
-    "sendMessage": [("miSbSS", send_message), ("miSbSSb", send_message)],
-    "disable": [("", disable)],
-    "enable": [("", enable)],
-    "resetAllGroups": [("", reset_all_groups)],
-    "resetGroup": [("s", reset_group)],
-    "listGroupsAsJSON": [("", list_groups_as_json)],
-}
-QUEUE_OPERATIONS: Final[Operations] = merged(
-    OWN_OPERATIONS,
-    READING_OPERATIONS,
-    MOVING_OPERATIONS,
-    SCHEDULED_OPERATIONS,
-    QUEUE_COUNTER_OPERATIONS,
-)
+    def send_message(self, call: Call, given: Parameters) -> object:
+        queue = call.queue
+        return self.sender.send(call, f"{queue.spec.address}::{queue.name}", given)

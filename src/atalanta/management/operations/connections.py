@@ -10,8 +10,11 @@ from atalanta.management.request.call import Call, Operations, Parameters, text_
 from atalanta.management.request.json_text import encode_json
 
 if TYPE_CHECKING:
+    from atalanta.kernel.ports import Trace
     from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.security.security import Security
     from atalanta.kernel.sessions.client import Client
+    from atalanta.kernel.sessions.clients import Clients
     from atalanta.kernel.sessions.session import Session
 
 IMPLEMENTATION: Final = "RemotingConnectionImpl"  # Artemis' name of a CORE connection
@@ -25,13 +28,6 @@ def connection_id(client: Client) -> str:
 
 def remote_address(client: Client) -> str:
     return client.remote
-
-
-def find_client(call: Call, wanted: str) -> Client | None:
-    for client in call.broker.clients.connected.values():
-        if connection_id(client) == wanted:
-            return client
-    return None
 
 
 def acknowledged_uncommitted(session: Session, consumer: Consumer) -> int:
@@ -86,43 +82,6 @@ def session_details(session: Session) -> dict[str, object]:
     return found
 
 
-# -- lists ----------------------------------------------------------------------------------------
-def list_connections_as_json(call: Call, given: Parameters) -> object:
-    found = [
-        {
-            "connectionID": connection_id(client),
-            "clientAddress": remote_address(client),
-            "creationTime": client.created_at // 1_000_000,
-            "implementation": IMPLEMENTATION,
-            "sessionCount": len(client.sessions),
-        }
-        for client in call.broker.clients.connected.values()
-    ]
-    return encode_json(found)
-
-
-def list_connection_ids(call: Call, given: Parameters) -> object:
-    return [connection_id(client) for client in call.broker.clients.connected.values()]
-
-
-def sessions_of(call: Call, wanted: str) -> list[Session]:
-    client = find_client(call, wanted)
-    return [] if client is None else list(client.sessions.values())
-
-
-def list_sessions_of(call: Call, given: Parameters) -> object:
-    return [session.name for session in sessions_of(call, text_of(given, 0))]
-
-
-def list_sessions_as_json(call: Call, given: Parameters) -> object:
-    found = [session_details(session) for session in sessions_of(call, text_of(given, 0))]
-    return encode_json(found)
-
-
-def list_all_sessions_as_json(call: Call, given: Parameters) -> object:
-    return encode_json([session_details(session) for session in call.broker.clients.sessions()])
-
-
 def _consumers(sessions: list[Session]) -> str:
     found = [
         consumer_details(session, consumer)
@@ -132,133 +91,166 @@ def _consumers(sessions: list[Session]) -> str:
     return encode_json(found)
 
 
-def list_consumers_of(call: Call, given: Parameters) -> object:
-    return _consumers(sessions_of(call, text_of(given, 0)))
+class ConnectionOperations:
+    """The operations of the resource `broker` on connections, sessions, consumers and producers."""
 
-
-def list_all_consumers(call: Call, given: Parameters) -> object:
-    return _consumers(call.broker.clients.sessions())
-
-
-def list_producers_info(call: Call, given: Parameters) -> object:
-    found = [
-        {
-            "connectionID": connection_id(session.client),
-            "sessionID": session.name,
-            "id": str(number),
-            "creationTime": str(since // 1_000_000),
-            "destination": address,
+    def __init__(self, clients: Clients, security: Security, trace: Trace) -> None:
+        self.clients = clients
+        self.security = security
+        self.trace = trace
+        self.operations: Operations = {
+            "listConnectionsAsJSON": [("", self.list_connections_as_json)],
+            "listConnectionIDs": [("", self.list_connection_ids)],
+            "listSessions": [("s", self.list_sessions_of)],
+            "listSessionsAsJSON": [("s", self.list_sessions_as_json)],
+            "listAllSessionsAsJSON": [("", self.list_all_sessions_as_json)],
+            "listConsumersAsJSON": [("s", self.list_consumers_of)],
+            "listAllConsumersAsJSON": [("", self.list_all_consumers)],
+            "listProducersInfoAsJSON": [("", self.list_producers_info)],
+            "listRemoteAddresses": [("", self.list_remote_addresses), ("s", self.list_remote_addresses)],
+            "closeConnectionsForAddress": [("s", self.close_connections_for_address)],
+            "closeConnectionsForUser": [("s", self.close_connections_for_user)],
+            "closeConsumerConnectionsForAddress": [("s", self.close_consumer_connections_for_address)],
+            "closeConnectionWithID": [("s", self.close_connection_with_id)],
+            "closeSessionWithID": [("ss", self.close_session_with_id), ("ssb", self.close_session_with_id)],
+            "closeConsumerWithID": [("ss", self.close_consumer_with_id)],
         }
-        for session in call.broker.clients.sessions()
-        for number, (address, since) in session.producers.items()
-    ]
-    return encode_json(found)
 
+    def find_client(self, wanted: str) -> Client | None:
+        for client in self.clients.connected.values():
+            if connection_id(client) == wanted:
+                return client
+        return None
 
-def list_remote_addresses(call: Call, given: Parameters) -> object:
-    wanted = text_of(given, 0) if given else ""
-    clients = call.broker.clients.connected.values()
-    return [remote_address(one) for one in clients if wanted in remote_address(one)]
-
-
-# -- closing --------------------------------------------------------------------------------------
-def close(call: Call, client: Client, why: str) -> None:
-    call.broker.trace.event("connection_closed_by_operator", {"why": why, "remote": client.remote})
-    call.broker.clients.close(client.connection, why)
-
-
-def close_connections_for_address(call: Call, given: Parameters) -> object:
-    """Closes every connection whose remote address contains the text."""
-    wanted = text_of(given, 0)
-    closed = False
-    for client in list(call.broker.clients.connected.values()):
-        if wanted in remote_address(client):
-            close(call, client, f"AMQ229005: connections for {wanted} closed by management")
-            closed = True
-    return closed
-
-
-def close_connections_for_user(call: Call, given: Parameters) -> object:
-    wanted = text_of(given, 0)
-    closed = False
-    for client in list(call.broker.clients.connected.values()):
-        if any(session.identity.user == wanted for session in client.sessions.values()):
-            close(call, client, f"AMQ229108: connections for user {wanted} closed by management")
-            closed = True
-    return closed
-
-
-def close_consumer_connections_for_address(call: Call, given: Parameters) -> object:
-    """Closes connections with consumers on an address that the text (with wildcards) matches."""
-    wanted = text_of(given, 0)
-    try:
-        match = WildcardMatch(wanted, call.broker.security.wildcard)
-    except ValueError as error:
-        raise BrokerError(ILLEGAL_STATE, str(error)) from error
-    closed = False
-    for client in list(call.broker.clients.connected.values()):
-        addresses = [
-            consumer.queue.spec.address
-            for session in client.sessions.values()
-            for consumer in session.consumers.values()
+    # -- lists ----------------------------------------------------------------------------------
+    def list_connections_as_json(self, call: Call, given: Parameters) -> object:
+        found = [
+            {
+                "connectionID": connection_id(client),
+                "clientAddress": remote_address(client),
+                "creationTime": client.created_at // 1_000_000,
+                "implementation": IMPLEMENTATION,
+                "sessionCount": len(client.sessions),
+            }
+            for client in self.clients.connected.values()
         ]
-        if any(address == wanted or match.matches(address) for address in addresses):
-            why = f"AMQ229107: consumer connections for address {wanted} closed by management"
-            close(call, client, why)
-            closed = True
-    return closed
+        return encode_json(found)
 
+    def list_connection_ids(self, call: Call, given: Parameters) -> object:
+        return [connection_id(client) for client in self.clients.connected.values()]
 
-def close_connection_with_id(call: Call, given: Parameters) -> object:
-    wanted = text_of(given, 0)
-    client = find_client(call, wanted)
-    if client is None:
+    def sessions_of(self, wanted: str) -> list[Session]:
+        client = self.find_client(wanted)
+        return [] if client is None else list(client.sessions.values())
+
+    def list_sessions_of(self, call: Call, given: Parameters) -> object:
+        return [session.name for session in self.sessions_of(text_of(given, 0))]
+
+    def list_sessions_as_json(self, call: Call, given: Parameters) -> object:
+        found = [session_details(session) for session in self.sessions_of(text_of(given, 0))]
+        return encode_json(found)
+
+    def list_all_sessions_as_json(self, call: Call, given: Parameters) -> object:
+        return encode_json([session_details(session) for session in self.clients.sessions()])
+
+    def list_consumers_of(self, call: Call, given: Parameters) -> object:
+        return _consumers(self.sessions_of(text_of(given, 0)))
+
+    def list_all_consumers(self, call: Call, given: Parameters) -> object:
+        return _consumers(self.clients.sessions())
+
+    def list_producers_info(self, call: Call, given: Parameters) -> object:
+        found = [
+            {
+                "connectionID": connection_id(session.client),
+                "sessionID": session.name,
+                "id": str(number),
+                "creationTime": str(since // 1_000_000),
+                "destination": address,
+            }
+            for session in self.clients.sessions()
+            for number, (address, since) in session.producers.items()
+        ]
+        return encode_json(found)
+
+    def list_remote_addresses(self, call: Call, given: Parameters) -> object:
+        wanted = text_of(given, 0) if given else ""
+        clients = self.clients.connected.values()
+        return [remote_address(one) for one in clients if wanted in remote_address(one)]
+
+    # -- closing ---------------------------------------------------------------------------------
+    def close(self, client: Client, why: str) -> None:
+        self.trace.event("connection_closed_by_operator", {"why": why, "remote": client.remote})
+        self.clients.close(client.connection, why)
+
+    def close_connections_for_address(self, call: Call, given: Parameters) -> object:
+        """Closes every connection whose remote address contains the text."""
+        wanted = text_of(given, 0)
+        closed = False
+        for client in list(self.clients.connected.values()):
+            if wanted in remote_address(client):
+                self.close(client, f"AMQ229005: connections for {wanted} closed by management")
+                closed = True
+        return closed
+
+    def close_connections_for_user(self, call: Call, given: Parameters) -> object:
+        wanted = text_of(given, 0)
+        closed = False
+        for client in list(self.clients.connected.values()):
+            if any(session.identity.user == wanted for session in client.sessions.values()):
+                self.close(client, f"AMQ229108: connections for user {wanted} closed by management")
+                closed = True
+        return closed
+
+    def close_consumer_connections_for_address(self, call: Call, given: Parameters) -> object:
+        """Closes connections with consumers on an address that the text (with wildcards) matches."""
+        wanted = text_of(given, 0)
+        try:
+            match = WildcardMatch(wanted, self.security.wildcard)
+        except ValueError as error:
+            raise BrokerError(ILLEGAL_STATE, str(error)) from error
+        closed = False
+        for client in list(self.clients.connected.values()):
+            addresses = [
+                consumer.queue.spec.address
+                for session in client.sessions.values()
+                for consumer in session.consumers.values()
+            ]
+            if any(address == wanted or match.matches(address) for address in addresses):
+                why = f"AMQ229107: consumer connections for address {wanted} closed by management"
+                self.close(client, why)
+                closed = True
+        return closed
+
+    def close_connection_with_id(self, call: Call, given: Parameters) -> object:
+        wanted = text_of(given, 0)
+        client = self.find_client(wanted)
+        if client is None:
+            return False
+        self.close(client, f"AMQ229120: connection with ID {wanted} closed by management")
+        return True
+
+    def close_session_with_id(self, call: Call, given: Parameters) -> object:
+        """(connectionID, sessionID [, force]): closes the session's consumers and rolls its transaction back."""
+        name = text_of(given, 1)
+        for session in self.sessions_of(text_of(given, 0)):
+            if session.name == name:
+                for consumer_id in list(session.consumers):
+                    session.disconnect_consumer(call.now, consumer_id, "closed by management")
+                session.endpoint.ended_by_operator(call.now)
+                return True
         return False
-    close(call, client, f"AMQ229120: connection with ID {wanted} closed by management")
-    return True
 
-
-def close_session_with_id(call: Call, given: Parameters) -> object:
-    """(connectionID, sessionID [, force]): closes the session's consumers and rolls its transaction back."""
-    name = text_of(given, 1)
-    for session in sessions_of(call, text_of(given, 0)):
-        if session.name == name:
-            for consumer_id in list(session.consumers):
+    def close_consumer_with_id(self, call: Call, given: Parameters) -> object:
+        """(sessionID, consumerID): closes the consumer; the ids are those of listConsumers."""
+        name = text_of(given, 0)
+        try:
+            consumer_id = int(text_of(given, 1))
+        except ValueError:
+            text = f'For input string: "{text_of(given, 1)}"'
+            raise BrokerError(INTERNAL_ERROR, text) from None
+        for session in self.clients.sessions():
+            if session.name == name and consumer_id in session.consumers:
                 session.disconnect_consumer(call.now, consumer_id, "closed by management")
-            session.endpoint.ended_by_operator(call.now)
-            return True
-    return False
-
-
-def close_consumer_with_id(call: Call, given: Parameters) -> object:
-    """(sessionID, consumerID): closes the consumer; the ids are those of listConsumers."""
-    name = text_of(given, 0)
-    try:
-        consumer_id = int(text_of(given, 1))
-    except ValueError:
-        text = f'For input string: "{text_of(given, 1)}"'
-        raise BrokerError(INTERNAL_ERROR, text) from None
-    for session in call.broker.clients.sessions():
-        if session.name == name and consumer_id in session.consumers:
-            session.disconnect_consumer(call.now, consumer_id, "closed by management")
-            return True
-    return False
-
-
-CLIENT_OPERATIONS: Final[Operations] = {
-    "listConnectionsAsJSON": [("", list_connections_as_json)],
-    "listConnectionIDs": [("", list_connection_ids)],
-    "listSessions": [("s", list_sessions_of)],
-    "listSessionsAsJSON": [("s", list_sessions_as_json)],
-    "listAllSessionsAsJSON": [("", list_all_sessions_as_json)],
-    "listConsumersAsJSON": [("s", list_consumers_of)],
-    "listAllConsumersAsJSON": [("", list_all_consumers)],
-    "listProducersInfoAsJSON": [("", list_producers_info)],
-    "listRemoteAddresses": [("", list_remote_addresses), ("s", list_remote_addresses)],
-    "closeConnectionsForAddress": [("s", close_connections_for_address)],
-    "closeConnectionsForUser": [("s", close_connections_for_user)],
-    "closeConsumerConnectionsForAddress": [("s", close_consumer_connections_for_address)],
-    "closeConnectionWithID": [("s", close_connection_with_id)],
-    "closeSessionWithID": [("ss", close_session_with_id), ("ssb", close_session_with_id)],
-    "closeConsumerWithID": [("ss", close_consumer_with_id)],
-}
+                return True
+        return False

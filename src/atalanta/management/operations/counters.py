@@ -2,100 +2,87 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.management.request.call import (
-    Attribute,
-    Call,
-    Operation,
-    Operations,
-    Parameters,
-    number_of,
-)
+from atalanta.management.request.call import Attributes, Call, Operations, Parameters, number_of
 from atalanta.management.request.json_text import encode_json
 
-
-def list_counter(call: Call, given: Parameters) -> object:
-    return encode_json(call.management.counted.of(call.queue).shown(call.queue))
-
-
-def list_history(call: Call, given: Parameters) -> object:
-    return encode_json(call.management.counted.history(call.now, call.queue))
+if TYPE_CHECKING:
+    from atalanta.management.message_counters import MessageCounters
 
 
-def reset_counter(call: Call, given: Parameters) -> object:
-    call.management.counted.of(call.queue).reset()
-    return None
+class CounterOperations:
+    """The operations of the resource `queue.NAME` and those of the resource `broker`."""
 
+    def __init__(self, counters: MessageCounters) -> None:
+        self.counters = counters
+        self.broker_attributes: Attributes = {
+            "MessageCounterEnabled": lambda call: counters.enabled,
+            "MessageCounterSamplePeriod": lambda call: counters.sample_period_ms,
+            "MessageCounterMaxDayCount": lambda call: counters.days_max,
+        }
+        self.broker_operations: Operations = {
+            "enableMessageCounters": [("", self.enable)],
+            "disableMessageCounters": [("", self.disable)],
+            "resetAllMessageCounters": [("", self.reset_all)],
+            "resetAllMessageCounterHistories": [("", self.reset_histories)],
+            "setMessageCounterSamplePeriod": [("l", self.set_sample_period)],
+            "setMessageCounterMaxDayCount": [("i", self.set_days)],
+        }
+        self.queue_operations: Operations = {
+            "listMessageCounter": [("", self.list_counter)],
+            "listMessageCounterHistory": [("", self.list_history)],
+            "resetMessageCounter": [("", self.reset_counter)],
+            "listMessageCounterAsHTML": [("", self.as_html)],
+            "listMessageCounterHistoryAsHTML": [("", self.as_html)],
+        }
 
-def as_html(call: Call, given: Parameters) -> object:
-    raise BrokerError(
-        ILLEGAL_STATE,
-        "no HTML is made here: ask for listMessageCounter or listMessageCounterHistory",
-    )
+    def list_counter(self, call: Call, given: Parameters) -> object:
+        return encode_json(self.counters.of(call.queue).shown(call.queue))
 
+    def list_history(self, call: Call, given: Parameters) -> object:
+        return encode_json(self.counters.history(call.now, call.queue))
 
-def enable(call: Call, given: Parameters) -> object:
-    call.management.counted.enable(call.now)
-    return None
+    def reset_counter(self, call: Call, given: Parameters) -> object:
+        self.counters.of(call.queue).reset()
+        return None
 
+    def as_html(self, call: Call, given: Parameters) -> object:
+        raise BrokerError(
+            ILLEGAL_STATE,
+            "no HTML is made here: ask for listMessageCounter or listMessageCounterHistory",
+        )
 
-def disable(call: Call, given: Parameters) -> object:
-    call.management.counted.disable()
-    return None
+    def enable(self, call: Call, given: Parameters) -> object:
+        self.counters.enable(call.now)
+        return None
 
+    def disable(self, call: Call, given: Parameters) -> object:
+        self.counters.disable()
+        return None
 
-def reset_all(call: Call, given: Parameters) -> object:
-    call.management.counted.reset_all()
-    return None
+    def reset_all(self, call: Call, given: Parameters) -> object:
+        self.counters.reset_all()
+        return None
 
+    def reset_histories(self, call: Call, given: Parameters) -> object:
+        self.counters.reset_histories()
+        return None
 
-def reset_histories(call: Call, given: Parameters) -> object:
-    call.management.counted.reset_histories()
-    return None
+    def set_sample_period(self, call: Call, given: Parameters) -> object:
+        """Sets the period in milliseconds. A value below a second is allowed, like in Artemis."""
+        period_ms = number_of(given, 0)
+        if period_ms <= 0:
+            why = f"AMQ229047: invalid value: {period_ms} sample period must be greater than 0"
+            raise BrokerError(ILLEGAL_STATE, why)
+        self.counters.set_sample_period(call.now, period_ms)
+        return None
 
-
-def set_sample_period(call: Call, given: Parameters) -> object:
-    """Sets the period in milliseconds. A value below a second is allowed, like in Artemis."""
-    period_ms = number_of(given, 0)
-    if period_ms <= 0:
-        why = f"AMQ229047: invalid value: {period_ms} sample period must be greater than 0"
-        raise BrokerError(ILLEGAL_STATE, why)
-    call.management.counted.set_sample_period(call.now, period_ms)
-    return None
-
-
-def set_days(call: Call, given: Parameters) -> object:
-    """Sets the days for every queue (in Artemis only for queues created later)."""
-    days = number_of(given, 0)
-    if days <= 0:
-        raise BrokerError(ILLEGAL_STATE, f"the days must be greater than 0 (actual value: {days})")
-    call.management.counted.days_max = days
-    return None
-
-
-def one(operation: Operation, types: str = "") -> list[tuple[str, Operation]]:
-    return [(types, operation)]
-
-
-COUNTER_ATTRIBUTES: Final[dict[str, Attribute]] = {
-    "MessageCounterEnabled": lambda call: call.management.counted.enabled,
-    "MessageCounterSamplePeriod": lambda call: call.management.counted.sample_period_ms,
-    "MessageCounterMaxDayCount": lambda call: call.management.counted.days_max,
-}
-COUNTER_OPERATIONS: Final[Operations] = {
-    "enableMessageCounters": one(enable),
-    "disableMessageCounters": one(disable),
-    "resetAllMessageCounters": one(reset_all),
-    "resetAllMessageCounterHistories": one(reset_histories),
-    "setMessageCounterSamplePeriod": one(set_sample_period, "l"),
-    "setMessageCounterMaxDayCount": one(set_days, "i"),
-}
-QUEUE_COUNTER_OPERATIONS: Final[Operations] = {
-    "listMessageCounter": one(list_counter),
-    "listMessageCounterHistory": one(list_history),
-    "resetMessageCounter": one(reset_counter),
-    "listMessageCounterAsHTML": one(as_html),
-    "listMessageCounterHistoryAsHTML": one(as_html),
-}
+    def set_days(self, call: Call, given: Parameters) -> object:
+        """Sets the days for every queue (in Artemis only for queues created later)."""
+        days = number_of(given, 0)
+        if days <= 0:
+            raise BrokerError(ILLEGAL_STATE, f"the days must be greater than 0 (actual value: {days})")
+        self.counters.days_max = days
+        return None

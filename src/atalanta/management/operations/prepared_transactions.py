@@ -1,33 +1,74 @@
-"""Prepared transactions and an operator's decisions on them (ActiveMQServerControlImpl,
-kernel/transactions/xa.py)."""
+"""Prepared transactions and an operator's decisions on them (ActiveMQServerControlImpl)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.transactions import xa
-from atalanta.management.request.call import Call, Operations, Parameters, text_of
+from atalanta.management.request.call import Attributes, Call, Operations, Parameters, text_of
 from atalanta.management.request.json_text import encode_json, message_map
 from atalanta.management.request.times import date_text
 
 if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.transactions.xa import Branch
 
 MESSAGES_MAX: Final = 1_000  # messages of one transaction in a list
 
 
-def list_prepared(call: Call, given: Parameters) -> object:
-    """Lists the oldest transaction first: its time, and the base64 that commit and rollback take."""
-    return [
-        f"{date_text(branch.created_at)} base64: {xa.identifier(branch.xid)}"
-        for branch in xa.list_prepared(call.broker)
-    ]
+class PreparedTransactionOperations:
+    """The operations of the resource `broker` on prepared transactions, and an attribute of `queue.NAME`."""
 
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.queue_attributes: Attributes = {
+            "PreparedTransactionMessageCount": lambda call: self.acknowledged_count(call.queue)
+        }
+        self.operations: Operations = {
+            "listPreparedTransactions": [("", self.list_prepared)],
+            "listPreparedTransactionDetailsAsJSON": [("", self.list_prepared_as_json)],
+            "listHeuristicCommittedTransactions": [("", self.list_committed)],
+            "listHeuristicRolledBackTransactions": [("", self.list_rolled_back)],
+            "commitPreparedTransaction": [("s", self.commit)],
+            "rollbackPreparedTransaction": [("s", self.roll_back)],
+        }
 
-def list_prepared_as_json(call: Call, given: Parameters) -> object:
-    """Returns the list as JSON, an empty text if there is none."""
-    found = [details(branch) for branch in xa.list_prepared(call.broker)]
-    return encode_json(found) if found else ""
+    def list_prepared(self, call: Call, given: Parameters) -> object:
+        """Lists the oldest transaction first: its time, and the base64 that commit and rollback take."""
+        return [
+            f"{date_text(branch.created_at)} base64: {xa.identifier(branch.xid)}"
+            for branch in xa.list_prepared(self.broker)
+        ]
+
+    def list_prepared_as_json(self, call: Call, given: Parameters) -> object:
+        """Returns the list as JSON, an empty text if there is none."""
+        found = [details(branch) for branch in xa.list_prepared(self.broker)]
+        return encode_json(found) if found else ""
+
+    def list_committed(self, call: Call, given: Parameters) -> object:
+        ended = xa.list_heuristic(self.broker, xa.HEURISTICALLY_COMMITTED)
+        return [xa.identifier(xid) for xid in ended]
+
+    def list_rolled_back(self, call: Call, given: Parameters) -> object:
+        ended = xa.list_heuristic(self.broker, xa.HEURISTICALLY_ROLLED_BACK)
+        return [xa.identifier(xid) for xid in ended]
+
+    def commit(self, call: Call, given: Parameters) -> object:
+        """Commits a transaction. Returns False if no prepared transaction has this base64."""
+        return xa.end_by_operator(self.broker, call.now, text_of(given, 0), True)
+
+    def roll_back(self, call: Call, given: Parameters) -> object:
+        return xa.end_by_operator(self.broker, call.now, text_of(given, 0), False)
+
+    def acknowledged_count(self, queue: Queue) -> int:
+        """Returns the number of the queue's messages acknowledged by prepared transactions."""
+        count = 0
+        for branch in xa.list_prepared(self.broker):
+            for reference in branch.transaction.acknowledged:
+                if reference.queue is queue:
+                    count += 1
+        return count
 
 
 def details(branch: Branch) -> dict[str, object]:
@@ -43,32 +84,3 @@ def details(branch: Branch) -> dict[str, object]:
         "xid_as_base64": xa.identifier(branch.xid),
         "tx_related_messages": messages,
     }
-
-
-def list_committed(call: Call, given: Parameters) -> object:
-    ended = xa.list_heuristic(call.broker, xa.HEURISTICALLY_COMMITTED)
-    return [xa.identifier(xid) for xid in ended]
-
-
-def list_rolled_back(call: Call, given: Parameters) -> object:
-    ended = xa.list_heuristic(call.broker, xa.HEURISTICALLY_ROLLED_BACK)
-    return [xa.identifier(xid) for xid in ended]
-
-
-def commit(call: Call, given: Parameters) -> object:
-    """Commits a transaction. Returns False if no prepared transaction has this base64."""
-    return xa.end_by_operator(call.broker, call.now, text_of(given, 0), True)
-
-
-def roll_back(call: Call, given: Parameters) -> object:
-    return xa.end_by_operator(call.broker, call.now, text_of(given, 0), False)
-
-
-TRANSACTION_OPERATIONS: Final[Operations] = {
-    "listPreparedTransactions": [("", list_prepared)],
-    "listPreparedTransactionDetailsAsJSON": [("", list_prepared_as_json)],
-    "listHeuristicCommittedTransactions": [("", list_committed)],
-    "listHeuristicRolledBackTransactions": [("", list_rolled_back)],
-    "commitPreparedTransaction": [("s", commit)],
-    "rollbackPreparedTransaction": [("s", roll_back)],
-}

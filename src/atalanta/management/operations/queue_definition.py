@@ -11,7 +11,7 @@ from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
-    from atalanta.management.request.call import Call
+    from atalanta.kernel.settings.repository import AddressSettingsRepository
 
 Definition = dict[str, object]
 
@@ -114,7 +114,7 @@ def changes_of(definition: Definition) -> QueueChanges:
     return changes
 
 
-def spec_of(call: Call, definition: Definition) -> QueueSpec:
+def spec_of(all_settings: AddressSettingsRepository, definition: Definition) -> QueueSpec:
     """Returns the definition's queue; the address settings provide the missing values."""
     name = string(definition, "name")
     if name is None:
@@ -123,7 +123,7 @@ def spec_of(call: Call, definition: Definition) -> QueueSpec:
     at = name.find("::")
     if at >= 0:
         address, name = name[:at], name[at + 2 :]
-    settings = call.broker.settings.match(address)
+    settings = all_settings.match(address)
     changes = changes_of(definition)
     spec = QueueSpec(name, address, settings.default_queue_routing_type)
     spec.take_defaults(settings)

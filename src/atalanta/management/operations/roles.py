@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.security import security
-from atalanta.management.request.call import Call
 from atalanta.management.request.json_text import encode_json
+
+if TYPE_CHECKING:
+    from atalanta.kernel.security.security import Security
 
 IN_ARRAYS: Final = (
     security.SEND,
@@ -24,31 +26,37 @@ IN_ARRAYS: Final = (
 )
 
 
-def permissions_of(call: Call, address: str) -> dict[str, list[str]]:
-    """Returns role -> permissions of the security setting that applies to the address."""
-    found: dict[str, list[str]] = {}
-    rule = call.broker.security.rule(address)
-    if rule is not None:
-        for permission, roles in rule.permissions.items():
-            for role in roles:
-                found.setdefault(role, []).append(permission)
-    return found
+class Roles:
+    """The roles of the security settings."""
 
+    def __init__(self, security: Security) -> None:
+        self.security = security
 
-def roles_of(call: Call, address: str) -> object:
-    found: list[list[object]] = []
-    for role, permissions in permissions_of(call, address).items():
-        row: list[object] = [role]
-        row.extend(name in permissions for name in IN_ARRAYS)
-        found.append(row)
-    return found
+    def permissions_of(self, address: str) -> dict[str, list[str]]:
+        """Returns role -> permissions of the security setting that applies to the address."""
+        found: dict[str, list[str]] = {}
+        rule = self.security.rule(address)
+        if rule is not None:
+            for permission, roles in rule.permissions.items():
+                for role in roles:
+                    found.setdefault(role, []).append(permission)
+        return found
 
+    def as_arrays(self, address: str) -> list[list[object]]:
+        """Returns one array for each role: its name, and whether it has each permission."""
+        found: list[list[object]] = []
+        for role, permissions in self.permissions_of(address).items():
+            row: list[object] = [role]
+            row.extend(name in permissions for name in IN_ARRAYS)
+            found.append(row)
+        return found
 
-def roles_as_json(call: Call, address: str) -> str:
-    found: list[dict[str, object]] = []
-    for role, permissions in permissions_of(call, address).items():
-        entry: dict[str, object] = {"name": role}
-        for name in IN_ARRAYS:
-            entry[name] = name in permissions
-        found.append(entry)
-    return encode_json(found)
+    def as_json(self, address: str) -> str:
+        """Returns one object for each role."""
+        found: list[dict[str, object]] = []
+        for role, permissions in self.permissions_of(address).items():
+            entry: dict[str, object] = {"name": role}
+            for name in IN_ARRAYS:
+                entry[name] = name in permissions
+            found.append(entry)
+        return encode_json(found)

@@ -1,7 +1,8 @@
 """A management request in progress, and the tables of attributes and operations.
 
-A table maps a name to functions with the types of their parameters; objects are never searched by name. An overload
-is chosen like in ManagementServiceImpl.invokeOperation: by name, number of parameters and convertible types.
+A table maps a name to methods of a control (management/controls) with the types of their parameters; objects are
+never searched by name. An overload is chosen like in ManagementServiceImpl.invokeOperation: by name, number of
+parameters and convertible types.
 """
 
 from __future__ import annotations
@@ -12,12 +13,10 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.routing.divert import Divert
     from atalanta.kernel.sessions.session import Session
-    from atalanta.management.management import Management
     from atalanta.message.message import Message
 
 # Parameter types, one letter each: s String, i int, l long, d double, b boolean, S I L B the same or null,
@@ -37,17 +36,17 @@ LATER: Final = Later()
 
 
 class Call:
-    """A request. `queue` or `address` is set for such a resource; `session` is the caller's, None inside the node."""
+    """A request. `session` is the caller's, None inside the node. `resource` is the whole name of the resource.
 
-    def __init__(
-        self, management: Management, now: int, request: Message, session: Session | None
-    ) -> None:
-        self.management: Management = management
-        self.broker: Broker = management.broker
+    `name` is the resource's name without its kind. The control of a queue, address or divert sets the object.
+    """
+
+    def __init__(self, now: int, request: Message, session: Session | None) -> None:
         self.now: int = now
         self.request = request
         self.session = session
         self.resource: str = ""
+        self.name: str = ""
         self.given_queue: Queue | None = None
         self.given_address: Address | None = None
         self.given_divert: Divert | None = None
@@ -73,9 +72,15 @@ class Call:
             raise BrokerError(ILLEGAL_STATE, f"{self.resource} is not a divert")
         return divert
 
+    @property
+    def connection(self) -> int:
+        """Returns the connection of the caller, -1 inside the node."""
+        return -1 if self.session is None else self.session.client.connection
+
 
 Parameters = list[object]
 Attribute = Callable[[Call], object]
+Attributes = dict[str, Attribute]
 Operation = Callable[[Call, Parameters], object]
 Operations = dict[str, list[tuple[str, Operation]]]
 

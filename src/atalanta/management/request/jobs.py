@@ -13,8 +13,10 @@ from atalanta.kernel.queue.reference import DONE, READY, SCHEDULED, Reference
 from atalanta.management.request.call import LATER, Call
 
 if TYPE_CHECKING:
+    from atalanta.kernel.ports import Timers
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.queue import Queue
-    from atalanta.management.management import Management
+    from atalanta.management.request.replies import Replies
     from atalanta.message.selector.selector import Filter
 
 MANAGEMENT_TIMER: Final = "management.jobs"
@@ -34,9 +36,12 @@ class MessageJob:
     any_state: bool = False
     with_scheduled: bool = False
 
-    def __init__(self, call: Call, queue: Queue, selector: Filter | None) -> None:
+    def __init__(
+        self, store: MessageStore, call: Call, queue: Queue, selector: Filter | None
+    ) -> None:
+        self.store = store
         self.call = call
-        self.broker = call.broker
+        self.now: int = call.now
         self.queue = queue
         self.selector = selector
         self.message_id: int = -1
@@ -56,6 +61,7 @@ class MessageJob:
 
     def step(self, now: int) -> bool:
         """Executes one bounded step. Returns True at the end. Raises BrokerError if the queue was deleted."""
+        self.now = now
         queue = self.queue
         if queue.deleted:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} was deleted meanwhile")
@@ -65,7 +71,7 @@ class MessageJob:
         )
         if finished and self.scheduled is None and self.with_scheduled and not self.found(chosen):
             finished = queue.scheduled_count == 0
-            self.scheduled = [one for _, one in reversed(self.broker.scheduled.of_queue(queue))]
+            self.scheduled = [one for _, one in reversed(self.store.scheduled.of_queue(queue))]
         if chosen:
             self.taken += len(chosen)
             if self.left > 0:
@@ -98,12 +104,12 @@ class MessageJob:
 
         A job that only reads gets copies. Messages to be changed are loaded into memory, in the queue's order.
         """
-        found = self.broker.paging.reader.after(self.queue, self.cursor - 1)
+        found = self.store.paging.after(self.queue, self.cursor - 1)
         if not found or found[0].sequence >= self.end:
             return True
         wanted = [one for one in found if one.sequence < self.end and self._wants(one)]
         if wanted and self.changes:
-            if not self.broker.paging.refill(now, self.queue, True):
+            if not self.store.paging.refill(now, self.queue, True):
                 raise BrokerError(
                     ILLEGAL_STATE,
                     f"memory is full before the messages of queue {self.queue.name} in page files were read: "
@@ -148,8 +154,9 @@ class MessageJob:
 class Jobs:
     """The jobs in progress; one of them executes one step at a time."""
 
-    def __init__(self, management: Management) -> None:
-        self.management = management
+    def __init__(self, timers: Timers, replies: Replies) -> None:
+        self.timers = timers
+        self.replies = replies
         self.running: list[MessageJob] = []
 
     def run(self, job: MessageJob) -> object:
@@ -163,23 +170,22 @@ class Jobs:
         return LATER
 
     def step(self, now: int) -> None:
+        """Executes one step of the job that waited longest, and replies at its end."""
         if not self.running:
             return
         job = self.running.pop(0)
-        management = self.management
         try:
             finished = job.step(now)
             result = job.result() if finished else None
         except BrokerError as error:
-            job.call.now = now
-            management.refuse(job.call, error.text)
+            self.replies.refuse(now, job.call, error.text)
         else:
             if finished:
-                management.reply(now, job.call, result, True, job.changes)
+                self.replies.send(now, job.call, result, True, job.changes)
             else:
                 self.running.append(job)
         if self.running:
             self._continue(now)
 
     def _continue(self, now: int) -> None:
-        self.management.broker.timers.set(MANAGEMENT_TIMER, now)
+        self.timers.set(MANAGEMENT_TIMER, now)

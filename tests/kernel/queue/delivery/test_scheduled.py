@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.log.log_view import position
-from atalanta.kernel.publish import reroute
 from atalanta.kernel.queue.delivery import scheduled
-from atalanta.kernel.queue.delivery.scheduled import SCHEDULED_TIMER
+from atalanta.kernel.queue.delivery.scheduled_messages import SCHEDULED_TIMER
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
 from tests.kernel.queue.delivery.scheduled_rig import tick, wait
 
@@ -113,7 +110,7 @@ def test_durable_ones_survive_a_restart_and_keep_their_time() -> None:
     later(bench, b"lost", 5, durable=False)
     bench.settle()
     bench.restart()
-    maintenance.arm(bench.broker, bench.now)
+    bench.broker.start_timers(bench.now)
     queue = bench.broker.queues["orders"]
     assert (queue.message_count, queue.scheduled_count) == (2, 2)
     validate(bench.broker)
@@ -151,7 +148,7 @@ def test_compaction_keeps_what_still_waits() -> None:
     bench.restart()
     queue = bench.broker.queues["orders"]
     assert queue.scheduled_count == 1
-    maintenance.arm(bench.broker, bench.now)
+    bench.broker.start_timers(bench.now)
     wait(bench, 50)
     assert [reference.message.body for reference in queue.live()] == [b"later"]
 
@@ -162,9 +159,9 @@ def test_the_log_view_sees_a_message_when_its_time_has_come_and_not_before() -> 
     later(bench, b"later", 5)
     bench.session().send(bench.now, bench.message("orders", b"now"), 1)
     bench.settle()
-    assert position(bench.broker, "orders").last == 1
+    assert bench.broker.log_views.position("orders").last == 1
     wait(bench, 5)
-    assert position(bench.broker, "orders").last == 2
+    assert bench.broker.log_views.position("orders").last == 2
 
 
 def test_a_message_of_a_transaction_counts_from_its_commit() -> None:
@@ -207,13 +204,13 @@ def test_they_can_be_listed_delivered_early_and_moved_away() -> None:
     assert scheduled.deliver_early(bench.broker.store, [waiting[1][1]]) == 1
     bench.settle()
     assert [reference.message.body for reference in queue.live()] == [b"b"]
-    reroute.move_to_address(bench.broker, bench.now, waiting[0][1], None, "removed")
+    bench.broker.mover.move_to_address(bench.now, waiting[0][1], None, "removed")
     bench.settle()
     assert (queue.message_count, queue.scheduled_count) == (2, 1)
     assert late.message_count == 0
     validate(bench.broker)
     bench.restart()
-    maintenance.arm(bench.broker, bench.now)
+    bench.broker.start_timers(bench.now)
     queue = bench.broker.queues["orders"]
     assert (queue.message_count, queue.scheduled_count) == (2, 1)
 
@@ -226,7 +223,7 @@ def test_they_go_with_their_queue_and_when_it_is_purged() -> None:
     later(bench, b"y", 3600, "purged")
     bench.settle()
     bench.broker.queue_registry.delete(bench.now, "orders", "deleted")
-    reroute.purge(bench.broker, purged, "purged")
+    bench.broker.mover.purge(purged, "purged")
     bench.settle()
     assert purged.message_count == 0
     assert not bench.broker.scheduled.times
@@ -240,7 +237,7 @@ def test_what_is_forgotten_does_not_fill_the_memory() -> None:
     for _ in range(3_000):
         later(bench, b"x", 3600, durable=False)
     bench.settle()
-    reroute.purge(bench.broker, queue, "purged")
+    bench.broker.mover.purge(queue, "purged")
     assert len(bench.broker.scheduled.heap) <= 1_000
 
 

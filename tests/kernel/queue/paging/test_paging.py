@@ -6,9 +6,7 @@ import pytest
 
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
-from atalanta.kernel.log import log_view
 from atalanta.kernel.memory.address_memory import UNLIMITED
-from atalanta.kernel.publish.reroute import purge
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import SettingValue
 from atalanta.message.encoding.buffer import DecodeError
@@ -213,7 +211,7 @@ def test_a_queue_that_is_emptied_or_deleted_leaves_no_file(how: str) -> None:
     send(bench, range(300))
     queue = bench.broker.queues["orders"]
     if how == "purge":
-        purge(bench.broker, queue, "test")
+        bench.broker.mover.purge(queue, "test")
     else:
         bench.broker.queue_registry.delete(bench.now, "orders", "test")
     bench.settle()
@@ -229,27 +227,27 @@ def test_a_log_view_reads_pages_and_acknowledges_through_them() -> None:
     send(bench, range(300))
     session = bench.session()
     broker = bench.broker
-    lease = log_view.lease(
-        broker, bench.now, "orders", "g", "me", 60 * SECOND, 0, session.endpoint, 1
+    lease = broker.log_views.lease(
+        bench.now, "orders", "g", "me", 60 * SECOND, 0, session.endpoint, 1
     )
     bench.settle()
-    position = log_view.position(broker, "orders")
+    position = broker.log_views.position("orders")
     assert (position.first, position.last, position.messages) == (1, 300, 300)
     start = 0
     read: list[int] = []
     while start < 300:
-        end, count, _ = log_view.plan(broker, "orders", "", start, 70, -1)
+        end, count, _ = broker.log_views.plan("orders", "", start, 70, -1)
         assert 0 < count <= 70
         for _ in range(2):  # repeatable
             at = start
             part: list[int] = []
             while at < end:
-                chunk = log_view.read(broker, "orders", "", at, end, 5_000, None)
+                chunk = broker.log_views.read("orders", "", at, end, 5_000, None)
                 part.extend(numbers_of([each.message.body for each in chunk.references]))
                 at = chunk.next
         read.extend(part)
-        taken = log_view.ack_through(
-            broker, "orders", "", "g", lease.epoch, end, session.endpoint, 2
+        taken = broker.log_views.ack_through(
+            "orders", "", "g", lease.epoch, end, session.endpoint, 2
         )
         assert taken == len(part)
         bench.settle()

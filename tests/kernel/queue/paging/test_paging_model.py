@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atalanta.kernel.broker import invariants
-from atalanta.kernel.publish import reroute
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.queue.reference import READY
 from atalanta.kernel.sessions.session import Session
@@ -81,7 +80,7 @@ class Play:
         elif deed == "compact":
             bench.compact(bench.journal.last - 5)
         elif deed == "purge":
-            reroute.purge(bench.broker, bench.broker.queues["orders"], "purged")
+            bench.broker.mover.purge(bench.broker.queues["orders"], "purged")
             self.model.waiting = []
         elif deed in ("take", "hold"):
             self.take(deed == "hold")
@@ -146,7 +145,7 @@ def test_as_a_list_would_have_it() -> None:
             play.check()
         for name, count in play.bench.trace.counters.items():
             counted[name] = counted.get(name, 0) + count
-        reroute.purge(play.bench.broker, play.bench.broker.queues["orders"], "purged")
+        play.bench.broker.mover.purge(play.bench.broker.queues["orders"], "purged")
         for session in play.holders:
             session.acknowledge(play.bench.now, 0, endpoint(session).message_ids[0], True, 0)
         play.bench.settle()

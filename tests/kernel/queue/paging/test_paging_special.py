@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import invariants, maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.paging.iteration import everything
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.sessions.session import Session
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
 from tests.kernel.queue.paging.paging_rig import LIMIT, PAGE, files, numbers_of, send
@@ -100,7 +101,7 @@ def test_what_expired_in_pages_goes_without_a_reader_and_is_not_shown() -> None:
             session = reader(bench)
             assert seen(session) == list(range(390, 400))
             session.close(bench.now, False)
-        while maintenance.scan_all_expired(bench.broker, bench.now):
+        while bench.broker.expiry.scan(bench.now):
             bench.settle()
         bench.settle()
         queue = bench.broker.queues["orders"]
@@ -143,7 +144,8 @@ def test_what_clients_find_expired_of_a_table_in_files_is_counted_once() -> None
             bench.settle()
     bench.settle()
     queue = bench.broker.queues["orders"]
-    assert queue.paged is not None and queue.paged.pages and queue.paged.tail
+    paged = paged_queue_of(queue)
+    assert paged is not None and paged.pages and paged.tail
     first, second = reader(bench), reader(bench)
     bench.settle()
     for client in (first, second):
@@ -154,7 +156,7 @@ def test_what_clients_find_expired_of_a_table_in_files_is_counted_once() -> None
             client.expire(bench.now, 0, message_id)
         bench.settle()
         invariants.validate(bench.broker)
-    while maintenance.scan_all_expired(bench.broker, bench.now):
+    while bench.broker.expiry.scan(bench.now):
         bench.settle()
     bench.settle()
     invariants.validate(bench.broker)

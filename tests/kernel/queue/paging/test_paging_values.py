@@ -11,10 +11,9 @@ import random
 import pytest
 
 from atalanta.kernel.broker import invariants
-from atalanta.kernel.publish import reroute
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.paging.iteration import everything
-from atalanta.kernel.queue.reference import PagedReference
+from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from tests.kernel.broker_rig import Bench, consume, endpoint
 from tests.kernel.memory.large_rig import LargeBench
 from tests.kernel.queue.paging.paging_rig import LIMIT, PAGE, files, numbers_of
@@ -224,7 +223,7 @@ def test_the_files_of_large_messages_go_with_them(attributes: dict[str, object])
         assert there_now == 50 or "ring_size" not in attributes
         assert there_now >= 50 and len(bench.folder.contents) == there_now
         bench.power_cut()
-    reroute.purge(bench.broker, bench.broker.queues["special"], "purged")
+    bench.broker.mover.purge(bench.broker.queues["special"], "purged")
     bench.settle()
     assert not bench.folder.contents and not bench.pages.files
 

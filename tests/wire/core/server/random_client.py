@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from atalanta.kernel.broker import invariants, maintenance
-from atalanta.kernel.log import log_view
+from atalanta.kernel.broker import invariants
+from atalanta.kernel.broker.broker import SWEEP_TIMER
 from atalanta.kernel.transactions import xa
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import PacketsConfirmed, Ping
@@ -277,14 +277,14 @@ class Chaos:
             server.now += SECOND
             server.now += self.random.choice((0, 0, 0, 70 * SECOND))
             server.check_alive()
-            maintenance.on_timer(server.broker, server.now, xa.XA_TIMER)
+            server.broker.on_timer(server.now, xa.XA_TIMER)
             if self.random.random() < 0.1:
                 for branch in xa.list_prepared(server.broker):
                     xa.end_by_operator(
                         server.broker, server.now, xa.identifier(branch.xid), self.random.random() < 0.5
                     )
-            log_view.end_leases(server.broker, server.now)
-            maintenance.scan_all_expired(server.broker, server.now)
-            maintenance.on_timer(server.broker, server.now, maintenance.SWEEP_TIMER)
+            server.broker.log_views.end_leases(server.now)
+            server.broker.expiry.scan(server.now)
+            server.broker.on_timer(server.now, SWEEP_TIMER)
         server.turn()
         invariants.validate(server.broker)

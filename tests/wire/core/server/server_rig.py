@@ -14,6 +14,8 @@ from atalanta.kernel.security.security import PERMISSIONS, Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.management.management import Management
+from atalanta.management.resources.registry import ResourceRegistry
+from atalanta.management.status import NodeStatus
 from atalanta.message.codec import text_body
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import Message
@@ -119,9 +121,11 @@ class Server(Bench):
         notifications = Notifications(self.broker)
         self.broker.observers.append(notifications)
         self.passwords = PatientPasswords()
-        management = Management(self.broker, notifications, "test")
+        self.management = Management(
+            self.broker, notifications, ResourceRegistry(), NodeStatus("test")
+        )
         self.connections: dict[int, Connection] = {}
-        self.host = Host(self.broker, management, self.wire, self.connections, self.passwords)
+        self.host = Host(self.broker, self.wire, self.connections, self.passwords)
         self.protocol = CoreProtocol(self.host)
         self.host.protocols.append(self.protocol)
 

@@ -13,7 +13,7 @@ from atalanta.kernel.errors import (
     QUEUE_DOES_NOT_EXIST,
     RANGE_LOST,
 )
-from atalanta.kernel.log import log_view
+from atalanta.kernel.log import log_views
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
 from atalanta.wire.core.packets.consumer import Acknowledge
@@ -181,14 +181,14 @@ def test_a_read_that_finds_nothing_looks_at_a_bounded_number_of_messages() -> No
     session = server.session()
     server.security.add_rule("flights", {"consume": ["admin"], "send": ["tester"]})
     session.identity.roles = ("tester",)
-    count = log_view.READ_LOOKS_MAX + 10
+    count = log_views.READ_LOOKS_MAX + 10
     for _ in range(count):
         session.send(server.now, server.message("flights", b""), 1)
     server.settle()
     client = server.login()
     answer = client.call(read_request(start=0, end=count, selector="parity = 1"))
     assert isinstance(answer, LogReadResponse)
-    assert (answer.next, answer.last, answer.count) == (log_view.READ_LOOKS_MAX, False, 0)
+    assert (answer.next, answer.last, answer.count) == (log_views.READ_LOOKS_MAX, False, 0)
     assert read(client, 0, count, selector="parity = 1") == []
 
 
@@ -243,7 +243,7 @@ def test_what_left_by_another_way_is_reported_as_lost() -> None:
     lease(client)
     read(client, 0, 6)
     server.now += 120 * SECOND
-    log_view.end_leases(server.broker, server.now)
+    server.broker.log_views.end_leases(server.now)
     client.consume("archive")
     client.send(Acknowledge(0, client.deliveries()[1].message.id, False))
     server.settle()

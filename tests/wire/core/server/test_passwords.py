@@ -11,7 +11,7 @@ from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse, Ping
 from atalanta.wire.core.packets.query import QueueQuery
 from atalanta.wire.core.packets.session import CreateSessionResponse, CreateSessionV2
-from atalanta.wire.core.server.login import LOGIN_FAILURES_MAX, LOGINS_WAITING_MAX
+from atalanta.wire.login import LOGIN_FAILURES_MAX, LOGINS_WAITING_MAX
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.server.server_rig import Client, Server
 
@@ -203,4 +203,4 @@ def test_the_memory_of_logins_holds_no_password() -> None:
     server.verify()
     [(key, _)] = server.host.logins.remembered.items()
     assert len(key) == 32 and b"secret" not in key
-    assert all(connection.login.waiting == [] for connection in server.cores())
+    assert all(connection.logins == [] for connection in server.cores())

@@ -240,10 +240,10 @@ def test_a_closed_session_gives_its_client_id_free() -> None:
     client.succeeds(unique, 11)
     client.succeeds(SessionClose(), 11)
     server.login().succeeds(unique)
-    assert server.protocol.metadata[("jms-client-id", "me")]
+    assert server.protocol.shared.metadata[("jms-client-id", "me")]
     for conn in list(server.connections):
         server.lost(conn)
-    assert server.protocol.metadata == {}
+    assert server.protocol.shared.metadata == {}
 
 
 def test_metadata_is_answered_only_if_that_is_wished() -> None:

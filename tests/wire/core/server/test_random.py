@@ -26,7 +26,7 @@ def test_any_packet_at_any_time(seed: int) -> None:
     assert chaos.server.broker.branches.prepared == 0
     assert chaos.server.broker.branches.stored_bytes == 0
     invariants.validate(chaos.server.broker)
-    assert chaos.server.protocol.metadata == {}
+    assert chaos.server.protocol.shared.metadata == {}
     assert not chaos.server.broker.memory.waiting
     for queue in chaos.server.broker.queues.values():
         assert queue.consumers == []

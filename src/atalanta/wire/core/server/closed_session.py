@@ -13,7 +13,7 @@ from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.connection import NullResponse
 
 if TYPE_CHECKING:
-    from atalanta.wire.core.server.connection import CoreConnection
+    from atalanta.wire.core.server.frame_connection import FrameConnection
 
 NO_CORRELATION: Final = -1
 
@@ -32,8 +32,8 @@ ONE_WAY: Final = (
 GRANTED: Final = (packet_types.SESS_CLOSE, packet_types.SESS_STOP, packet_types.SESS_CONSUMER_CLOSE)
 
 
-def answer_ended(
-    connection: CoreConnection, packet_type: int, channel: int, data: bytes, start: i64, end: i64
+def answer_closed(
+    connection: FrameConnection, packet_type: int, channel: int, data: bytes, start: i64, end: i64
 ) -> None:
     """Answers a frame on the session's channel.
 
@@ -53,5 +53,3 @@ def answer_ended(
         why = "the node is stopping" if connection.arriving else "the session was closed by management"
         error = BrokerError(ILLEGAL_STATE, why)
         connection.send_exception(channel, error, correlation, version)
-    if packet_type == packet_types.SESS_CLOSE:
-        connection.ended.pop(channel, None)

@@ -9,24 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from librt.strings import BytesWriter
-from mypy_extensions import i64
-
-from atalanta.kernel.errors import (
-    BrokerError,
-)
-from atalanta.kernel.security.security import Identity
-from atalanta.wire.connection import (
-    ARRIVAL_NS,
-    DEFAULT_TTL_NS,
-    ClientConnection,
-    ProtocolError,
-    Redirect,
-)
+from atalanta.wire.connection import ARRIVAL_NS, DEFAULT_TTL_NS, ProtocolError, Redirect
 from atalanta.wire.core import packet_types
-from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer, write_frame_header
+from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer
 from atalanta.wire.core.packets import codec
-from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.cluster import ClusterConnect, NodeAnnounce, ScaleDownAnnouncement
 from atalanta.wire.core.packets.connection import (
     REASON_REDIRECT,
@@ -34,30 +20,34 @@ from atalanta.wire.core.packets.connection import (
     CheckForFailover,
     CheckForFailoverReply,
     DisconnectV3,
-    ExceptionResponse,
     Ping,
 )
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2, ReattachSession
 from atalanta.wire.core.packets.topology import SubscribeTopology, SubscribeTopologyV2
-from atalanta.wire.core.server.closed_session import answer_ended
-from atalanta.wire.core.server.login import (
-    CLUSTER_CHANNEL,
-    Login,
-    answered,
-    log_in,
-    log_in_peer,
-    routed,
-)
+from atalanta.wire.core.server.closed_session import answer_closed
+from atalanta.wire.core.server.frame_connection import SERVER_VERSION, FrameConnection
 from atalanta.wire.core.server.reattach import end_session, reattach, remember
 from atalanta.wire.core.server.redirect import CoreRedirect
-from atalanta.wire.core.server.session import DELIVERED_BYTES_MAX, CoreSession
-from atalanta.wire.core.server.session_creation import SERVER_VERSION, time_to_live_ms
-from atalanta.wire.core.server.topology import send_member, send_member_gone
+from atalanta.wire.core.server.requests import receive
+from atalanta.wire.core.server.session_creation import (
+    CLUSTER_CHANNEL,
+    CoreLogin,
+    check_version,
+    log_in_peer,
+    open_session,
+    time_to_live_ms,
+)
 
 if TYPE_CHECKING:
+    from atalanta.kernel.security.security import Identity
     from atalanta.wire.core.config import AcceptorConfig
-    from atalanta.wire.core.server.protocol import CoreProtocol
+    from atalanta.wire.core.server.reattach import Resumable
+    from atalanta.wire.core.server.resend_buffer import Replay
+    from atalanta.wire.core.server.session import CoreSession
+    from atalanta.wire.core.server.shared_state import SharedState
     from atalanta.wire.core.transport import TransportConfiguration
+    from atalanta.wire.host import Host
+    from atalanta.wire.login import LoginRequest
 
 UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 64 << 10
 REDIRECT_VERSION_MIN: Final = 131  # reads DISCONNECT_V3
@@ -76,36 +66,30 @@ HANDSHAKE_CHANNELS: Final[dict[int, int]] = {
 }
 
 
-class CoreConnection(ClientConnection):
-    """A CORE client or peer. `version` is 0 until the peer sent it."""
+class CoreConnection(FrameConnection):
+    """A CORE client or peer."""
 
     def __init__(
         self,
-        protocol: CoreProtocol,
+        host: Host,
+        shared: SharedState,
+        resumable: Resumable,
         conn: int,
         remote: str,
         now: int,
-        acceptor: AcceptorConfig | None = None,
+        acceptor: AcceptorConfig | None,
     ) -> None:
-        super().__init__(conn, remote, now, acceptor)
-        self.protocol = protocol
-        self.host = protocol.host
-        self.out: BytesWriter = BytesWriter()
-        self.dirty: bool = False
-        self.blocked: bool = False  # the peer reads too slowly
-        self.full: bool = False  # no more deliveries in this batch of inputs
+        super().__init__(host, shared, conn, remote, now, acceptor)
+        self.resumable = resumable
         self.framer: Framer = Framer(True, UNAUTHENTICATED_FRAME_BYTES_MAX)
-        self.version: int = 0
         self.subscribed: bool = False
         self.sessions: dict[int, CoreSession] = {}
         self.ended: dict[int, bool] = {}  # channels of sessions that an operator closed
         self.ttl_ns: int = DEFAULT_TTL_NS
-        self.login: Login = Login()
-        self.holds: int = 0  # sessions that wait for the disk: input is held
-        self.held: list[bytes] = []
+        self.held: list[bytes] = []  # input that arrived while it is held
+        self.login_repeated: bool = False  # a login was refused for its missing client id
         self.replaying: bool = False  # a session keeps its frames until they are confirmed
         self.pending_redirect: CoreRedirect | None = None  # until the client closes the connection
-        self.pinned: bool = False  # the client needs this node
 
     # -- bytes in -------------------------------------------------------------------------------
     def feed(self, now: int, data: bytes) -> None:
@@ -133,19 +117,7 @@ class CoreConnection(ClientConnection):
             if session is None:
                 self._unknown_channel(now, framer.type, channel)
             else:
-                session.receive(now, framer.type, framer.data, framer.start, framer.end)
-
-    def hold_input(self) -> None:
-        """Holds input back while a session waits for the disk; the node stops reading from the socket."""
-        self.holds += 1
-        if self.holds == 1:
-            self.host.wire.pause(self.conn)
-
-    def release_input(self) -> None:
-        """Ends one `hold_input`. The node calls `resume` after the last one."""
-        self.holds -= 1
-        if self.holds == 0:
-            self.host.resumed.append(self.conn)
+                receive(session, now, framer.type, framer.data, framer.start, framer.end)
 
     def resume(self, now: int) -> None:
         self.last_seen = now
@@ -172,7 +144,9 @@ class CoreConnection(ClientConnection):
         elif packet_type != packet_types.PACKETS_CONFIRMED:
             self.host.broker.trace.count("frames_for_closed_sessions")
             if channel in self.ended:
-                answer_ended(self, packet_type, channel, framer.data, framer.start, framer.end)
+                answer_closed(self, packet_type, channel, framer.data, framer.start, framer.end)
+                if packet_type == packet_types.SESS_CLOSE:
+                    del self.ended[channel]
 
     def _control(self, now: int, packet_type: int, channel: int, body: bytes) -> None:
         """Processes a packet below the sessions' channels. An unknown one closes the connection."""
@@ -188,7 +162,7 @@ class CoreConnection(ClientConnection):
         elif isinstance(packet, SubscribeTopology):
             self._subscribe(now, packet.is_cluster_connection, 0)
         elif isinstance(packet, CreateSession):
-            log_in(self, now, packet)
+            self.log_in(now, CoreLogin(packet))
         elif isinstance(packet, ReattachSession):
             reattach(self, now, packet)
         elif isinstance(packet, CheckForFailover):
@@ -231,69 +205,12 @@ class CoreConnection(ClientConnection):
         self.subscribed = True
         self.host.cluster.subscribe(now, self, is_cluster)
 
-    def login_done(self, now: int, identity: Identity | None) -> None:
-        """Processes the result of a login from `host.logins`. ProtocolError after too many wrong passwords."""
-        if not self.gone:
-            answered(self, now, identity)
+    # -- logins ---------------------------------------------------------------------------------
+    def check_login(self, request: LoginRequest) -> None:
+        check_version(request)
 
-    # -- topology and redirects -----------------------------------------------------------------
-    def member_up(
-        self,
-        node_id: str,
-        event_id: int,
-        primary: TransportConfiguration | None,
-        backup: TransportConfiguration | None,
-        last: bool,
-        backup_group: str | None,
-        scale_down_group: str | None,
-    ) -> None:
-        send_member(
-            self, node_id, event_id, primary, backup, last, backup_group, scale_down_group
-        )
-
-    def member_down(self, node_id: str, event_id: int) -> None:
-        send_member_gone(self, node_id, event_id)
-
-    def can_move(self) -> str | None:
-        if self.version < REDIRECT_VERSION_MIN:
-            return "too old for a redirect"
-        return "reads this node's log" if self.pinned else None
-
-    def begin_redirect(self, now: int, target_node: str) -> Redirect:
-        redirect = CoreRedirect(self, now, target_node)
-        redirect.begin()
-        return redirect
-
-    def current_redirect(self) -> Redirect | None:
-        return self.pending_redirect
-
-    def can_be_routed(self) -> str | None:
-        if self.login.waiting[0].version < ROUTING_VERSION_MIN:
-            return "clients before Artemis 2.18 cannot be routed"
-        return None
-
-    def can_repeat_login(self) -> bool:
-        """Returns True for a Java client that has the topology, but not yet the version of this node.
-
-        Such a client logs in as soon as it has the topology. A moment later it records that this node accepts a
-        client id (ActiveMQClientProtocolManager.Channel0Handler).
-        """
-        login = self.login
-        if isinstance(login.waiting[0], CreateSessionV2) or not self.subscribed or login.repeated:
-            return False
-        login.repeated = True
-        return True
-
-    def routed(self, now: int, error: BrokerError | None) -> None:
-        routed(self, now, error)
-
-    def redirect(self, node_id: str, target: TransportConfiguration) -> None:
-        """Sends the client to another node. The client closes the connection; wire/core/server/redirect.py explains the
-        empty node id."""
-        self.send(
-            DisconnectV3(node_id="", reason=REASON_REDIRECT, target_node_id=node_id, target=target),
-            0,
-        )
+    def open_session(self, now: int, request: LoginRequest, identity: Identity) -> None:
+        open_session(self, now, request, identity)
 
     def logged_in_by_session(self, now: int) -> None:
         """Records a login by the name of a session: the name is a secret of its user."""
@@ -310,49 +227,48 @@ class CoreConnection(ClientConnection):
         if self.subscribed:
             self.host.cluster.logged_in(now, self)
 
-    # -- frames out -----------------------------------------------------------------------------
-    def start_frame(self, packet_type: int, channel: i64, body_bytes: i64) -> BytesWriter:
-        """Writes the header of a frame; the caller writes exactly `body_bytes` into the returned writer."""
-        out = self.out
-        if not self.dirty:
-            self.dirty = True
-            self.host.dirty.append(self.conn)
-        write_frame_header(out, packet_type, channel, body_bytes)
-        return out
+    # -- redirects ------------------------------------------------------------------------------
+    def can_move(self) -> str | None:
+        if self.version < REDIRECT_VERSION_MIN:
+            return "too old for a redirect"
+        return "reads this node's log" if self.pinned else None
 
-    def start_writing(self) -> None:
-        """Prepares `out` for a caller that writes frames into it directly."""
-        if not self.dirty:
-            self.dirty = True
-            self.host.dirty.append(self.conn)
+    def begin_redirect(self, now: int, target_node: str) -> Redirect:
+        redirect = CoreRedirect(self, now, target_node)
+        redirect.begin()
+        return redirect
 
-    def sent_large(self) -> None:
-        """Stops the deliveries of this batch of inputs if the pieces of large messages are enough."""
-        if len(self.out) > DELIVERED_BYTES_MAX:
-            self.delivered_enough()
+    def current_redirect(self) -> Redirect | None:
+        return self.pending_redirect
 
-    def send_frame(self, packet_type: int, channel: i64, body: bytes) -> None:
-        self.start_frame(packet_type, channel, len(body)).write(body)
+    def can_be_routed(self) -> str | None:
+        request = self.logins[0]
+        if isinstance(request, CoreLogin) and request.packet.version < ROUTING_VERSION_MIN:
+            return "clients before Artemis 2.18 cannot be routed"
+        return None
 
-    def send(self, packet: Packet, channel: int) -> None:
-        self.send_bytes(codec.encode(packet, channel, self.version))
+    def can_repeat_login(self) -> bool:
+        """Returns True for a Java client that has the topology, but not yet the version of this node.
 
-    def send_bytes(self, frame: bytes) -> None:
-        if not self.dirty:
-            self.dirty = True
-            self.host.dirty.append(self.conn)
-        self.out.write(frame)
+        Such a client logs in as soon as it has the topology. A moment later it records that this node accepts a
+        client id (ActiveMQClientProtocolManager.Channel0Handler).
+        """
+        request = self.logins[0]
+        knows_version = isinstance(request, CoreLogin) and isinstance(request.packet, CreateSessionV2)
+        if knows_version or not self.subscribed or self.login_repeated:
+            return False
+        self.login_repeated = True
+        return True
 
-    def send_exception(
-        self, channel: i64, error: BrokerError, correlation: int, version: int
-    ) -> None:
-        """Channel 1 has a short form without the correlation (the codec knows)."""
-        self.send_bytes(
-            codec.encode(
-                ExceptionResponse(error.code, error.text, correlation), int(channel), version
-            )
+    def redirect(self, node_id: str, target: TransportConfiguration) -> None:
+        """Sends the client to another node. The client closes the connection; wire/core/server/redirect.py explains the
+        empty node id."""
+        self.send(
+            DisconnectV3(node_id="", reason=REASON_REDIRECT, target_node_id=node_id, target=target),
+            0,
         )
 
+    # -- bytes out ------------------------------------------------------------------------------
     def flush(self, now: int) -> None:
         if self.pending_redirect is not None and len(self.out):
             self.pending_redirect.answered(now)
@@ -370,7 +286,7 @@ class CoreConnection(ClientConnection):
         if self.full:
             self.full = False
             if not self.blocked:
-                self._hold(False)
+                self.block_deliveries(False)
                 self.host.broker.wake(now)
 
     def settle(self, now: int) -> None:
@@ -391,36 +307,23 @@ class CoreConnection(ClientConnection):
         if blocked and not self.authenticated:
             self.host.closing.append((self.conn, "answers are not read before login"))
         if not self.full:
-            self._hold(blocked)
+            self.block_deliveries(blocked)
 
-    def delivered_enough(self) -> None:
-        """Stops the deliveries of this batch of inputs."""
-        if not self.full:
-            self.full = True
-            if not self.blocked:
-                self._hold(True)
-
-    def _hold(self, hold: bool) -> None:
-        hold = hold or self.pending_redirect is not None
+    def block_deliveries(self, blocked: bool) -> None:
+        blocked = blocked or self.pending_redirect is not None or self.arriving
         for session in self.sessions.values():
-            session.session.set_blocked(hold)
-
-    def hold_deliveries(self) -> None:
-        """Stops the deliveries to a client with a pending redirect."""
-        self._hold(True)
-
-    def release_deliveries(self) -> None:
-        """Delivers again to a client whose redirect was given up."""
-        self._hold(self.blocked or self.full)
+            session.session.set_blocked(blocked)
 
     # -- life -----------------------------------------------------------------------------------
     def end_by_operator(self, channel: int) -> None:
-        """Ends the session of a channel; the client gets an error for its next request."""
         self.remove_session(channel)
         self.ended[channel] = True
 
     def remove_session(self, channel: int) -> None:
         self.sessions.pop(channel, None)
+
+    def forget_replay(self, name: str, replay: Replay) -> None:
+        self.resumable.forget(name, replay)
 
     def check_alive(self, now: int) -> bool:
         """Returns False if the peer is silent for longer than its TTL, or its login takes too long."""
@@ -441,9 +344,13 @@ class CoreConnection(ClientConnection):
         sessions here: failover, DISCONNECT and losses are tasks of one OrderedExecutor
         (ClientSessionFactoryImpl.closeExecutor). A request without an answer would block it for its call-timeout. So
         its requests get refusals, until it closes the connection or the node has waited long enough.
+
+        It gets no more deliveries: its messages would go from one such client to the next as these close, and every
+        delivery counts as an attempt (max-delivery-attempts).
         """
         comes = self.came_from is not None or not self.authenticated
         self.arriving = comes and now - self.opened < ARRIVAL_NS
+        self.block_deliveries(True)
         self.say_goodbye()
         if not self.arriving:
             self.host.closing.append((self.conn, "the node stops"))
@@ -512,5 +419,5 @@ class CoreConnection(ClientConnection):
         self.gone = True
         self.settle(now)
         self.host.cluster.unsubscribe(self)
-        self._hold(True)
-        self.protocol.resumable.keep(now, self)
+        self.block_deliveries(True)
+        self.resumable.keep(now, self)

@@ -33,7 +33,7 @@ class LargeReceiver(LargeWriter):
         self.session = session
         self.message: Message = decode_header(reader)
         if session.prefixes is not None:
-            session.prefixes.message(self.message)
+            session.prefixes.names.apply(self.message)
         self.embedded = pieces_of(self.message, session.broker.trace)
         self.body: LargeBody | None = None
         self.error: BrokerError | None = None
@@ -44,7 +44,7 @@ class LargeReceiver(LargeWriter):
         self.requires_response: bool = False
         self.correlation: int = 0
         broker = session.broker
-        if self.message.address == broker.config.management_address:
+        if self.message.address in broker.services:
             self.request = []
             return
         try:

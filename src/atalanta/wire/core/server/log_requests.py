@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.log import log_view
 from atalanta.kernel.memory.large_body import LargeBody, LargeReader
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.bridge_origin import shown
@@ -44,7 +43,7 @@ from atalanta.wire.core.packets.logview import (
 )
 
 if TYPE_CHECKING:
-    from atalanta.kernel.log.log_view import Chunk
+    from atalanta.kernel.log.log_views import Chunk
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.reference import Reference
     from atalanta.wire.core.server.session import CoreSession
@@ -93,8 +92,7 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
         elif isinstance(packet, LogPosition):
             _position(session, packet)
         elif isinstance(packet, LogPlan):
-            end, messages, size = log_view.plan(
-                session.broker,
+            end, messages, size = session.broker.log_views.plan(
                 packet.queue,
                 packet.incarnation,
                 packet.start,
@@ -111,7 +109,7 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
         elif isinstance(packet, LogLost):
             _lost(session, packet)
         elif isinstance(packet, LogSeek):
-            sequence = log_view.seek(session.broker, packet.queue, packet.timestamp_ms)
+            sequence = session.broker.log_views.seek(packet.queue, packet.timestamp_ms)
             session.reply(LogSeekResponse(correlation, sequence))
     except Undecided:
         raise
@@ -120,7 +118,7 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
 
 
 def _position(session: CoreSession, packet: LogPosition) -> None:
-    found = log_view.position(session.broker, packet.queue)
+    found = session.broker.log_views.position(packet.queue)
     session.reply(
         LogPositionResponse(
             correlation=packet.correlation,
@@ -138,8 +136,8 @@ def _position(session: CoreSession, packet: LogPosition) -> None:
 
 
 def _read(session: CoreSession, packet: LogRead) -> None:
-    chunk = log_view.read(
-        session.broker, packet.queue, packet.incarnation, packet.start, packet.end, packet.max_bytes,
+    chunk = session.broker.log_views.read(
+        packet.queue, packet.incarnation, packet.start, packet.end, packet.max_bytes,
         parse_filter(packet.selector),
     )  # fmt: skip
     for reference in chunk.references:
@@ -164,8 +162,8 @@ def _read(session: CoreSession, packet: LogRead) -> None:
 
 def _ack_through(session: CoreSession, packet: LogAckThrough) -> None:
     reply = LogAckThroughResponse(packet.correlation, 0)
-    reply.acked_messages = log_view.ack_through(
-        session.broker, packet.queue, packet.incarnation, packet.group, packet.epoch, packet.end,
+    reply.acked_messages = session.broker.log_views.ack_through(
+        packet.queue, packet.incarnation, packet.group, packet.epoch, packet.end,
         DeferredReply(session, reply), packet.correlation,
     )  # fmt: skip
 
@@ -174,20 +172,20 @@ def _lease(session: CoreSession, now: int, packet: LogLease) -> None:
     reply = LogLeaseResponse(
         correlation=packet.correlation, epoch=packet.epoch, incarnation="", acked_through=0
     )
-    queue = log_view.queue_for(session.broker, packet.queue, "")
+    queue = session.broker.log_views.queue_for(packet.queue, "")
     reply.incarnation = queue.incarnation
     reply.acked_through = queue.log.acked_through
     deferred = DeferredReply(session, reply)
-    held = log_view.lease(
-        session.broker, now, packet.queue, packet.group, packet.owner, packet.ttl_ms * 1_000_000, packet.epoch,
+    held = session.broker.log_views.lease(
+        now, packet.queue, packet.group, packet.owner, packet.ttl_ms * 1_000_000, packet.epoch,
         deferred, packet.correlation,
     )  # fmt: skip
     reply.epoch = held.epoch
 
 
 def _lost(session: CoreSession, packet: LogLost) -> None:
-    ranges = log_view.lost_ranges(
-        session.broker, packet.queue, packet.incarnation, packet.start, packet.end
+    ranges = session.broker.log_views.lost_ranges(
+        packet.queue, packet.incarnation, packet.start, packet.end
     )
     session.reply(
         LogLostResponse(

@@ -20,7 +20,6 @@ from mypy_extensions import i64
 from atalanta.kernel.endpoint import Reply
 from atalanta.wire.core.packet_types import COUNTED
 from atalanta.wire.core.packets.session import ReattachSession, ReattachSessionResponse
-from atalanta.wire.core.server.login import not_reattached
 
 if TYPE_CHECKING:
     from atalanta.wire.core.server.connection import CoreConnection
@@ -42,30 +41,41 @@ class Reattached(Reply):
         self.connection.send(ReattachSessionResponse(token, True), SESSION_RESPONSE_CHANNEL)
 
 
+class ResumableSession:
+    """A session that can be reattached, with its present connection."""
+
+    def __init__(self, session: CoreSession, connection: CoreConnection) -> None:
+        self.session = session
+        self.connection = connection
+
+
 class Resumable:
     """The sessions of a node that can be reattached, by name, and connections that are lost but kept."""
 
     def __init__(self) -> None:
-        self.sessions: dict[str, CoreSession] = {}
+        self.sessions: dict[str, ResumableSession] = {}
         self.lost: dict[int, CoreConnection] = {}
 
-    def add(self, now: int, session: CoreSession) -> None:
-        """Adds a session. A lost one of the same name is ended: its client could not reattach and created it again.
+    def add(self, now: int, session: CoreSession, connection: CoreConnection) -> None:
+        """Adds a session of the connection.
+
+        A lost one of the same name is ended: its client could not reattach and created it again.
         """
         name = session.session.name
         before = self.sessions.get(name)
         if (
             before is not None
             and before.connection.conn in self.lost
-            and before.session.identity.user == session.session.identity.user
-            and before.connection.security_domain() == session.connection.security_domain()
+            and before.session.session.identity.user == session.session.identity.user
+            and before.connection.security_domain() == connection.security_domain()
         ):
-            end_session(before, now)
-        self.sessions[name] = session
+            end_session(before.session, now)
+        self.sessions[name] = ResumableSession(session, connection)
 
-    def forget(self, session: CoreSession) -> None:
-        name = session.session.name
-        if self.sessions.get(name) is session:
+    def forget(self, name: str, replay: Replay) -> None:
+        """Removes the session of that name, if the replay is its own."""
+        found = self.sessions.get(name)
+        if found is not None and found.session.replay is replay:
             del self.sessions[name]
 
     def keep(self, now: int, connection: CoreConnection) -> None:
@@ -135,20 +145,23 @@ def remember(sessions: dict[int, CoreSession], data: bytes) -> None:
 
 def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> None:
     """Moves the session to this connection, or answers that the client must create it again."""
-    protocol = connection.protocol
-    host = protocol.host
-    session = protocol.resumable.sessions.get(packet.name)
-    if session is not None:
-        session.connection.settle(now)
-    if session is None or not _may(connection, session, packet.last_confirmed_command_id):
+    host = connection.host
+    resumable = connection.resumable
+    found = resumable.sessions.get(packet.name)
+    if found is not None:
+        found.connection.settle(now)
+    if found is None or not _may(connection, found, packet.last_confirmed_command_id):
         host.broker.trace.count("reattachments_refused")
         connection.send(ReattachSessionResponse(-1, False), SESSION_RESPONSE_CHANNEL)
-        not_reattached(connection)
+        if not connection.authenticated:
+            connection.count_login_failure()  # so that names of sessions cannot be guessed
         return
-    old = session.connection
+    session = found.session
+    old = found.connection
     if old.pending_redirect is not None:
         old.pending_redirect.cancel(now)
     _move(session, old, connection)
+    found.connection = connection
     replay = session.replay
     assert replay is not None
     replay.confirmed(packet.last_confirmed_command_id)
@@ -166,15 +179,16 @@ def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> N
         "session_reattached", {"session": packet.name, "remote": connection.client.remote}
     )
     if not old.sessions:
-        if old.conn in protocol.resumable.lost:
-            del protocol.resumable.lost[old.conn]
+        if old.conn in resumable.lost:
+            del resumable.lost[old.conn]
             old.end_sessions(now)
         else:
             host.closing.append((old.conn, "its sessions were reattached elsewhere"))
 
 
-def _may(connection: CoreConnection, session: CoreSession, last: int) -> bool:
-    old = session.connection
+def _may(connection: CoreConnection, found: ResumableSession, last: int) -> bool:
+    session = found.session
+    old = found.connection
     replay = session.replay
     if replay is None or not replay.covers(last) or old is connection:
         return False
@@ -200,23 +214,23 @@ def _host_of(remote: str) -> str:
 
 
 def _move(session: CoreSession, old: CoreConnection, new: CoreConnection) -> None:
-    protocol = new.protocol
+    shared = new.shared
     kernel = session.session
     channel = int(session.channel)
     for key, value in kernel.metadata.items():
-        protocol.remove_metadata((old.conn, channel), key, value)
-        protocol.add_metadata((new.conn, channel), key, value)
+        shared.remove_metadata((old.conn, channel), key, value)
+        shared.add_metadata((new.conn, channel), key, value)
     old.sessions.pop(channel, None)
     old.client.hand_over(new.client, kernel)
     session.broker.clients.moved(old.client, new.client)
     if session.large is not None and session.large.holding:
         old.release_input()
-    if session.group_wait is not None:
+    if kernel.waits_for_groups():
         old.release_input()
     session.connection = new
     if session.large is not None:
         session.large.moved()
-    if session.group_wait is not None:
+    if kernel.waits_for_groups():
         new.hold_input()
     new.sessions[channel] = session
     new.replaying = True

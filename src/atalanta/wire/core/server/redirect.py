@@ -21,7 +21,7 @@ from atalanta.message.encoding.buffer import Reader
 from atalanta.wire.connection import Redirect
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.connection import REASON_REDIRECT, DisconnectV3
-from atalanta.wire.core.server.topology import send_member_gone
+from atalanta.wire.core.server.requests import receive
 
 if TYPE_CHECKING:
     from atalanta.wire.core.server.connection import CoreConnection
@@ -55,7 +55,7 @@ class CoreRedirect(Redirect):
 
     def begin(self) -> None:
         self.core.pending_redirect = self
-        self.core.hold_deliveries()
+        self.core.block_deliveries(True)
 
     def mark_received(self) -> None:
         """Records that frames of the client were processed up to now."""
@@ -69,7 +69,7 @@ class CoreRedirect(Redirect):
     def cancel(self, now: int) -> None:
         connection = self.core
         connection.pending_redirect = None
-        connection.release_deliveries()
+        connection.block_deliveries(connection.blocked or connection.full)
         connection.host.broker.wake(now)
 
     def send(self, now: int, target: TransportConfiguration, others: list[tuple[str, int]]) -> None:
@@ -83,7 +83,7 @@ class CoreRedirect(Redirect):
         connection = self.core
         if connection.subscribed:
             for node_id, event_id in others:
-                send_member_gone(connection, node_id, event_id)
+                connection.member_down(node_id, event_id)
         self.sent_at = now
         self.on_answer = None
         connection.send(
@@ -105,7 +105,7 @@ class CoreRedirect(Redirect):
         connection = self.core
         if connection.host.broker.journal.durable < self.journal_mark:
             return "waits for the disk"
-        if connection.holds > 0 or connection.held or connection.blocked or connection.login.waiting:
+        if connection.holds > 0 or connection.held or connection.blocked or connection.logins:
             return "has bytes on their way"
         return None
 
@@ -123,7 +123,7 @@ class CoreRedirect(Redirect):
         if packet_type in ONE_WAY or (
             packet_type in SENDS and not asks_for_answer(session, packet_type, data, start, end)
         ):
-            session.receive(now, packet_type, data, start, end)
+            receive(session, now, packet_type, data, start, end)
         else:
             self.core.host.broker.trace.count("frames_after_redirect_undone")
 

@@ -1,4 +1,4 @@
-"""Requests on a session's channel that are not about single messages.
+"""Frames on a session's channel. Those that are not about single messages are requests.
 
 Each request is processed by the kernel session and answered; a refusal is answered as EXCEPTION. A packet type that
 no client may send here closes the connection.
@@ -6,6 +6,7 @@ no client may send here closes the connection.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
@@ -20,7 +21,10 @@ from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.sessions import session_queues
+from atalanta.message.encoding.buffer import Reader
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core import packet_types
+from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
 from atalanta.wire.core.packet_types import SESS_XA_FAILED, packet_name
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
@@ -68,6 +72,46 @@ XA_FIRST: Final = 51
 XA_LAST: Final = 66
 
 
+def receive(
+    session: CoreSession, now: int, packet_type: int, data: bytes, start: int, end: int
+) -> None:
+    """Processes one frame's body data[start:end]. ProtocolError for a packet that no session may send."""
+    if packet_type == packet_types.SESS_SEND:
+        session.send(now, data, start, end)
+    elif packet_type == packet_types.SESS_ACKNOWLEDGE:
+        session.acknowledge(now, data, start, end, False)
+    elif packet_type == packet_types.SESS_INDIVIDUAL_ACKNOWLEDGE:
+        session.acknowledge(now, data, start, end, True)
+    elif packet_type == packet_types.SESS_FLOWTOKEN:
+        session.add_credits(Reader(data, start, end))
+    elif packet_type == packet_types.PACKETS_CONFIRMED:
+        if session.replay is not None:
+            session.replay.confirmed(Reader(data, start, end).int32("command_id"))
+        return
+    elif packet_type == packet_types.SESS_SEND_LARGE:
+        session.begin_large(Reader(data, start, end))
+    elif packet_type == packet_types.SESS_SEND_CONTINUATION:
+        session.continue_large(now, Reader(data, start, end))
+    else:
+        answer(session, now, packet_type, data[start:end])
+    if session.confirmations.window_bytes != -1:
+        frame_bytes = end - start + FRAME_OVERHEAD_BYTES
+        if session.confirmations.received(
+            packet_type, frame_bytes, _is_counted(packet_type, data, end)
+        ):
+            session.confirm()
+
+
+def _is_counted(packet_type: int, data: bytes, end: int) -> bool:
+    """Returns True if the frame is numbered. Metadata packets are numbered only if they want an answer."""
+    if (
+        packet_type == packet_types.SESS_ADD_METADATA2
+        or packet_type == packet_types.SESS_UNIQUE_ADD_METADATA
+    ):
+        return data[end - 1] != 0
+    return packet_types.COUNTED[packet_type & 0xFF] != 0
+
+
 def answer(session: CoreSession, now: int, packet_type: int, body: bytes) -> None:
     """Decodes, processes and answers a request. ProtocolError for a packet that may not be sent here."""
     packet = codec.decode(packet_type, body, session.version)
@@ -76,7 +120,12 @@ def answer(session: CoreSession, now: int, packet_type: int, body: bytes) -> Non
     try:
         _carry_out(session, now, packet_type, packet)
     except Undecided as undecided:
-        session.hold_request(now, undecided, packet_type, body)
+        session.session.wait_for_groups(now, undecided, None, _retry(session, packet_type, body))
+
+
+def _retry(session: CoreSession, packet_type: int, body: bytes) -> Callable[[int], None]:
+    """Returns the function that answers the request again."""
+    return lambda now: answer(session, now, packet_type, body)
 
 
 def _carry_out(session: CoreSession, now: int, packet_type: int, packet: Packet) -> None:
@@ -198,7 +247,7 @@ def _metadata(
     session: CoreSession, packet: AddMetadata | AddMetadataV2 | UniqueAddMetadata
 ) -> None:
     kernel = session.session
-    protocol = session.connection.protocol
+    shared = session.connection.shared
     owner = (kernel.client.connection, int(session.channel))
     if len(kernel.metadata) >= METADATA_MAX:
         raise BrokerError(
@@ -206,7 +255,7 @@ def _metadata(
         )
     if isinstance(packet, UniqueAddMetadata):
         # ServerSessionImpl.addUniqueMetaData: any other session with it, of any connection.
-        for other in protocol.metadata.get((packet.key, packet.value), {}):
+        for other in shared.metadata.get((packet.key, packet.value), {}):
             if other != owner:
                 raise BrokerError(
                     DUPLICATE_METADATA, f"{packet.key} {packet.value} is already in use"
@@ -215,8 +264,8 @@ def _metadata(
             kernel.client.client_id = packet.value
     known = kernel.metadata.get(packet.key)
     if known is not None:
-        protocol.remove_metadata(owner, packet.key, known)
-    protocol.add_metadata(owner, packet.key, packet.value)
+        shared.remove_metadata(owner, packet.key, known)
+    shared.add_metadata(owner, packet.key, packet.value)
     kernel.metadata[packet.key] = packet.value
     if isinstance(packet, AddMetadata) or packet.requires_confirmation:
         session.done(NO_CORRELATION)

@@ -1,7 +1,7 @@
-"""The server's side of one CORE session: frames become kernel calls, deliveries become frames.
+"""The server's side of one CORE session: sends and acknowledgements become kernel calls, deliveries become frames.
 
-Hot packets (send, acknowledge, credits) are read in place; the others go through the codec. Errors of the broker are
-answered as EXCEPTION if the client waits for an answer.
+Hot packets (send, acknowledge, credits) are read in place. Errors of the broker are answered as EXCEPTION if the client
+waits for an answer.
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
 
-from atalanta.kernel.endpoint import SILENT, Reply, SessionEndpoint
+from atalanta.kernel.endpoint import SILENT, Reply
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.publish.grouping import Undecided
-from atalanta.kernel.publish.scale_down_target import redirect
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.sessions.session import Session
+from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.message.codec import decode_message, write_message
 from atalanta.message.encoding.buffer import DecodeError, Reader
-from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
 from atalanta.message.message import EMBEDDED, Message
 from atalanta.wire.amqp.embedded import unwrap
 from atalanta.wire.connection import ProtocolError
@@ -27,11 +25,10 @@ from atalanta.wire.core import packet_types
 from atalanta.wire.core.confirmations import Confirmations
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
 from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.server.address_prefixes import Prefixes, prefixes_of
-from atalanta.wire.core.server.group_wait import GroupWait, wait_for_group
+from atalanta.wire.core.server.frame_connection import DELIVERED_BYTES_MAX
 from atalanta.wire.core.server.large_delivery import LargeDelivery
 from atalanta.wire.core.server.large_receiver import LargeReceiver
-from atalanta.wire.core.server.requests import answer
+from atalanta.wire.core.server.packet_prefixes import PacketPrefixes
 from atalanta.wire.core.server.resend_buffer import Replay
 
 if TYPE_CHECKING:
@@ -39,12 +36,10 @@ if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeBody
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.reference import Reference
-    from atalanta.wire.core.server.connection import CoreConnection
+    from atalanta.wire.core.server.frame_connection import FrameConnection
 
 NO_CORRELATION: Final = -1
 ACKNOWLEDGE_BYTES: Final = 17  # i64 consumer, i64 message, bool requires response
-# Limit of deliveries in one batch of inputs; other messages stay in their queue.
-DELIVERED_BYTES_MAX: Final = 1 << 20
 FORCED_DELIVERY: Final = "_hornetq.forced.delivery.seq"
 
 
@@ -64,7 +59,7 @@ class CoreSession(SessionEndpoint):
     """A session. `channel` is the client's number for it; tokens are correlation ids (SILENT: no answer wanted)."""
 
     def __init__(
-        self, connection: CoreConnection, channel: int, version: int, window_bytes: int
+        self, connection: FrameConnection, channel: int, version: int, window_bytes: int
     ) -> None:
         self.connection = connection
         self.channel: i64 = channel
@@ -72,8 +67,8 @@ class CoreSession(SessionEndpoint):
         self.confirmations = Confirmations(window_bytes)
         self.replay: Replay | None = None  # set by the connection, if the client may reattach
         self.large: LargeReceiver | None = None
-        self.group_wait: GroupWait | None = None  # a frame that is processed again later
-        self.prefixes: Prefixes | None = prefixes_of(connection.acceptor)
+        prefixes = connection.address_prefixes()
+        self.prefixes: PacketPrefixes | None = None if prefixes is None else PacketPrefixes(prefixes)
         self.kernel: Session | None = None  # set by the connection before the first frame
 
     @property
@@ -85,45 +80,12 @@ class CoreSession(SessionEndpoint):
         assert self.kernel is not None
         return self.kernel
 
-    # -- frames in ------------------------------------------------------------------------------
-    def receive(self, now: int, packet_type: int, data: bytes, start: int, end: int) -> None:
-        """Processes one frame's body data[start:end]. ProtocolError for a packet that no session may send."""
-        if packet_type == packet_types.SESS_SEND:
-            self._send(now, data, start, end)
-        elif packet_type == packet_types.SESS_ACKNOWLEDGE:
-            self._acknowledge(now, data, start, end, False)
-        elif packet_type == packet_types.SESS_INDIVIDUAL_ACKNOWLEDGE:
-            self._acknowledge(now, data, start, end, True)
-        elif packet_type == packet_types.SESS_FLOWTOKEN:
-            self._credits(Reader(data, start, end))
-        elif packet_type == packet_types.PACKETS_CONFIRMED:
-            if self.replay is not None:
-                self.replay.confirmed(Reader(data, start, end).int32("command_id"))
-            return
-        elif packet_type == packet_types.SESS_SEND_LARGE:
-            self._send_large(Reader(data, start, end))
-        elif packet_type == packet_types.SESS_SEND_CONTINUATION:
-            self._send_continuation(now, Reader(data, start, end))
-        else:
-            answer(self, now, packet_type, data[start:end])
-        if self.confirmations.window_bytes != -1:
-            frame_bytes = end - start + FRAME_OVERHEAD_BYTES
-            if self.confirmations.received(
-                packet_type, frame_bytes, self._counts(packet_type, data, end)
-            ):
-                self.confirm()
-
-    def _counts(self, packet_type: int, data: bytes, end: int) -> bool:
-        """Returns True if the frame is numbered. Metadata packets are numbered only if they want an answer."""
-        if packet_type == packet_types.SESS_ADD_METADATA2 or packet_type == packet_types.SESS_UNIQUE_ADD_METADATA:
-            return data[end - 1] != 0
-        return packet_types.COUNTED[packet_type & 0xFF] != 0
-
+    # -- confirmations --------------------------------------------------------------------------
     def confirm(self) -> None:
         """Confirms the processed frames once they are on disk: the client takes that as an answer."""
         if self.large is not None and self.large.complete:
             return  # confirmed when its file is synced
-        if self.group_wait is not None:
+        if self.session.waits_for_groups():
             return  # its last frame is not processed yet
         if self.confirmations.pending():
             broker = self.connection.host.broker
@@ -132,14 +94,15 @@ class CoreSession(SessionEndpoint):
             )
 
     # -- sending --------------------------------------------------------------------------------
-    def _send(self, now: int, data: bytes, start: int, end: int) -> None:
-        reader = self.connection.protocol.reader
+    def send(self, now: int, data: bytes, start: int, end: int) -> None:
+        """Processes SESS_SEND."""
+        reader = self.connection.shared.reader
         reader.begin(data, start, end)
         message = decode_message(reader)
         if message.kind == EMBEDDED:
             message = unwrap(message, now, self.broker.trace, "SESS_SEND")
         if self.prefixes is not None:
-            self.prefixes.message(message)
+            self.prefixes.names.apply(message)
         requires_response = reader.boolean("requires_response")
         self.publish(now, message, requires_response, self._correlation(reader))
 
@@ -149,12 +112,14 @@ class CoreSession(SessionEndpoint):
             return reader.int64("correlation_id")
         return NO_CORRELATION
 
-    def _send_large(self, reader: Reader) -> None:
+    def begin_large(self, reader: Reader) -> None:
+        """Processes SESS_SEND_LARGE."""
         if self.large is not None:
             self.large.abort()  # its producer has given up
         self.large = LargeReceiver(self, reader)
 
-    def _send_continuation(self, now: int, reader: Reader) -> None:
+    def continue_large(self, now: int, reader: Reader) -> None:
+        """Processes SESS_SEND_CONTINUATION."""
         large = self.large
         if large is None:
             raise ProtocolError("SESS_SEND_CONTINUATION without SESS_SEND_LARGE before it")
@@ -181,34 +146,16 @@ class CoreSession(SessionEndpoint):
     def publish(
         self, now: int, message: Message, requires_response: bool, correlation: int
     ) -> None:
-        """Sends a message to the broker or to management; a refusal is answered if the client waits for an answer."""
+        """Sends a message; a refusal is answered if the client waits for an answer."""
         token = correlation if requires_response else SILENT
-        host = self.connection.host
-        session = self.session
         try:
-            if message.address == host.broker.config.management_address:
-                host.management.handle(now, message, session)
-                self.done(token)
-                return
-            if message.special:
-                if not session.identity.cluster:
-                    disclaim(message)
-                elif message.has_property(SCALEDOWN_TO):
-                    redirect(host.broker, message)
-            session.send(now, message, token)
-        except Undecided as undecided:
-            wait_for_group(self, now, undecided, message, requires_response, correlation, 0, b"")
+            self.session.send(now, message, token)
         except BrokerError as error:
             self.failed(token, error)
 
-    def hold_request(
-        self, now: int, undecided: Undecided, packet_type: int, body: bytes
-    ) -> None:
-        """Holds a commit until the queues of its message groups are decided."""
-        wait_for_group(self, now, undecided, None, False, NO_CORRELATION, packet_type, body)
-
     # -- consuming ------------------------------------------------------------------------------
-    def _acknowledge(self, now: int, data: bytes, start: i64, end: i64, individual: bool) -> None:
+    def acknowledge(self, now: int, data: bytes, start: i64, end: i64, individual: bool) -> None:
+        """Processes SESS_ACKNOWLEDGE or, with `individual`, SESS_INDIVIDUAL_ACKNOWLEDGE."""
         if end - start < ACKNOWLEDGE_BYTES:
             raise DecodeError("acknowledge", int(start), f"{end - start} bytes")
         consumer_id = int(read_i64_be(data, start))
@@ -219,7 +166,8 @@ class CoreSession(SessionEndpoint):
         except BrokerError as error:
             self.failed(token, error)
 
-    def _credits(self, reader: Reader) -> None:
+    def add_credits(self, reader: Reader) -> None:
+        """Processes SESS_FLOWTOKEN."""
         consumer_id = reader.int64("consumer_id")
         amount = reader.int32("credits")
         if consumer_id in self.session.consumers:
@@ -313,6 +261,14 @@ class CoreSession(SessionEndpoint):
         write_i32_be(out, len(encoded))
         out.write(encoded)
 
+    def hold_input(self) -> None:
+        self.connection.hold_input()
+
+    def release_input(self) -> None:
+        self.connection.release_input()
+        if self.confirmations.window_bytes != -1 and not self.session.closed:
+            self.confirm()
+
     def reply(self, packet: Packet) -> None:
         self.connection.send(packet, int(self.channel))
 
@@ -337,13 +293,11 @@ class CoreSession(SessionEndpoint):
         if self.large is not None:
             self.large.abort()
             self.large = None
-        if self.group_wait is not None:
-            self.group_wait.end()
         if kernel is not None:
             if self.replay is not None:
-                self.connection.protocol.resumable.forget(self)
+                self.connection.forget_replay(kernel.name, self.replay)
             kernel.close(now, failed)
             owner = (kernel.client.connection, int(self.channel))
             for key, value in kernel.metadata.items():
-                self.connection.protocol.remove_metadata(owner, key, value)
+                self.connection.shared.remove_metadata(owner, key, value)
             kernel.metadata = {}

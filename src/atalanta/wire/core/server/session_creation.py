@@ -1,46 +1,59 @@
-"""The creation of a session on a connection, and the time to live of a silent connection."""
+"""The logins of a CORE connection: sessions of clients, and peers of the cluster."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import (
-    CLUSTER_SECURITY,
     ILLEGAL_STATE,
-    SECURITY,
+    INCOMPATIBLE,
     SESSION_CREATION_REJECTED,
     BrokerError,
 )
-from atalanta.kernel.security.resource_limits import limit_of
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL
+from atalanta.wire.core.packets.cluster import ClusterConnect, ClusterConnectReply
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionResponse, CreateSessionV2
+from atalanta.wire.core.server.frame_connection import SERVER_VERSION
 from atalanta.wire.core.server.resend_buffer import Replay
 from atalanta.wire.core.server.session import CoreSession
+from atalanta.wire.login import LoginRequest
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.wire.core.server.connection import CoreConnection
 
-SERVER_VERSION: Final = 136
-USER_NAME_SHOWN_MAX: Final = 100  # characters of a refused name in logs and answers
+OLDEST_VERSION: Final = 129
 SESSIONS_MAX: Final = 10_000  # of one connection
+CLUSTER_CHANNEL: Final = 3
 
 
-def refused(connection: CoreConnection, packet: CreateSession) -> BrokerError:
-    broker = connection.host.broker
-    broker.clients.logins_refused += 1
-    user = (packet.user or "(none)")[:USER_NAME_SHOWN_MAX]
-    broker.trace.event("login_refused", {"user": user, "remote": connection.client.remote})
-    for observer in broker.observers:
-        observer.on_login_refused(broker.now, user, connection.client.remote)
-    code = CLUSTER_SECURITY if packet.user == broker.security.cluster_user else SECURITY
-    return BrokerError(code, f"unable to validate user {user}")
+class CoreLogin(LoginRequest):
+    """The login of a CORE client: CREATESESSION or CREATESESSION_V2."""
+
+    def __init__(self, packet: CreateSession) -> None:
+        client_id = packet.client_id if isinstance(packet, CreateSessionV2) else None
+        super().__init__(packet.user, packet.password, client_id)
+        self.packet = packet
+
+
+def check_version(request: LoginRequest) -> None:
+    """Raises BrokerError INCOMPATIBLE for a client that is too old."""
+    assert isinstance(request, CoreLogin)
+    version = request.packet.version
+    if version < OLDEST_VERSION:
+        raise BrokerError(
+            INCOMPATIBLE,
+            f"client version {version} is older than {OLDEST_VERSION}, the oldest served",
+        )
 
 
 def open_session(
-    connection: CoreConnection, now: int, packet: CreateSession, identity: Identity
+    connection: CoreConnection, now: int, request: LoginRequest, identity: Identity
 ) -> None:
+    """Creates the session and answers CREATESESSION_RESP. BrokerError: the login is refused."""
+    assert isinstance(request, CoreLogin)
+    packet = request.packet
     broker = connection.host.broker
     connection.version = min(packet.version, SERVER_VERSION)
     channel = packet.session_channel
@@ -54,10 +67,7 @@ def open_session(
         raise BrokerError(
             SESSION_CREATION_REJECTED, f"more than {SESSIONS_MAX} sessions on one connection"
         )
-    limit = limit_of(broker.config.resource_limits, identity.user)
-    if limit is not None:
-        users = [session.identity.user for session in broker.clients.sessions()]
-        limit.check_sessions(users.count(identity.user))
+    connection.check_session_limit(identity)
     first = not connection.authenticated
     broker.clients.logins_total += 1
     connection.login_succeeded()
@@ -71,8 +81,8 @@ def open_session(
     session.kernel = kernel
     redirected = connection.pending_redirect is not None
     kernel.set_blocked(connection.blocked or connection.full or redirected)
-    if isinstance(packet, CreateSessionV2) and connection.client.client_id is None:
-        connection.client.client_id = packet.client_id
+    if connection.client.client_id is None:
+        connection.client.client_id = request.client_id
     connection.client.sessions[packet.name] = kernel
     if connection.replaying:
         # Unwritten frames of an earlier session of this channel must not count for this one.
@@ -81,9 +91,26 @@ def open_session(
     if packet.confirmation_window > 0 and not identity.cluster:
         session.replay = Replay(packet.confirmation_window)
         connection.replaying = True
-        connection.protocol.resumable.add(now, session)
+        connection.resumable.add(now, session, connection)
     connection.send(CreateSessionResponse(SERVER_VERSION), 1)
     if first:
+        connection.logged_in(now)
+
+
+def log_in_peer(connection: CoreConnection, now: int, packet: ClusterConnect) -> None:
+    """Processes CLUSTER_CONNECT: another node sends the cluster's credentials."""
+    if connection.untold:
+        connection.host.closing.append((connection.conn, "the node leaves"))
+        return
+    broker = connection.host.broker
+    known = broker.security.authenticate_cluster(packet.user, packet.password)
+    connection.cluster_peer = known
+    connection.send(ClusterConnectReply(known), CLUSTER_CHANNEL)
+    if not known:
+        connection.count_login_failure()
+        broker.trace.event("cluster_login_refused", {"remote": connection.client.remote})
+    elif not connection.authenticated:
+        connection.login_succeeded()
         connection.logged_in(now)
 
 

@@ -1,0 +1,447 @@
+"""The log view: an ordinary queue read by sequence, repeatably, and acknowledged through a sequence (for Spark).
+
+Ranges are (start, end]. Only durable messages are shown. A message shown once can be read again, also after a crash,
+until it is acknowledged through. One group at a time holds the lease of a queue; every take-over has a higher epoch,
+and an older epoch is refused ("fenced"). Peers are never told of a lease as a consumer, but on this node a lease counts
+as a consumer that matches: new messages stay here, no consumer takes them, and none is redistributed, expired or moved.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import (
+    FENCED,
+    ILLEGAL_STATE,
+    INCARNATION_CHANGED,
+    RANGE_LOST,
+    BrokerError,
+)
+from atalanta.kernel.journal import records
+from atalanta.kernel.log.lease import Lease
+from atalanta.kernel.queue.delivery.freed_references import FreedReferences
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
+from atalanta.kernel.queue.paging.paged_reference import PagedReference
+from atalanta.kernel.queue.paging.removal import drop_through
+from atalanta.kernel.queue.reference import DONE, Reference
+from atalanta.kernel.trace import tell
+from atalanta.message.encoding.buffer import Writer
+
+if TYPE_CHECKING:
+    from atalanta.kernel.endpoint import Reply
+    from atalanta.kernel.ports import Timers, Trace
+    from atalanta.kernel.publish.plan_writer import PlanWriter
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.registry.queues import QueueRegistry
+    from atalanta.message.selector.selector import Filter
+
+READ_BYTES_MAX: Final = 4 << 20
+READ_LOOKS_MAX: Final = (
+    20_000  # messages that one read examines, however few of them its selector takes
+)
+SCAN_MAX: Final = 200_000  # references that one plan or position examines
+PLAN_BLOCKS_MAX: Final = 64  # of page files; a longer range is planned in parts
+LOOK_MAX: Final = 1_000
+TTL_NS_MAX: Final = 24 * 3600 * 1_000_000_000
+LEASE_TIMER: Final = "kernel.leases"
+
+
+class Position:
+    """A log view's range. `first`: lowest live durable sequence (or last + 1). `last`: highest stable one.
+
+    See docs/internals/protocols/log-view.md.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        self.incarnation = queue.incarnation
+        self.acked_through = queue.log.acked_through
+        self.last: int = queue.stable_end()
+        self.first: int = self.last + 1
+        self.messages: int = 0
+        self.bytes: int = 0
+        self.first_timestamp_ms: int = 0
+        self.last_timestamp_ms: int = 0
+
+
+class Chunk:
+    """Messages of one read; `next`: start of the next read; `last`: the range is exhausted."""
+
+    def __init__(self) -> None:
+        self.references: list[Reference] = []
+        self.next: int = 0
+        self.last: bool = False
+
+
+class LogViews:
+    """The log views of a node's queues: positions, reads, leases and acknowledgements.
+
+    `name` is a queue's name; BrokerError if it does not exist or has no log view.
+    """
+
+    def __init__(
+        self,
+        queues: QueueRegistry,
+        plans: PlanWriter,
+        timers: Timers,
+        trace: Trace,
+    ) -> None:
+        self.queues = queues
+        self.plans = plans
+        self.store = plans.store
+        self.freed = FreedReferences(timers)
+        self.timers = timers
+        self.trace = trace
+
+    def queue_for(self, name: str, incarnation: str) -> Queue:
+        """Returns the queue of a log view. BrokerError INCARNATION_CHANGED if it was deleted and created again."""
+        queue = self.queues.find(name)
+        if not queue.durable or queue.internal:
+            raise BrokerError(
+                ILLEGAL_STATE,
+                f"queue {queue.name} has no log view: it is not a durable client queue",
+            )
+        spec = queue.spec
+        if queue.keeps_messages or spec.last_value_key is not None or spec.ring_size >= 0:
+            kind = "non-destructive" if queue.keeps_messages else "last-value"
+            if spec.ring_size >= 0:
+                kind = "ring"
+            raise BrokerError(
+                ILLEGAL_STATE,
+                f"queue {queue.name} has no log view: it is a {kind} queue, whose messages go without being read",
+            )
+        if incarnation and incarnation != queue.incarnation:
+            raise BrokerError(
+                INCARNATION_CHANGED,
+                f"queue {queue.name} is a new one since (was {incarnation}, is {queue.incarnation})",
+            )
+        return queue
+
+    def position(self, name: str) -> Position:
+        queue = self.queue_for(name, "")
+        result = Position(queue)
+        for reference in self._after(queue, 0):
+            if reference.durable:
+                result.first = reference.sequence
+                result.first_timestamp_ms = reference.message.timestamp
+                break
+        for reference in reversed(self._last(queue)):
+            if reference.state != DONE and reference.durable:
+                result.last_timestamp_ms = reference.message.timestamp
+                break
+        result.messages = queue.message_count
+        result.bytes = queue.bytes
+        queue.log.show(result.last)
+        return result
+
+    def plan(
+        self, name: str, incarnation: str, start: int, messages_max: int, bytes_max: int
+    ) -> tuple[int, int, int]:
+        """Returns (end, messages, bytes) of the longest range from `start` in the limits.
+
+        A limit of -1 is none; at least one message is in the range.
+        """
+        queue = self.queue_for(name, incarnation)
+        last = queue.stable_end()
+        if messages_max < 0 and bytes_max < 0:
+            messages_max = SCAN_MAX
+        messages = 0
+        size = 0
+        end = start
+        limited = False
+        blocks = 0
+        found = self._after(queue, start)
+        while found and not limited and found[0].sequence <= last:
+            if queue.paged is not None and isinstance(found[0], PagedReference):
+                blocks += 1
+                if blocks > PLAN_BLOCKS_MAX:
+                    limited = True
+                    break
+            for reference in found:
+                if reference.sequence > last:
+                    break  # above the stable end
+                if not reference.durable:
+                    continue
+                cost = cost_of(reference)
+                full = (0 <= messages_max <= messages) or (0 <= bytes_max < size + cost)
+                if (full and messages > 0) or messages >= SCAN_MAX or messages_max == 0:
+                    limited = True
+                    break
+                messages += 1
+                size += cost
+                end = reference.sequence
+            found = self._after(queue, found[len(found) - 1].sequence)
+        if not limited:
+            end = max(end, last, start)
+        if end > start:  # a reader that asks from beyond the end is shown nothing
+            queue.log.show(end)
+        return end, messages, size
+
+    def read(
+        self,
+        name: str,
+        incarnation: str,
+        start: int,
+        end: int,
+        bytes_max: int,
+        selector: Filter | None,
+    ) -> Chunk:
+        """Returns the messages of (start, end] in order, within the limits (at least one).
+
+        BrokerError RANGE_LOST if the range begins below the acknowledged sequence.
+        """
+        queue = self.queue_for(name, incarnation)
+        if start < queue.log.acked_through and end > start:
+            raise BrokerError(
+                RANGE_LOST,
+                f"queue {queue.name}: {start + 1} to {queue.log.acked_through} was acknowledged and is gone",
+            )
+        limit = min(bytes_max, READ_BYTES_MAX) if bytes_max > 0 else READ_BYTES_MAX
+        end = min(end, queue.stable_end())
+        chunk = Chunk()
+        chunk.next = end
+        chunk.last = True
+        self._fill(queue, chunk, start, end, limit, selector)
+        if chunk.last:
+            chunk.next = end
+        queue.log.show(end)
+        return chunk
+
+    def _fill(
+        self,
+        queue: Queue,
+        chunk: Chunk,
+        start: int,
+        end: int,
+        limit: int,
+        selector: Filter | None,
+    ) -> None:
+        """Fills the chunk from (start, end] within `limit` bytes and READ_LOOKS_MAX.
+
+        `chunk.last` is False if more is left.
+        """
+        size = 0
+        looks = 0
+        found = self._after(queue, start)
+        while found:
+            for reference in found:
+                if reference.sequence > end:
+                    return
+                if not reference.durable:
+                    continue
+                if selector is not None:
+                    if looks >= READ_LOOKS_MAX:
+                        chunk.last = False
+                        return
+                    looks += 1
+                    if not selector.matches(reference.message):
+                        chunk.next = reference.sequence
+                        continue
+                cost = cost_of(reference)
+                if chunk.references and size + cost > limit:
+                    chunk.last = False
+                    return
+                if reference.message.large is not None and cost > READ_BYTES_MAX:
+                    raise BrokerError(
+                        ILLEGAL_STATE,
+                        f"queue {queue.name}: message {reference.sequence} has {cost} bytes, a log view shows up to"
+                        f" {READ_BYTES_MAX}: another consumer must take it",
+                    )
+                size += cost
+                chunk.references.append(reference)
+                chunk.next = reference.sequence
+            found = self._after(queue, found[len(found) - 1].sequence)
+
+    def _after(self, queue: Queue, sequence: int) -> list[Reference]:
+        """Returns the next unfinished messages behind `sequence`, in memory or in page files; none at the end."""
+        references = queue.references
+        index = queue.index_of(sequence + 1)
+        while index < len(references):
+            found = [each for each in references[index : index + LOOK_MAX] if each.state != DONE]
+            if found:
+                return found
+            index += LOOK_MAX
+        if queue.paged is None:
+            return []
+        if references:
+            sequence = max(sequence, references[len(references) - 1].sequence)
+        return self.store.paging.after(queue, sequence)
+
+    def _last(self, queue: Queue) -> list[Reference]:
+        """Returns some of the last messages, including finished ones."""
+        paged = paged_queue_of(queue)
+        if paged is not None:
+            found = paged.tail
+            if not found and paged.pages:
+                page = paged.pages[len(paged.pages) - 1]
+                found = self.store.paging.after(queue, page.firsts[len(page.firsts) - 1] - 1)
+            if found:
+                return found
+        return queue.references
+
+    def ack_through(
+        self,
+        name: str,
+        incarnation: str,
+        group: str,
+        epoch: int,
+        end: int,
+        endpoint: Reply,
+        token: int,
+    ) -> int:
+        """Acknowledges everything up to `end` (idempotent); `endpoint.done(token)` when durable. Returns the number."""
+        queue = self.queue_for(name, incarnation)
+        check_epoch(queue, group, epoch)
+        if end > queue.stable_end():
+            raise BrokerError(
+                ILLEGAL_STATE,
+                f"queue {queue.name} ends at {queue.stable_end()}: cannot acknowledge {end}",
+            )
+        if end <= queue.log.acked_through:
+            self.store.reply_when_durable(self.store.journal.last, endpoint, token)
+            return 0
+        taken = 0
+        references = queue.references
+        index = 0
+        done: list[Reference] = []
+        while index < len(references) and references[index].sequence <= end:
+            reference = references[index]
+            index += 1
+            if reference.state != DONE:
+                done.append(reference)
+        taken += drop_through(self.store.paging, queue, end)
+        for reference in done:
+            # Non-durable messages were never shown, and no consumer would take them.
+            if reference.durable:
+                taken += 1
+            self.store.drop_from_queue(reference)
+            if self.trace.on:
+                tell(self.trace, "story_acknowledged_through", reference.message, queue.name)
+        self.freed.add(done)
+        queue.count_acknowledged(taken)
+        queue.log.acknowledge_through(end)
+        writer = Writer()
+        writer.int64(queue.id)
+        writer.int64(end)
+        batch = records.Batch()
+        batch.add(records.ACK_THROUGH, writer.getvalue())
+        self.plans.append(batch, [], [], endpoint, token)
+        return taken
+
+    def lease(
+        self,
+        now: int,
+        name: str,
+        group: str,
+        owner: str,
+        ttl_ns: int,
+        epoch: int,
+        endpoint: Reply,
+        token: int,
+    ) -> Lease:
+        """Takes a group over with a new epoch (epoch 0), or renews that epoch; `ttl_ns` 0 ends the lease.
+
+        `endpoint.done(token)` follows when a new epoch is durable. FENCED if another group holds the queue or the
+        epoch is old.
+        """
+        queue = self.queue_for(name, "")
+        if ttl_ns < 0 or ttl_ns > TTL_NS_MAX:
+            raise BrokerError(ILLEGAL_STATE, f"a lease may last up to {TTL_NS_MAX // 1_000_000} ms")
+        other = queue.active_lease()
+        if other is not None and other.group != group:
+            raise BrokerError(
+                FENCED,
+                f"queue {queue.name} is leased to group {other.group} of {other.owner}: one group reads a queue",
+            )
+        if epoch == 0 and ttl_ns > 0 and queue.consumer_count() > 0:
+            raise BrokerError(
+                FENCED, f"queue {queue.name} has consumers: it cannot be leased to group {group}"
+            )
+        if epoch != 0:
+            held = check_epoch(queue, group, epoch)
+            if not held.active and ttl_ns > 0 and queue.consumer_count() > 0:
+                raise BrokerError(
+                    FENCED,
+                    f"the lease of group {group} ended, and queue {queue.name} has consumers now",
+                )
+            changed = held.ttl_ns != ttl_ns
+        else:
+            previous = queue.log.leases.get(group)
+            held = Lease(group, 1 if previous is None else previous.epoch + 1, owner, ttl_ns)
+            queue.lease(held)
+            changed = True
+        held.ttl_ns = ttl_ns
+        held.until = now + ttl_ns
+        held.active = ttl_ns > 0
+        if changed:
+            batch = records.Batch()
+            batch.add(records.LEASE, _encode_lease(queue, held))
+            self.plans.append(batch, [], [], endpoint, token)
+        else:
+            endpoint.done(token)
+        self.timers.set(LEASE_TIMER, now + 1_000_000_000)
+        return held
+
+    def end_leases(self, now: int) -> None:
+        """Ends expired leases, which no longer pin their queue (the epoch stays)."""
+        any_active = False
+        for queue in self.queues.by_name.values():
+            for held in queue.log.leases.values():
+                if held.active and held.until <= now:
+                    held.active = False
+                    self.trace.event("lease_ended", {"queue": queue.name, "group": held.group})
+                    self.store.dispatches.mark_dirty(queue)
+                    self.store.dispatches.note_unattended(queue)
+                elif held.active:
+                    any_active = True
+        if any_active:
+            self.timers.set(LEASE_TIMER, now + 1_000_000_000)
+
+    def lost_ranges(
+        self, name: str, incarnation: str, start: int, end: int
+    ) -> list[tuple[int, int, str]]:
+        """Returns the parts of (start, end] that left the queue without ack_through."""
+        queue = self.queue_for(name, incarnation)
+        found: list[tuple[int, int, str]] = []
+        for low, high, why in queue.log.lost:
+            if high > start and low <= end:
+                found.append((max(low, start + 1), min(high, end), why))
+        return found
+
+    def seek(self, name: str, timestamp_ms: int) -> int:
+        """Returns the sequence before the first live message whose timestamp is >= `timestamp_ms`."""
+        queue = self.queue_for(name, "")
+        found = self._after(queue, 0)
+        while found:
+            for reference in found:
+                if reference.durable and reference.message.timestamp >= timestamp_ms:
+                    return reference.sequence - 1
+            found = self._after(queue, found[len(found) - 1].sequence)
+        return queue.stable_end()
+
+
+def cost_of(reference: Reference) -> int:
+    """Returns the bytes of a message, the file of a large one included."""
+    large = reference.message.large
+    return reference.size if large is None else reference.size + large.size
+
+
+def check_epoch(queue: Queue, group: str, epoch: int) -> Lease:
+    lease = queue.log.leases.get(group)
+    if lease is None or lease.epoch != epoch:
+        current = 0 if lease is None else lease.epoch
+        holder = "nobody" if lease is None else lease.owner
+        raise BrokerError(
+            FENCED,
+            f"group {group} of queue {queue.name} was taken over by {holder} (epoch {current}, yours is {epoch})",
+        )
+    return lease
+
+
+def _encode_lease(queue: Queue, held: Lease) -> bytes:
+    writer = Writer()
+    writer.int64(queue.id)
+    writer.simple_string(held.group)
+    writer.int64(held.epoch)
+    writer.simple_string(held.owner)
+    writer.int64(held.ttl_ns)
+    return writer.getvalue()

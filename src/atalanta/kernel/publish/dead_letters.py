@@ -1,0 +1,69 @@
+"""Dead letters: messages that cannot be delivered or routed go to the dead-letter address of their address."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.queue.delivery.origin_headers import remember_origin
+from atalanta.message.fqqn import split_fqqn
+
+if TYPE_CHECKING:
+    from atalanta.kernel.publish.dead_letter_resources import DeadLetterResources
+    from atalanta.kernel.publish.message_mover import MessageMover
+    from atalanta.kernel.queue.delivery.plan import Plan
+    from atalanta.kernel.queue.reference import Reference
+    from atalanta.kernel.settings.repository import AddressSettingsRepository
+
+
+class DeadLetters:
+    """Moves messages to their dead-letter addresses."""
+
+    def __init__(
+        self,
+        mover: MessageMover,
+        resources: DeadLetterResources,
+        settings: AddressSettingsRepository,
+    ) -> None:
+        self.mover = mover
+        self.resources = resources
+        self.settings = settings
+
+    def move(
+        self, now: int, reference: Reference, why: str = "too many delivery attempts"
+    ) -> None:
+        """Moves the message to the dead-letter address, or drops it if there is none. Both are reported."""
+        queue = reference.queue
+        queue.count_killed(1)
+        settings = self.settings.match(queue.spec.address)
+        target = settings.dead_letter_address
+        message_id = reference.message.id
+        self.mover.trace.event(
+            "message_dead_lettered",
+            {"queue": queue.name, "message": message_id, "to": target or "nowhere (dropped)"},
+        )
+        self.resources.for_dead_letter(now, settings, reference.message)
+        self.mover.move_to_address(now, reference, target, why)
+
+    def route_unrouted(self, now: int, plan: Plan, name: str) -> None:
+        """Routes the message to the dead-letter address: no queue of address `name` takes it.
+
+        Follows send-to-dla-on-no-route (PostOfficeImpl.maybeSendToDLA). As in Artemis, the dead-letter address and its
+        queue are not created for the message.
+        """
+        mover = self.mover
+        target = self.settings.match(name).dead_letter_address
+        message = plan.message
+        if target is None:
+            mover.trace.event("dead_letter_address_missing", {"address": name})
+            return
+        dead, only_queue = split_fqqn(target)
+        address = mover.addresses.by_name.get(dead)
+        plan.origin = plan
+        if address is not None:
+            remember_origin(message, message, None)
+            message.properties.remove("_AMQ_ROUTING_TYPE")
+            message.expiration = 0
+            message.address = target
+            mover.diverts.route(now, plan, address, only_queue, False)
+        if not plan.routes and plan.diverted is None:
+            mover.report_lost(message.id, name, target, "no queue took it")

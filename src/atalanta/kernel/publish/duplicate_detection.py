@@ -1,0 +1,106 @@
+"""Duplicate detection of published messages, by the sender's duplicate id or by that of a bridge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.journal import records
+from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.registry.duplicate_caches import (
+    BRIDGE_DUPLICATE,
+    BRIDGE_PREFIX,
+    SHIPMENT_ID_BYTES,
+)
+from atalanta.kernel.trace import tell
+from atalanta.message.internal_headers import ACK_ROUTE_TO
+from atalanta.message.message import ROUTE_TO, Message
+from atalanta.message.properties import PropertyValue
+
+if TYPE_CHECKING:
+    from atalanta.kernel.journal.records import Batch
+    from atalanta.kernel.ports import Trace
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
+    from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
+
+LINK_HEADERS: Final = (ROUTE_TO, BRIDGE_DUPLICATE, ACK_ROUTE_TO)
+
+
+class DuplicateDetection:
+    """Finds messages that this node has got before, in its caches of duplicate ids."""
+
+    def __init__(self, caches: DuplicateCaches, store: MessageStore, trace: Trace) -> None:
+        self.caches = caches
+        self.store = store
+        self.trace = trace
+
+    def find(self, plan: Plan, message: Message, name: str) -> int:
+        """Returns the lsn as `find_id` does, by a core bridge's id before the sender's.
+
+        Follows PostOfficeImpl.checkDuplicateID. `name`: the message's address.
+        """
+        if message.has_property(BRIDGE_DUPLICATE):
+            bridge_id = message.properties.get(BRIDGE_DUPLICATE)
+            message.remove_property(BRIDGE_DUPLICATE)
+            if isinstance(bridge_id, bytes):
+                return self.find_id(plan, BRIDGE_PREFIX + message.address, bridge_id)
+        duplicate_id = message.duplicate_id
+        return -1 if duplicate_id is None else self.find_id(plan, name, duplicate_id)
+
+    def find_id(self, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
+        """Returns the lsn of the earlier message with this duplicate id; -1: none, and the plan stores the id."""
+        cache = self.caches.cache_of(cache_name)
+        lsn = cache.lsn_of(duplicate_id)
+        if lsn < 0:
+            plan.duplicates.append((cache_name, duplicate_id))
+        else:
+            self.trace.count("duplicates_dropped")
+            if self.trace.on:
+                tell(self.trace, "story_repeated", plan.message, cache_name)
+        return lsn
+
+    def take_shipment_ids(self, plans: list[Plan], batch: Batch) -> list[tuple[str, bytes]]:
+        """Stores the duplicate ids of a leaving node's branch; they leave the plans, for `add` after the write.
+
+        The ids count from the prepare on, however the branch ends: a leaving node that does not know of the prepare
+        sends everything once more. A client's ids enter the cache with a commit only (TransactionImpl).
+        """
+        found: list[tuple[str, bytes]] = []
+        for plan in plans:
+            for name, duplicate_id in plan.duplicates:
+                if name.startswith(BRIDGE_PREFIX) and len(duplicate_id) == SHIPMENT_ID_BYTES:
+                    age = self.store.take_message_id()
+                    record = records.encode_duplicates(name, age, [duplicate_id])
+                    batch.add(records.DUPLICATES, record)
+                    found.append((name, duplicate_id))
+                    plan.duplicates = []
+        return found
+
+    def add(self, ids: list[tuple[str, bytes]], lsn: int) -> None:
+        """Adds ids that the record at `lsn` holds to the caches of those names."""
+        for name, duplicate_id in ids:
+            self.caches.cache_of(name).add(duplicate_id, lsn)
+
+
+def restore_bridge_id(plan: Plan) -> None:
+    """Puts the header that `find` removed back on the message."""
+    cache_name = BRIDGE_PREFIX + plan.message.address
+    for name, duplicate_id in plan.duplicates:
+        if name == cache_name:
+            plan.message.put_property(BRIDGE_DUPLICATE, duplicate_id)
+
+
+def headers_of_links(messages: list[Message]) -> list[tuple[Message, str, PropertyValue]]:
+    """Returns the headers that preparing removes from messages of links and bridges, for a second preparation."""
+    return [
+        (message, name, message.property_value(name))
+        for message in messages
+        if message.special
+        for name in LINK_HEADERS
+        if message.has_property(name)
+    ]
+
+
+def put_back(headers: list[tuple[Message, str, PropertyValue]]) -> None:
+    """Puts the headers of `headers_of_links` back on their messages."""
+    for message, name, value in headers:
+        message.put_property(name, value)

@@ -1,0 +1,168 @@
+"""Messages moved to another queue or removed: the common part of expiry, dead letters, redistribution and purge.
+
+Every move is one record: the copy in its new queues and the acknowledgement of the original are durable together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.journal import records
+from atalanta.kernel.queue.delivery.origin_headers import remember_origin
+from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
+from atalanta.kernel.queue.paging.removal import clear
+from atalanta.kernel.queue.reference import READY, SCHEDULED, Reference
+from atalanta.kernel.routing.router import Route
+from atalanta.kernel.trace import tell
+from atalanta.message.fqqn import split_fqqn
+from atalanta.message.internal_headers import FORWARD_DUPLICATE
+from atalanta.message.message import Message
+
+if TYPE_CHECKING:
+    from atalanta.kernel.ports import Trace
+    from atalanta.kernel.publish.divert_routing import DivertRouting
+    from atalanta.kernel.publish.plan_writer import PlanWriter
+    from atalanta.kernel.queue.delivery.bridge_origin import Origins
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.registry.addresses import AddressRegistry
+
+
+class MessageMover:
+    """Moves messages between the queues of a node, and removes them."""
+
+    def __init__(
+        self,
+        plans: PlanWriter,
+        addresses: AddressRegistry,
+        diverts: DivertRouting,
+        origins: Origins,
+        trace: Trace,
+    ) -> None:
+        self.plans = plans
+        self.store = plans.store
+        self.addresses = addresses
+        self.diverts = diverts
+        self.origins = origins
+        self.trace = trace
+
+    def move_to_address(
+        self, now: int, reference: Reference, target: str | None, why: str, expired: bool = False
+    ) -> None:
+        """Moves a copy with a new id and `_AMQ_ORIG_*` headers to `target`, and finishes the original.
+
+        `target` None drops the message. `expired`: the copy gets `_AMQ_ACTUAL_EXPIRY`.
+        """
+        store = self.store
+        batch = records.Batch()
+        store.note_lost(reference, why, batch)
+        original = reference.message
+        plan: Plan | None = None
+        if target is not None:
+            name, only_queue = split_fqqn(target)
+            address = self.addresses.by_name.get(name)
+            if address is not None:
+                plan = Plan(moved_copy(reference, target, now, expired))
+                self.diverts.route(now, plan, address, only_queue, False)
+            if plan is None or (not plan.routes and plan.diverted is None):
+                # Artemis drops it too (QueueImpl.sendToDeadLetterAddress, noBindingsOnDLA): an event reports the loss.
+                self.report_lost(original.id, reference.queue.name, target, why)
+        references: list[Reference] = []
+        if plan is not None:
+            references = self.plans.add(plan, batch)
+        if reference.durable:
+            batch.add(records.ACKS, records.encode_acks(reference.queue.id, [original.id]))
+        store.drop_from_queue(reference)
+        self.plans.append(batch, [] if plan is None else [plan], references, None, 0)
+
+    def report_lost(self, message_id: int, queue: str, target: str, why: str) -> None:
+        """Reports that no queue of `target` takes the message that leaves `queue`."""
+        self.trace.count("messages_moved_nowhere")
+        self.trace.event(
+            "moved_message_lost",
+            {
+                "message": message_id,
+                "queue": queue,
+                "why": f"{why}, and no queue of {target} takes it",
+            },
+        )
+
+    def redistribute(self, reference: Reference, target: Queue, route_to: bytes) -> None:
+        """Moves the message to `target`, the store-and-forward queue of another node."""
+        self.reroute(reference, [Route(target, route_to)], "redistributed")
+
+    def reroute(
+        self,
+        reference: Reference,
+        routes: list[Route],
+        why: str,
+        without: str = "",
+        known: bytes = b"",
+    ) -> None:
+        """Moves the message from its queue to others, under a new id and without the header named `without`.
+
+        `known`: the id under which another node may have the message already (kernel/publish/scale_down_target.py).
+        Core bridges know the message by its first id (kernel/queue/delivery/bridge_origin.py). As in Redistributor, no
+        header marks the copy. The original's acknowledgement is in the same record.
+        """
+        store = self.store
+        batch = records.Batch()
+        store.note_lost(reference, why, batch)
+        plan = Plan(reference.message.copy(0))
+        if without and plan.message.special:
+            plan.message.remove_property(without)
+        if known:
+            plan.message.properties.put(FORWARD_DUPLICATE, known)
+            plan.message.properties_changed()
+        origins = self.origins
+        if origins.attach(plan.message, int(reference.message.id), reference.queue.name):
+            origins.note()
+        plan.routes = routes
+        references = self.plans.add(plan, batch)
+        if reference.durable:
+            acked = records.encode_acks(reference.queue.id, [reference.message.id])
+            batch.add(records.ACKS, acked)
+        store.drop_from_queue(reference)
+        if self.trace.on:
+            tell(self.trace, "story_moved_away", reference.message, reference.queue.name)
+        self.plans.append(batch, [plan], references, None, 0)
+
+    def purge(self, queue: Queue, why: str) -> None:
+        """Removes every message that is not being delivered, for good (purge-on-no-consumers)."""
+        store = self.store
+        batch = records.Batch()
+        message_ids: list[int] = []
+        scheduled = [waiting for _, waiting in store.scheduled.of_queue(queue)]
+        for reference in [*queue.live(), *scheduled]:
+            if reference.state != READY and reference.state != SCHEDULED:
+                continue
+            if reference.durable:
+                message_ids.append(reference.message.id)
+            store.note_lost(reference, why, batch)
+            store.drop_from_queue(reference)
+            queue.count_killed(1)
+        paged = paged_queue_of(queue)
+        if paged is not None:
+            for reference in paged.tail:
+                if reference.durable:
+                    message_ids.append(reference.message.id)
+            queue.count_killed(clear(store.paging, queue))
+        if message_ids:
+            batch.add(records.ACKS, records.encode_acks(queue.id, message_ids))
+        self.plans.append(batch, [], [], None, 0)
+
+
+def moved_copy(reference: Reference, address: str, now: int, expired: bool) -> Message:
+    """Returns the copy for a dead-letter or expiry address, with the headers of QueueImpl.makeCopy."""
+    original = reference.message
+    copy = original.copy(0)
+    remember_origin(copy, original, reference.queue.name)
+    properties = copy.properties
+    properties.remove("_AMQ_ROUTING_TYPE")
+    properties.remove("_AMQ_DUPL_ID")
+    if expired:
+        properties.put("_AMQ_ACTUAL_EXPIRY", now // 1_000_000)
+    copy.properties_changed()
+    copy.expiration = 0
+    copy.address = address
+    return copy

@@ -1,0 +1,154 @@
+"""The publisher of messages: duplicate check, routes, one journal record.
+
+`publish` is the hot path. When the record is durable, the queues (kernel/queue/queue.py) enqueue the message.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
+from atalanta.kernel.publish.acknowledged_routes import set_acknowledged_aside
+from atalanta.kernel.publish.duplicate_detection import restore_bridge_id
+from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE, BRIDGE_PREFIX
+from atalanta.kernel.routing.router import route_by_ids
+from atalanta.message.fqqn import split_fqqn
+from atalanta.message.internal_headers import ACK_ROUTE_TO, ORIGIN
+from atalanta.message.message import ROUTE_TO, Message
+
+if TYPE_CHECKING:
+    from atalanta.kernel.endpoint import Reply
+    from atalanta.kernel.publish.dead_letters import DeadLetters
+    from atalanta.kernel.publish.divert_routing import DivertRouting
+    from atalanta.kernel.publish.plan_writer import PlanWriter
+    from atalanta.kernel.publish.unknown_bindings import UnknownBindings
+    from atalanta.kernel.queue.delivery.bridge_origin import Origins
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.routing.address import Address
+    from atalanta.kernel.routing.bindings import RemoteBinding
+
+
+class Publisher:
+    """Publishes the messages of senders and peers.
+
+    `remotes_by_id`: the remote bindings, which a peer's message names like local queues (`queues_by_id`).
+    """
+
+    def __init__(
+        self,
+        plans: PlanWriter,
+        diverts: DivertRouting,
+        dead_letters: DeadLetters,
+        unknown_bindings: UnknownBindings,
+        remotes_by_id: dict[int, RemoteBinding],
+        origins: Origins,
+    ) -> None:
+        self.plans = plans
+        self.store = plans.store
+        self.diverts = diverts
+        self.router = diverts.router
+        self.duplicates = diverts.duplicates
+        self.addresses: dict[str, Address] = diverts.addresses.by_name
+        self.queues_by_id: dict[int, Queue] = diverts.queues.by_id
+        self.remotes_by_id = remotes_by_id
+        self.dead_letters = dead_letters
+        self.unknown_bindings = unknown_bindings
+        self.settings = diverts.settings
+        self.origins = origins
+        self.trace = diverts.trace
+
+    def publish(
+        self,
+        now: int,
+        message: Message,
+        endpoint: Reply | None,
+        token: int,
+        known: Address | None = None,
+    ) -> int:
+        """Routes, journals and enqueues one message; calls `endpoint.done(token)` when the message is durable.
+
+        Returns the number of queues that take the message. BrokerError if the address is unknown and may not be
+        created. `known`: the message's address, if the caller has found it already.
+        """
+        if not message.special:
+            address = self.addresses.get(message.address) if known is None else known
+            if address is not None:
+                queue = address.sole_queue(message)
+                if queue is not None:
+                    address.routed += 1
+                    self.store.publish_to_one(message, queue, endpoint, token)
+                    return 1
+        plan = self.prepare(now, message)
+        if plan.repeats_lsn >= 0:
+            self.store.reply_when_durable(plan.repeats_lsn, endpoint, token)
+            return 0
+        self.plans.commit(plan, endpoint, token)
+        return len(plan.routes)
+
+    def prepare(self, now: int, message: Message) -> Plan:
+        """Checks for duplicates and finds the routes; changes round-robin positions and the message's own headers.
+
+        Nothing is written. Diverts may create the address they lead to, as a sender may.
+        """
+        plan = Plan(message)
+        if message.special and message.has_property(ROUTE_TO):
+            self._prepare_from_peer(now, plan, message)
+            return plan
+        name, only_queue = split_fqqn(message.address)
+        address = self.addresses.get(name)
+        if address is None:
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
+        if message.special:
+            plan.repeats_lsn = self.duplicates.find(plan, message, name)
+            if plan.repeats_lsn >= 0:
+                return plan
+        try:
+            self.diverts.route(now, plan, address, only_queue, True)
+        except Undecided:
+            restore_bridge_id(plan)  # the message is prepared again
+            raise
+        if plan.routes or plan.diverted is not None:
+            address.routed += 1
+        else:
+            address.unrouted += 1
+            if self.settings.match(name).send_to_dla_on_no_route:
+                self.dead_letters.route_unrouted(now, plan, name)
+        return plan
+
+    def _prepare_from_peer(self, now: int, plan: Plan, message: Message) -> None:
+        """Prepares a message that another node forwards: routed by binding ids, repeats dropped by the bridge's id."""
+        raw_ids = message.property_value(ROUTE_TO)
+        bridge_id = message.property_value(BRIDGE_DUPLICATE)
+        if isinstance(bridge_id, bytes):
+            name = BRIDGE_PREFIX + message.address
+            plan.repeats_lsn = self.duplicates.find_id(plan, name, bridge_id)
+            if plan.repeats_lsn >= 0:
+                return
+        else:
+            duplicate_id = message.duplicate_id
+            if duplicate_id is not None:
+                plan.repeats_lsn = self.duplicates.find_id(plan, message.address, duplicate_id)
+                if plan.repeats_lsn >= 0:
+                    return
+        message.remove_property(ROUTE_TO)
+        message.remove_property(BRIDGE_DUPLICATE)
+        if message.special and message.has_property(ORIGIN):
+            self.origins.note()
+        address = self.addresses.get(message.address)
+        if address is not None and self.diverts.divert_exclusively(now, plan, address):
+            return
+        if isinstance(raw_ids, bytes):
+            plan.routes, unknown = route_by_ids(raw_ids, self.queues_by_id, self.remotes_by_id)
+            if unknown and not plan.routes:
+                self._route_again(now, plan, message, unknown)
+            if message.special and message.has_property(ACK_ROUTE_TO):
+                set_acknowledged_aside(plan, message)
+
+    def _route_again(self, now: int, plan: Plan, message: Message, unknown: list[int]) -> None:
+        """Routes a message whose peer named unknown queues by its address, and reports the bindings."""
+        self.trace.event(
+            "route_to_unknown_binding", {"address": message.address, "bindings": str(unknown)}
+        )
+        plan.routes = self.unknown_bindings.route(now, message, unknown)

@@ -1,0 +1,84 @@
+"""A forwarded message from another node, whose binding ids this node does not know (any more, or not yet).
+
+A node between others that has just restarted learns the queues behind it only after its neighbours' first messages. A
+real Artemis logs such a message and drops it (PostOfficeImpl.routeToQueues). Here an anycast message waits in a queue
+of its address, as if it had been sent to this node, and is redistributed from there. If the queue itself was deleted,
+such as the temporary queue of a client that left, the message is dropped with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
+from atalanta.kernel.routing.router import Route, route
+from atalanta.message.fqqn import split_fqqn
+
+if TYPE_CHECKING:
+    from atalanta.kernel.registry.addresses import AddressRegistry
+    from atalanta.kernel.registry.binding_ids import BindingIds
+    from atalanta.kernel.registry.queues import QueueRegistry
+    from atalanta.kernel.settings.repository import AddressSettingsRepository
+    from atalanta.message.message import Message
+
+LOST_MAX: Final = 10_000
+
+
+class UnknownBindings:
+    """Routes messages whose binding ids this node does not know.
+
+    `lost`: ids of remote bindings whose connection was lost, not their queue.
+    """
+
+    def __init__(
+        self,
+        addresses: AddressRegistry,
+        queues: QueueRegistry,
+        settings: AddressSettingsRepository,
+        ids: BindingIds,
+    ) -> None:
+        self.addresses = addresses
+        self.queues = queues
+        self.settings = settings
+        self.ids = ids
+        self.lost: dict[int, bool] = {}
+
+    def route(self, now: int, message: Message, unknown: list[int]) -> list[Route]:
+        """Routes the message by its address, or into a queue created for it if the settings allow that; else drops it.
+
+        A full name (`address::queue`) means that queue alone. Other subscriptions of a multicast address have got their
+        copies already: a subscription that was deleted is owed nothing.
+        """
+        name, queue_name = split_fqqn(message.address)
+        address = self.addresses.by_name.get(name)
+        anycast = message.routing_type == ANYCAST or (
+            address is not None and not address.multicast
+        )
+        if not anycast:
+            return []
+        routes = [] if address is None else route(address, message, ANYCAST, queue_name)
+        if routes or not any(self._is_lost(binding_id) for binding_id in unknown):
+            return routes
+        settings = self.settings.match(name)
+        made = queue_name or name
+        missing = address is None or not address.supports(ANYCAST)
+        if missing and not settings.auto_create_addresses:
+            return []
+        if not settings.auto_create_queues or made in self.queues.by_name:
+            return []
+        address = self.addresses.ensure(now, name, ANYCAST, True, True)
+        spec = QueueSpec(made, name, ANYCAST)
+        spec.auto_created = True
+        spec.take_defaults(settings)
+        self.queues.create(now, spec, False)
+        return route(address, message, ANYCAST, queue_name)
+
+    def _is_lost(self, binding_id: int) -> bool:
+        """Returns true for a binding of an earlier life of this node, or of a peer that has not announced it again."""
+        return binding_id < self.ids.first or binding_id in self.lost
+
+    def add_lost(self, binding_id: int) -> None:
+        """Records that the remote binding was removed because its peer left; the queue behind may still exist."""
+        if len(self.lost) >= LOST_MAX:
+            del self.lost[next(iter(self.lost))]
+        self.lost[binding_id] = True

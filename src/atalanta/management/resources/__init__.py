@@ -1,0 +1,1 @@
+"""The resources of other parts of the node that management shows."""

@@ -1,0 +1,29 @@
+"""The state of the node that its shell tells management."""
+
+from __future__ import annotations
+
+
+class NodeStatus:
+    """The version, the start and the surroundings of a node. A `disk_used` below 0 means unknown."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self.started_at: int = 0
+        self.disk_used: float = -1.0
+        self.web_started: bool = False
+
+    def start(self, now: int) -> None:
+        """Records that the node serves clients since `now`."""
+        self.started_at = now
+
+    def measure_disk(self, used_fraction: float) -> None:
+        """Records the used part of the data folder's disk."""
+        self.disk_used = used_fraction
+
+    def set_web_started(self, started: bool) -> None:
+        """Records whether the HTTP server runs."""
+        self.web_started = started
+
+    def uptime_ms(self, now: int) -> int:
+        """Returns the milliseconds since the start."""
+        return max(0, now - self.started_at) // 1_000_000

@@ -1,0 +1,170 @@
+"""The output of a CORE connection, and the limits that its sessions put on its input and deliveries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from librt.strings import BytesWriter
+from mypy_extensions import i64
+
+from atalanta.wire.core.frames import write_frame_header
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.connection import ExceptionResponse
+from atalanta.wire.core.packets.topology import (
+    ClusterTopology,
+    ClusterTopologyV2,
+    ClusterTopologyV3,
+    ClusterTopologyV4,
+)
+from atalanta.wire.login import LoginConnection
+
+if TYPE_CHECKING:
+    from atalanta.kernel.errors import BrokerError
+    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.core.packets.base import Packet
+    from atalanta.wire.core.server.resend_buffer import Replay
+    from atalanta.wire.core.server.shared_state import SharedState
+    from atalanta.wire.core.transport import TransportConfiguration
+    from atalanta.wire.host import Host
+
+SERVER_VERSION: Final = 136
+# Limit of deliveries in one batch of inputs; other messages stay in their queue.
+DELIVERED_BYTES_MAX: Final = 1 << 20
+
+
+class FrameConnection(LoginConnection):
+    """A CORE connection as its sessions use it: they write frames, and hold input or deliveries.
+
+    `version` is 0 until the peer sent it. `holds` counts the sessions that hold the input. `pinned`: the client needs
+    this node.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        shared: SharedState,
+        conn: int,
+        remote: str,
+        now: int,
+        acceptor: AcceptorConfig | None,
+    ) -> None:
+        super().__init__(host, conn, remote, now, acceptor)
+        self.shared = shared
+        self.out: BytesWriter = BytesWriter()
+        self.dirty: bool = False
+        self.blocked: bool = False  # the peer reads too slowly
+        self.full: bool = False  # no more deliveries in this batch of inputs
+        self.version: int = 0
+        self.holds: int = 0
+        self.pinned: bool = False
+
+    # -- frames out -----------------------------------------------------------------------------
+    def start_frame(self, packet_type: int, channel: i64, body_bytes: i64) -> BytesWriter:
+        """Writes the header of a frame; the caller writes exactly `body_bytes` into the returned writer."""
+        out = self.out
+        if not self.dirty:
+            self.dirty = True
+            self.host.dirty.append(self.conn)
+        write_frame_header(out, packet_type, channel, body_bytes)
+        return out
+
+    def start_writing(self) -> None:
+        """Prepares `out` for a caller that writes frames into it directly."""
+        if not self.dirty:
+            self.dirty = True
+            self.host.dirty.append(self.conn)
+
+    def send_frame(self, packet_type: int, channel: i64, body: bytes) -> None:
+        self.start_frame(packet_type, channel, len(body)).write(body)
+
+    def send(self, packet: Packet, channel: int) -> None:
+        self.send_bytes(codec.encode(packet, channel, self.version))
+
+    def send_bytes(self, frame: bytes) -> None:
+        self.start_writing()
+        self.out.write(frame)
+
+    def send_exception(
+        self, channel: i64, error: BrokerError, correlation: int, version: int
+    ) -> None:
+        """Channel 1 has a short form without the correlation (the codec knows)."""
+        self.send_bytes(
+            codec.encode(
+                ExceptionResponse(error.code, error.text, correlation), int(channel), version
+            )
+        )
+
+    def refuse_login(self, error: BrokerError) -> None:
+        self.send_exception(1, error, -1, self.version)
+
+    # -- topology -------------------------------------------------------------------------------
+    def member_up(
+        self,
+        node_id: str,
+        event_id: int,
+        primary: TransportConfiguration | None,
+        backup: TransportConfiguration | None,
+        last: bool,
+        backup_group: str | None,
+        scale_down_group: str | None,
+    ) -> None:
+        """Sends one topology entry, in the packet generation of the peer's version."""
+        packet: ClusterTopology
+        if self.version >= 131 or self.version == 0:
+            packet = ClusterTopologyV4(exit=False, node_id=node_id)
+        else:
+            packet = ClusterTopologyV3(exit=False, node_id=node_id)
+        packet.event_id = event_id
+        packet.primary = primary
+        packet.backup = backup
+        packet.last = last
+        packet.backup_group = backup_group
+        packet.scale_down_group = scale_down_group
+        packet.server_version = SERVER_VERSION
+        self.send(packet, 0)
+
+    def member_down(self, node_id: str, event_id: int) -> None:
+        """Sends a leaving member in the second generation, as Artemis 2.44 does."""
+        self.send(ClusterTopologyV2(exit=True, node_id=node_id, event_id=event_id), 0)
+
+    # -- held input and deliveries --------------------------------------------------------------
+    def hold_input(self) -> None:
+        """Holds input back while a session waits for the disk; the node stops reading from the socket."""
+        self.holds += 1
+        if self.holds == 1:
+            self.host.wire.pause(self.conn)
+
+    def release_input(self) -> None:
+        """Ends one `hold_input`. The node calls `resume` after the last one."""
+        self.holds -= 1
+        if self.holds == 0:
+            self.host.resumed.append(self.conn)
+
+    def sent_large(self) -> None:
+        """Stops the deliveries of this batch of inputs if the pieces of large messages are enough."""
+        if len(self.out) > DELIVERED_BYTES_MAX:
+            self.delivered_enough()
+
+    def delivered_enough(self) -> None:
+        """Stops the deliveries of this batch of inputs."""
+        if not self.full:
+            self.full = True
+            if not self.blocked:
+                self.block_deliveries(True)
+
+    def block_deliveries(self, blocked: bool) -> None:
+        """Stops the deliveries to all sessions, or lets them go on unless a redirect is pending."""
+        raise NotImplementedError
+
+    # -- the end of a session -------------------------------------------------------------------
+    def remove_session(self, channel: int) -> None:
+        """Removes the session of the channel, which is closed."""
+        raise NotImplementedError
+
+    def end_by_operator(self, channel: int) -> None:
+        """Removes the session that an operator closed; the client gets an error for its next request."""
+        raise NotImplementedError
+
+    def forget_replay(self, name: str, replay: Replay) -> None:
+        """Records that the session of that name is closed: it cannot be reattached."""
+        raise NotImplementedError

@@ -1,0 +1,160 @@
+"""The logins of a client connection, for every protocol: passwords, connection routers, limits and refusals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import mypyc_attr
+
+from atalanta.kernel.errors import CLUSTER_SECURITY, SECURITY, BrokerError
+from atalanta.kernel.security.resource_limits import limit_of
+from atalanta.wire.connection import ClientConnection, ProtocolError
+
+if TYPE_CHECKING:
+    from atalanta.kernel.security.security import Identity
+    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.host import Host
+
+LOGIN_FAILURES_MAX: Final = 10
+LOGINS_WAITING_MAX: Final = 8  # of one connection; clients wait for the answer to each
+USER_NAME_SHOWN_MAX: Final = 100  # characters of a refused name in logs and answers
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class LoginRequest:
+    """The credentials of a client that asks for a session; None for what the client did not send."""
+
+    def __init__(self, user: str | None, password: str | None, client_id: str | None) -> None:
+        self.user = user
+        self.password = password
+        self.client_id = client_id
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class LoginConnection(ClientConnection):
+    """A client connection with logins. A protocol implements `check_login`, `open_session` and `refuse_login`.
+
+    `logins` are answered in their order, because some protocols give answers no number. The password of the first is
+    being checked, or it waits for a connection router.
+    """
+
+    def __init__(
+        self, host: Host, conn: int, remote: str, now: int, acceptor: AcceptorConfig | None
+    ) -> None:
+        super().__init__(conn, remote, now, acceptor)
+        self.host = host
+        self.logins: list[LoginRequest] = []
+        self.login_failures: int = 0
+        self.routed_identity: Identity | None = None  # of the login that waits for a connection router
+
+    # -- the protocol's part --------------------------------------------------------------------
+    def check_login(self, request: LoginRequest) -> None:
+        """Raises BrokerError for a request that is refused before its password is checked."""
+        return None
+
+    def open_session(self, now: int, request: LoginRequest, identity: Identity) -> None:
+        """Opens the session and answers the request. BrokerError: it is refused."""
+        raise NotImplementedError
+
+    def refuse_login(self, error: BrokerError) -> None:
+        """Answers a request that is refused."""
+        raise NotImplementedError
+
+    # -- logins ---------------------------------------------------------------------------------
+    def log_in(self, now: int, request: LoginRequest) -> None:
+        """Processes one login after the other. ProtocolError if too many wait."""
+        if len(self.logins) >= LOGINS_WAITING_MAX:
+            raise ProtocolError(f"more than {LOGINS_WAITING_MAX} logins at once")
+        self.logins.append(request)
+        if len(self.logins) == 1:
+            self._begin_login(now)
+
+    def _begin_login(self, now: int) -> None:
+        request = self.logins[0]
+        try:
+            self.check_login(request)
+            self.host.logins.begin(
+                now,
+                request.user,
+                request.password,
+                self,
+                self.client.certificate,
+                self.security_domain(),
+            )
+        except BrokerError as error:
+            self._end_login(now, error)
+
+    def login_done(self, now: int, identity: Identity | None) -> None:
+        """Processes the result of `host.logins` for the first login. ProtocolError after too many wrong passwords."""
+        if self.gone:
+            return
+        request = self.logins[0]
+        try:
+            if identity is None:
+                raise self._refused(request)
+            routing = self.host.routing
+            if routing is not None:
+                self.routed_identity = identity
+                if not routing.route(now, self, request.client_id, identity):
+                    return  # `routed` follows, or did already
+            self.open_session(now, request, identity)
+        except BrokerError as error:
+            if error.code == SECURITY or error.code == CLUSTER_SECURITY:
+                self.count_login_failure()
+            self._end_login(now, error)
+        else:
+            self._end_login(now, None)
+
+    def routed(self, now: int, error: BrokerError | None) -> None:
+        if self.gone or not self.logins:
+            return
+        try:
+            self._continue_routed(now, error)
+        except ProtocolError as broken:
+            # Timers and other connections call this too: the error must not reach them.
+            self.host.closing.append((self.conn, str(broken)))
+
+    def _continue_routed(self, now: int, error: BrokerError | None) -> None:
+        identity = self.routed_identity
+        if error is None and identity is not None:
+            try:
+                self.open_session(now, self.logins[0], identity)
+            except BrokerError as refusal:  # separate name: mypyc gives each name one type
+                self._end_login(now, refusal)
+                return
+        self._end_login(now, error)
+
+    def _end_login(self, now: int, error: BrokerError | None) -> None:
+        """Ends the first login, refused with `error` if there is one, and begins the next."""
+        del self.logins[0]
+        if error is not None:
+            self.refuse_login(error)
+        if self.logins:
+            self._begin_login(now)
+
+    # -- limits and refusals --------------------------------------------------------------------
+    def check_session_limit(self, identity: Identity) -> None:
+        """Raises BrokerError if the user has as many sessions as its resource limit allows."""
+        broker = self.host.broker
+        limit = limit_of(broker.config.resource_limits, identity.user)
+        if limit is not None:
+            users = [session.identity.user for session in broker.clients.sessions()]
+            limit.check_sessions(users.count(identity.user))
+
+    def count_login_failure(self) -> None:
+        """Counts a refused login. ProtocolError after too many."""
+        self.login_failures += 1
+        if self.login_failures > LOGIN_FAILURES_MAX:
+            raise ProtocolError(f"more than {LOGIN_FAILURES_MAX} refused logins")
+
+    def _refused(self, request: LoginRequest) -> BrokerError:
+        """Reports wrong credentials, and returns the error for the client."""
+        broker = self.host.broker
+        remote = self.client.remote
+        broker.clients.logins_refused += 1
+        user = (request.user or "(none)")[:USER_NAME_SHOWN_MAX]
+        broker.trace.event("login_refused", {"user": user, "remote": remote})
+        for observer in broker.observers:
+            observer.on_login_refused(broker.now, user, remote)
+        code = CLUSTER_SECURITY if request.user == broker.security.cluster_user else SECURITY
+        return BrokerError(code, f"unable to validate user {user}")
