@@ -170,10 +170,10 @@ class RemoteBindings:
     def _enter(self, now: int, remote: RemoteBinding) -> None:
         """Adds the binding to its address: messages are routed to it from now on."""
         broker = self.cluster.broker
-        remote.id = broker.binding_ids.take()
+        remote.id = broker.bindings.take_id()
         self.bindings[remote.cluster_name] = remote
         self._address(remote.address).add_remote(remote)
-        broker.remotes_by_id[remote.id] = remote
+        broker.bindings.add(remote)
         self.cluster.notifications.remote_binding(now, "BINDING_ADDED", remote)
         if broker.router.grouping is not None:
             broker.router.grouping.remote_added(now, remote.cluster_name)
@@ -192,7 +192,7 @@ class RemoteBindings:
         self._tell_consumers(now, mine, "CONSUMER_CLOSED")
         theirs.id = mine.id
         mine.id = 0
-        self.cluster.broker.remotes_by_id[theirs.id] = theirs
+        self.cluster.broker.bindings.add(theirs)
         address = self._address(mine.address)
         address.add_remote(theirs)
         address.remove_remote(mine)
@@ -315,7 +315,7 @@ class RemoteBindings:
         """Removes a route. The queue itself may still exist."""
         remote = self.bindings.get(cluster_name)
         if remote is not None:
-            self.cluster.broker.unknown_bindings.add_lost(remote.id)
+            self.cluster.broker.bindings.add_lost(remote)
         self.remove(now, cluster_name)
 
     def remove(self, now: int, cluster_name: str) -> None:
@@ -323,7 +323,7 @@ class RemoteBindings:
         if remote is None:
             return
         broker = self.cluster.broker
-        broker.remotes_by_id.pop(remote.id, None)
+        broker.bindings.remove(remote)
         address = broker.addresses.get(remote.address)
         if address is not None:
             address.remove_remote(remote)

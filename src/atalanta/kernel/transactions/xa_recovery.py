@@ -37,7 +37,7 @@ def restore(broker: Broker, now: int, payload: bytes, lsn: int) -> None:
         plan = Plan(stored.message)
         plan.duplicates = stored.duplicates
         for found in stored.routes:
-            queue = broker.queues_by_id.get(found.queue_id)
+            queue = broker.queue_registry.by_id.get(found.queue_id)
             if queue is not None:
                 plan.routes.append(Route(queue, found.route_to))
         branch.plans.append(plan)
@@ -57,7 +57,7 @@ def _hold_back(
 ) -> None:
     """Holds back a message that the branch acknowledged, until the outcome of the branch is known."""
     found: list[Reference] = []
-    queue = broker.queues_by_id.get(queue_id)
+    queue = broker.queue_registry.by_id.get(queue_id)
     if queue is not None and queue.spec.last_value_key is not None:
         # An older last value in a page file would count as the newest after the branch has ended: all pages are read.
         while queue.paged is not None and broker.paging.bring(now, queue):
