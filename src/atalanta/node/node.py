@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.connection.cluster_connection import Cluster
+from atalanta.cluster.connection.cluster_connection import ClusterConnection
 from atalanta.cluster.discovery.meeting_places import MEETING
 from atalanta.cluster.part import Part
 from atalanta.kernel.broker import invariants
@@ -386,7 +386,7 @@ class Node:
                 part.on_timer(now, key)
 
     @property
-    def cluster(self) -> Cluster | None:
+    def cluster(self) -> ClusterConnection | None:
         """Returns the first cluster connection, for callers that name none."""
         return None if self.clusters is None else self.clusters.connections[0]
 

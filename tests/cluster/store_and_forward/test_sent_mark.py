@@ -8,8 +8,8 @@ from atalanta.cluster.links.sent_mark import STEP_IDLE
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
 from tests.cluster.cluster_rig import cluster_of, count, waiting
-from tests.cluster.parked.parked_rig import TIMEOUT, Parked, numbers
 from tests.cluster.raw_client import CHANNEL
+from tests.cluster.store_and_forward.parked_rig import TIMEOUT, Parked, numbers
 
 
 @pytest.mark.parametrize("sent", [0, 3])
