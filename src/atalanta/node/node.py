@@ -111,12 +111,13 @@ class Node:
             self.notifications,
             resources,
             ports.links,
+            ports.process,
             self.connections,
             self.acceptors,
         )
         self.parts = parts.by_name
         self.management = Management(
-            self.broker, self.notifications, resources, self.status, ports.reload
+            self.broker, self.notifications, resources, self.status, ports.process
         )
         # Most parts do nothing in `flush`, and an empty call is expensive when batches are short.
         self._turning = [part for part in self.parts.values() if type(part).flush is not Part.flush]
@@ -138,7 +139,7 @@ class Node:
     def start(self, now: int) -> None:
         """Creates the configured addresses and queues, arms timers, and connects to peers. `recover` must be called
         before."""
-        self.broker.observers.append(self.notifications)
+        self.broker.add_observer(self.notifications)
         self.management.start(now)
         self.broker.resources.delete_unnamed(now)
         self.broker.resources.create(now)

@@ -6,7 +6,6 @@ is durable, the queues (kernel/queue/queue.py) enqueue the message. Inputs carry
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.broker.configured_resources import ConfiguredResources
@@ -45,9 +44,11 @@ from atalanta.kernel.registry.diverts import DivertRegistry
 from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
 from atalanta.kernel.registry.queues import QueueRegistry
 from atalanta.kernel.registry.retroactive_addresses import RetroactiveAddresses
+from atalanta.kernel.security.permissions import Permissions
 from atalanta.kernel.sessions import slow_consumers
 from atalanta.kernel.sessions.clients import Clients
-from atalanta.kernel.sessions.ingress_headers import stamping_wanted
+from atalanta.kernel.sessions.ingress_headers import IngressHeaders
+from atalanta.kernel.sessions.services import SessionServices
 from atalanta.kernel.sessions.slow_consumers import SlowConsumers
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.kernel.transactions import xa
@@ -55,14 +56,12 @@ from atalanta.kernel.transactions.sinks import Sinks
 from atalanta.kernel.transactions.xa import Branches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
 
     from atalanta.kernel.ports import BrokerPorts, Ids, Journal, Timers, Trace
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Security
-    from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.sessions.clients import ClientObserver
     from atalanta.kernel.settings.broker_config import BrokerConfig
-    from atalanta.message.message import Message
 
 FLUSH_TIMER: Final = "kernel.flush"
 SWEEP_TIMER: Final = "kernel.sweep"
@@ -108,18 +107,13 @@ class Broker:
         self.values = NamedValues(journal)
         self.origins = Origins(self.values)
         self.sinks = Sinks()
-        self.branches = Branches()
         self._build_registries(ports.ids)
         self._build_publisher()
         self.clients = Clients(ports.close_connection)
-        # The services that answer messages to their address, by that address: management.
-        self.services: dict[str, Callable[[int, Message, Session], None]] = {}
-        self.slow_consumers = SlowConsumers(
-            settings, timers, trace, self.queues, self.clients, self.observers
-        )
+        self._build_sessions()
+        self.slow_consumers = SlowConsumers(settings, timers, trace, self.queues, self.clients)
         self.open_bodies = OpenBodies(self.large, self.clients, self.branches, journal, timers)
         self.stopping: bool = False
-        self.stamping: bool = stamping_wanted(config, settings)
         self.flush_timer: bool = False
         self.now: int = 0
 
@@ -209,6 +203,34 @@ class Broker:
             unknown_bindings,
             self.origins,
         )
+
+    def _build_sessions(self) -> None:
+        """Creates the parts that sessions use."""
+        self.permissions = Permissions(self.security, self.observers)
+        self.ingress_headers = IngressHeaders(self.config, self.settings)
+        self.branches = Branches(self.publisher, self.redelivery, self.config, self.timers)
+        self.session_services = SessionServices(
+            self.config,
+            self.clients,
+            self.permissions,
+            self.publisher,
+            self.redelivery,
+            self.expiry,
+            self.scale_down_target,
+            self.queue_registry,
+            self.retroactive,
+            self.memory,
+            self.ingress_headers,
+            self.sinks,
+            self.branches,
+            self.observers,
+            self.dispatch,
+        )
+
+    def add_observer(self, observer: ClientObserver) -> None:
+        """Adds an observer of clients, which also gets the changes of queues and addresses."""
+        self.observers.append(observer)
+        self.clients.observers.append(observer)
 
     # -- ids ------------------------------------------------------------------------------------
     def start_ids(self, now: int) -> None:
@@ -306,7 +328,7 @@ class Broker:
         if key == slow_consumers.SLOW_TIMER:
             self.slow_consumers.on_timer(now)
         elif key == xa.XA_TIMER:
-            xa.on_timer(self, now)
+            self.branches.on_timer(now)
         elif key == SCHEDULED_TIMER:
             scheduled.on_timer(self.store, now)
         elif key == FREED_TIMER:
@@ -352,6 +374,6 @@ class Broker:
         config.security_rules = fresh.security_rules
         config.resource_limits = fresh.resource_limits
         self.settings.replace(settings)
-        self.stamping = stamping_wanted(config, settings)
+        self.ingress_headers.reload()
         config.address_settings = fresh.address_settings
         self.resources.reload(now, fresh)

@@ -18,7 +18,7 @@ from atalanta.kernel.journal.message_record import (
     write_plain_message,
 )
 from atalanta.kernel.queue.reference import SCHEDULED
-from atalanta.kernel.trace import places, tell
+from atalanta.kernel.trace import queue_sequences, trace_message
 from atalanta.kernel.transactions import xa_records
 from atalanta.message.encoding.buffer import Reader, Writer
 
@@ -131,7 +131,7 @@ class LiveRecords:
         for cache_name, duplicate_id in duplicates:
             broker.caches.by_name[cache_name].ids[duplicate_id] = message.lsn
         if broker.trace.on:
-            tell(broker.trace, "story_relocated", message, places(references))
+            trace_message(broker.trace, "story_relocated", message, queue_sequences(references))
 
     def _duplicate(self, lsn: int, cache_name: str, age: int, duplicate_id: bytes) -> None:
         broker = self.broker

@@ -24,7 +24,7 @@ from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import decode_queue_spec
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.routing.address import Address
-from atalanta.kernel.trace import places, tell
+from atalanta.kernel.trace import queue_sequences, trace_message
 from atalanta.kernel.transactions import xa, xa_recovery
 from atalanta.message.encoding.buffer import DecodeError, Reader
 
@@ -304,7 +304,7 @@ class Recovery:
                     broker.paging.bring_forward(now, queue, last)
             queue.end_restore()
         for payload, lsn in self.prepared.values():
-            xa_recovery.restore(broker, now, payload, lsn)
+            xa_recovery.restore(broker.branches, broker.queue_registry.by_id, now, payload, lsn)
         for queue in broker.queues.values():
             if queue.special is not None:
                 restore(broker.store, now, queue, queue.special)
@@ -352,7 +352,7 @@ class Recovery:
             broker.store.messages[message.id] = message
             broker.store.stored_bytes += message.size
             if broker.trace.on:
-                tell(broker.trace, "story_recovered", message, places(references))
+                trace_message(broker.trace, "story_recovered", message, queue_sequences(references))
 
     def _restore_body(self, stored: StoredMessage) -> bool:
         """Restores a large body. A message with an incomplete file is reported and left out: it cannot be delivered."""

@@ -279,9 +279,9 @@ class Chaos:
             server.check_alive()
             server.broker.on_timer(server.now, xa.XA_TIMER)
             if self.random.random() < 0.1:
-                for branch in xa.list_prepared(server.broker):
-                    xa.end_by_operator(
-                        server.broker, server.now, xa.identifier(branch.xid), self.random.random() < 0.5
+                for branch in server.broker.branches.list_prepared():
+                    server.broker.branches.end_by_operator(
+                        server.now, xa.identifier(branch.xid), self.random.random() < 0.5
                     )
             server.broker.log_views.end_leases(server.now)
             server.broker.expiry.scan(server.now)
