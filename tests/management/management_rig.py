@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
@@ -15,7 +14,7 @@ from atalanta.management.resources.registry import ResourceRegistry
 from atalanta.management.status import NodeStatus
 from atalanta.message.encoding.buffer import Reader, Writer
 from atalanta.message.message import Message
-from tests.kernel.broker_rig import Bench
+from tests.kernel.broker_rig import Bench, notifications_of
 
 REPLIES = "replies"
 
@@ -41,7 +40,7 @@ class Desk(Bench):
         self.open_desk()
 
     def open_desk(self) -> None:
-        notifications = Notifications(self.broker)
+        notifications = notifications_of(self.broker)
         self.resources = ResourceRegistry()
         self.management = Management(
             self.broker, notifications, self.resources, NodeStatus("9.9"), self.reload

@@ -85,7 +85,7 @@ class Management:
         self.status = status
         self.permission: ManagementPermission = ManagementPermission(broker.config)
         self.replies = Replies(
-            broker.journal, broker.plans, broker.trace, broker.publisher.prepare
+            broker.journal, broker.publisher, broker.plans, broker.trace
         )
         self.jobs: Jobs = Jobs(broker.timers, self.replies)
         self.pauses: Pauses = Pauses(broker.values, broker.dispatches)
@@ -103,7 +103,7 @@ class Management:
         counters = CounterOperations(self.counters)
         prepared = PreparedTransactionOperations(broker)
         roles = Roles(broker.security)
-        sender = MessageSender(broker.security, broker.ids, broker.publisher.publish)
+        sender = MessageSender(broker.security, broker.ids, broker.publisher)
         diverts = DivertControl(config, broker.diverts)
         bridges = BridgeControl(resources)
         return {
@@ -183,8 +183,8 @@ class Management:
             broker.addresses,
             broker.origins,
             self.jobs,
-            broker.expiry.expire,
-            broker.dead_letters.move,
+            broker.expiry,
+            broker.dead_letters,
         )
         return QueueControl(
             broker.config,

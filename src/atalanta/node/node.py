@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.connection.cluster_connection import Cluster
+from atalanta.cluster.connection.cluster_connection import ClusterConnection
 from atalanta.cluster.discovery.meeting_places import MEETING
 from atalanta.cluster.part import Part
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
-from atalanta.kernel.broker.compaction import Keeper
+from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.journal import records
@@ -84,8 +84,13 @@ class Node:
             config.node_id,
             config.own.producer_window_bytes,
         )
-        self.journal.keeper = Keeper(self.broker)
-        self.notifications = Notifications(self.broker)
+        self.notifications = Notifications(
+            config.broker,
+            config.node_id,
+            self.broker.address_registry,
+            self.broker.queue_registry,
+            self.broker.plans,
+        )
         self.status = NodeStatus(VERSION)
         resources = ResourceRegistry()
         for acceptor in config.acceptors:
@@ -120,7 +125,7 @@ class Node:
     def recover(self, now: int) -> None:
         """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid."""
         recovery = Recovery(self.broker)
-        report = self.journal.recover(recovery)
+        report = self.journal.recover(recovery, LiveRecords(self.broker))
         recovery.finish(now)
         self.ports.trace.event(
             "journal_recovered", {"records": report.records, "messages": len(self.broker.store.messages)}
@@ -377,7 +382,7 @@ class Node:
                 part.on_timer(now, key)
 
     @property
-    def cluster(self) -> Cluster | None:
+    def cluster(self) -> ClusterConnection | None:
         """Returns the first cluster connection, for callers that name none."""
         return None if self.clusters is None else self.clusters.connections[0]
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from atalanta.cluster.balancing.balancers import Balancers
 from atalanta.cluster.balancing.management import BalanceView
 from atalanta.cluster.config import ClusterSettings
-from atalanta.cluster.connection.cluster_connections import Clusters
+from atalanta.cluster.connection.cluster_connections import ClusterConnections
 from atalanta.cluster.connection_routers.config import RoutersConfig
 from atalanta.cluster.connection_routers.routers import Routers
 from atalanta.cluster.core_bridges.bridges import CoreBridges
@@ -64,7 +64,7 @@ class Parts:
         self.connections = connections
         self.acceptors = acceptors
         self.by_name: dict[str, Part] = {}
-        self.clusters: Clusters | None = None
+        self.clusters: ClusterConnections | None = None
         self.scale_down: ScaleDown | None = None
         discovery = Discovery(
             config.cluster or config.bridges.listening(), host.broker, links, host
@@ -88,16 +88,8 @@ class Parts:
         """Creates the parts of a cluster member."""
         own = self.config.own
         host = self.host
-        clusters = Clusters(
-            cluster,
-            host.broker,
-            self.notifications,
-            self.resources,
-            host,
-            self.links,
-            host.wire,
-            discovery,
-            own,
+        clusters = ClusterConnections(
+            cluster, self.notifications, self.resources, host, self.links, discovery, own
         )
         self.clusters = clusters
         self.by_name["cluster"] = clusters

@@ -307,7 +307,7 @@ def test_headers_of_a_leaving_node_mean_nothing_from_a_client() -> None:
         {"_AMQ_ACK_ROUTE_TO": queue_of(hosts[1], "orders").id.to_bytes(8, "big")},
         {
             "_AMQ_SCALEDOWN_TO": queue_of(hosts[2], "private").id.to_bytes(8, "big"),
-            "_AMQ_SCALEDOWN_NODE": cluster_of(hosts[2]).node_id,
+            "_AMQ_SCALEDOWN_NODE": cluster_of(hosts[2]).local.node_id,
         },
     ]
     producer = rig.client(hosts[0])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.notification_options import NotificationOptions
 from tests.kernel.broker.notification_rig import listening, told
-from tests.kernel.broker_rig import Bench, consume, endpoint
+from tests.kernel.broker_rig import Bench, consume, endpoint, notifications_of
 
 
 def bench_with(options: NotificationOptions) -> Bench:
@@ -108,7 +107,7 @@ def test_refusals_are_told() -> None:
 
 def test_a_durable_queue_keeps_notifications_over_a_restart() -> None:
     bench = Bench()
-    bench.broker.add_observer(Notifications(bench.broker))
+    bench.broker.add_observer(notifications_of(bench.broker))
     bench.queue("audit", "activemq.notifications", 0)
     bench.session()
     bench.settle()

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.bindings import OFF, RemoteBinding
 from atalanta.kernel.settings.broker_config import BrokerConfig
-from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
+from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint, notifications_of
 from tests.kernel.registry.retroactive_rig import (
     ADDRESS,
     ANYCAST_RING,
@@ -250,7 +249,7 @@ def test_an_address_that_only_a_peer_has_keeps_what_is_sent_to_it_here() -> None
 
 def test_peers_are_not_told_of_the_rings() -> None:
     bench = Bench(BrokerConfig(), repository())
-    notifications = Notifications(bench.broker)
+    notifications = notifications_of(bench.broker)
     bench.broker.add_observer(notifications)
     listener = bench.queue("listener", "activemq.notifications", 0, durable=False)
     bench.queue("mine", "prices", 0)

@@ -55,7 +55,7 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.wire.host import Successor
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.kernel.queue.queue import Queue
     from atalanta.wire.connection import ClientConnection, Connection
 
@@ -74,7 +74,7 @@ class ScaleDown(Part):
 
     def __init__(
         self,
-        clusters: Clusters,
+        clusters: ClusterConnections,
         connections: dict[int, Connection],
         timeout_ms: int,
         reader_timeout_ms: int = 0,
@@ -157,7 +157,7 @@ class ScaleDown(Part):
         if group is not None:
             self.choice.heard = Heard()
             self.clusters.discovery.listen(now, group, self.choice.heard)
-        self.cluster.told("scale_down_began", self.broker.node_id, f"{self.left()} messages here")
+        self.cluster.local.report("scale_down_began", self.broker.node_id, f"{self.left()} messages here")
         self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
         self._seek(now)
 
@@ -169,11 +169,11 @@ class ScaleDown(Part):
             return False
         if not self.clusters.own.scale_down_resume:
             self.mark.clear()
-            self.cluster.told("scale_down_forgotten", known[0].node_id, "scale-down-resume is false")
+            self.cluster.local.report("scale_down_forgotten", known[0].node_id, "scale-down-resume is false")
             return False
         self.target, self.pinned = known
         self.in_doubt = True
-        self.cluster.told(
+        self.cluster.local.report(
             "scale_down_resumed", self.target.node_id, f"{self.left()} messages here"
         )
         self.phase = MOVING
@@ -200,7 +200,7 @@ class ScaleDown(Part):
             return
         self.candidate = self.choice.next()
         if self.candidate is not None:
-            self.cluster.dial(TARGET, self.candidate.transport)
+            self.cluster.dialer.dial(TARGET, self.candidate.transport)
         elif now >= self.seek_until:
             self._end(now, FAILED, self.why or self.choice.nobody())
         else:
@@ -217,7 +217,7 @@ class ScaleDown(Part):
         if self.frozen and self.under_way() and self.target is not None and not self.waits_told:
             self.waits_told = True
             told = f"{why}; it is called until the time is up: start it again"
-            self.cluster.told("scale_down_waits_for_target", self.target.node_id, told)
+            self.cluster.local.report("scale_down_waits_for_target", self.target.node_id, told)
         self._not_this_one(now, why)
 
     def _not_this_one(self, now: int, why: str) -> None:
@@ -242,7 +242,7 @@ class ScaleDown(Part):
         """Records which node is at the other end of `link`."""
         if self.candidate is None:
             return  # the timeout passed in this batch of inputs
-        if node_id == self.cluster.node_id:
+        if node_id == self.cluster.local.node_id:
             link.close("that is this node")
         elif self.target is not None and node_id == self.target.node_id:
             self.taken = True
@@ -267,7 +267,7 @@ class ScaleDown(Part):
         assert self.candidate is not None
         self.target = Candidate(link.node_id, self.candidate.transport)
         self.taken = True
-        self.cluster.told("scale_down_target", link.node_id, place(self.target))
+        self.cluster.local.report("scale_down_target", link.node_id, place(self.target))
         self.phase = READING
         self.readers.settle(now, self.movable())
         self._read_step(now)
@@ -285,7 +285,7 @@ class ScaleDown(Part):
             self.mover = None
         if not self.under_way():
             return
-        self.cluster.told("scale_down_link_lost", self.broker.node_id, why)
+        self.cluster.local.report("scale_down_link_lost", self.broker.node_id, why)
         if self.frozen and link.target_left:
             assert self.target is not None
             self._end(now, FAILED, f"the target {self.target_text()} leaves itself")
@@ -405,7 +405,7 @@ class ScaleDown(Part):
     def _dial_again(self, now: int) -> None:
         if self.link is None and self.candidate is None and self.target is not None:
             self.candidate = self.target
-            self.cluster.dial(TARGET, self.candidate.transport)
+            self.cluster.dialer.dial(TARGET, self.candidate.transport)
 
     # -- the end --------------------------------------------------------------------------------
     def moved_all(self, now: int) -> None:

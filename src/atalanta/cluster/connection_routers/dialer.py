@@ -1,4 +1,4 @@
-"""Dials the targets like cluster links, so that credentials are never sent over a less secure connection."""
+"""Dialer of the targets of connection routers. Credentials are as safe on the way as on cluster links."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterSettings
-    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.kernel.ports import Links
     from atalanta.wire.core.transport import TransportConfiguration
 
 
-class Dialing:
+class TargetDialer:
     """Dials through the first cluster connection if there is one, else with the settings of the named connector."""
 
-    def __init__(self, settings: ClusterSettings, clusters: Clusters | None, links: Links) -> None:
+    def __init__(self, settings: ClusterSettings, clusters: ClusterConnections | None, links: Links) -> None:
         self.settings = settings
         self.clusters = clusters
         self.links = links
@@ -30,7 +30,7 @@ class Dialing:
             else:
                 self.links.dial_within(key, target.host, target.port, named.connect_timeout_ms)
         elif self.clusters is not None:
-            self.clusters.connections[0].dial(key, target)
+            self.clusters.connections[0].dialer.dial(key, target)
         elif target.parameters.get("sslEnabled", "").lower() == "true":
             secure = [each for each in self.settings.connectors.values() if each.tls is not None]
             name = secure[0].name if secure else target.name

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from atalanta.message.message import Message
 
 
-class Keeper:
+class LiveRecords:
+    """Finds the live records for the compaction of the journal, and appends them again."""
+
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
 
@@ -46,6 +48,7 @@ class Keeper:
         self.broker.journal.append(records.COUNTERS, writer.getvalue())
 
     def relocate(self, lsn: int, kind: int, payload: bytes) -> None:
+        """Appends the present state of the record again, if it is alive."""
         broker = self.broker
         if kind == records.BATCH:
             for member_kind, member in records.decode_batch(payload):

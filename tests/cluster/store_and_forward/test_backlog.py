@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.parked import parked_messages
+from atalanta.cluster.store_and_forward import parked_messages
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import SendMessage
 from tests.cluster.cluster_rig import Rig, cluster_of, count, queue_of, remote_consumers, waiting
-from tests.cluster.parked.parked_rig import TIMEOUT, Parked, numbers
+from tests.cluster.store_and_forward.parked_rig import TIMEOUT, Parked, numbers
 
 
 def newer(play: Parked, first: int, end: int, **properties: object) -> None:
@@ -145,7 +145,7 @@ def test_who_comes_while_others_get_theirs_gets_all_that_is_for_it(
     play.crash_far()
     play.rig.run(TIMEOUT + 1)
     cluster_of(near).parked.moves_max = 1
-    monkeypatch.setattr(parked_messages, "LOOKS_MAX", 2)
+    monkeypatch.setattr(parked_messages, "SCAN_MAX", 2)
     near.late, near.late_by_ns = parked_messages.PARKED, 20_000_000
     if under_way:
         play.consumer(near, "archive")

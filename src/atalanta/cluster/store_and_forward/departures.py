@@ -24,17 +24,19 @@ from atalanta.kernel.routing.router import Route, add_remote_route
 from atalanta.message.internal_headers import FORWARD_DUPLICATE
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connection import Cluster
     from atalanta.cluster.connection.peer import PeerRecord
+    from atalanta.cluster.store_and_forward.parked_messages import ParkedMessages
+    from atalanta.cluster.topology.local_node import LocalNode
+    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.routing.bindings import RemoteBinding
 
 DEPARTURE: Final = "departure."
-LOOK_NS: Final = 200_000_000
+CHECK_NS: Final = 200_000_000
 # The target should have the queues by then. After that this node creates its own, or leaves the rest to
-# cluster/parked/parked_messages.py.
-PATIENCE_NS: Final = 10_000_000_000
+# cluster/store_and_forward/parked_messages.py.
+WAIT_NS: Final = 10_000_000_000
 GIVE_UP_NS: Final = 120_000_000_000  # since a message was last moved
 MOVES_MAX: Final = 500
 WHY: Final = "its node has left"
@@ -56,8 +58,20 @@ class Departed:
 class Departures:
     """The peers of one cluster connection that left, by node id."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
+    def __init__(
+        self,
+        local: LocalNode,
+        broker: Broker,
+        peers: dict[str, PeerRecord],
+        routes: dict[str, RemoteBinding],
+        parked: ParkedMessages,
+    ) -> None:
+        """`peers` is by node id, `routes` has the active remote bindings of this node by cluster name."""
+        self.local = local
+        self.broker = broker
+        self.peers = peers
+        self.routes = routes
+        self.parked = parked
         self.left: dict[str, Departed] = {}
         self.targets: dict[str, str] = {}  # of each peer that left and did not return
 
@@ -69,13 +83,13 @@ class Departures:
             departed.meant[remote.remote_id] = remote
         self.left[record.node_id] = departed
         self.targets[record.node_id] = target
-        self.cluster.told("member_left", record.node_id, f"its messages are with {target} now")
-        self.arm(now, record.node_id, 0)
+        self.local.report("member_left", record.node_id, f"its messages are with {target} now")
+        self._set_timer(record.node_id, now)
 
-    def arm(self, now: int, node_id: str, pause_ns: int) -> None:
-        self.cluster.broker.timers.set(self.cluster.key(DEPARTURE + node_id), now + pause_ns)
+    def _set_timer(self, node_id: str, at_ns: int) -> None:
+        self.local.set_timer(DEPARTURE + node_id, at_ns)
 
-    def back(self, node_id: str) -> None:
+    def forget(self, node_id: str) -> None:
         """Forgets a peer that is a member again; its waiting messages are delivered to it."""
         self.left.pop(node_id, None)
         self.targets.pop(node_id, None)
@@ -83,7 +97,7 @@ class Departures:
     def _final_target(self, node_id: str) -> str:
         """Returns the node that has its messages now: a target may have left later."""
         seen: dict[str, bool] = {}
-        while node_id in self.targets and node_id not in seen and node_id not in self.cluster.peers:
+        while node_id in self.targets and node_id not in seen and node_id not in self.peers:
             seen[node_id] = True
             node_id = self.targets[node_id]
         return node_id
@@ -92,8 +106,8 @@ class Departures:
         departed = self.left.get(node_id)
         if departed is None:
             return
-        if node_id in self.cluster.peers:
-            self.back(node_id)
+        if node_id in self.peers:
+            self.forget(node_id)
             return
         departed.target = self._final_target(departed.target)
         moves = self._move(now, departed)
@@ -103,25 +117,24 @@ class Departures:
             departed.progress_at = now
             departed.waiting = waiting
         if moves >= MOVES_MAX:
-            self.arm(now, node_id, 0)
+            self._set_timer(node_id, now)
         elif waiting == 0:
             del self.left[node_id]
             if not queue.deleted:
-                broker = self.cluster.broker
-                broker.queue_registry.delete(now, queue.name, "its node has left")
+                self.broker.queue_registry.delete(now, queue.name, "its node has left")
         elif now - departed.progress_at < GIVE_UP_NS:
-            self.arm(now, node_id, LOOK_NS)
+            self._set_timer(node_id, now + CHECK_NS)
         else:
             del self.left[node_id]
 
     # -- moving ---------------------------------------------------------------------------------
     def _move(self, now: int, departed: Departed) -> int:
         queue = departed.forward
-        broker = self.cluster.broker
+        broker = self.broker
         if queue.paged is not None:
             queue.paged.request()
             broker.paging.touch(queue)
-        through = self.cluster.parked.mark_of(departed.node_id, queue).through
+        through = self.parked.mark_of(departed.node_id, queue).through
         moves = 0
         for reference in queue.live():
             if reference.state != READY:
@@ -144,7 +157,7 @@ class Departures:
             known = message.properties.get(FORWARD_DUPLICATE)
             return known if isinstance(known, bytes) else b""
         if 0 < reference.sequence <= through:
-            link = link_bytes(self.cluster.node_id, departed.node_id)
+            link = link_bytes(self.local.node_id, departed.node_id)
             return forward_id(link, int(message.id))
         return b""
 
@@ -152,8 +165,8 @@ class Departures:
         self, now: int, departed: Departed, reference: Reference, known: bytes
     ) -> bool:
         """Moves one message. Returns False if it has to wait."""
-        broker = self.cluster.broker
-        if departed.target != self.cluster.node_id:
+        broker = self.broker
+        if departed.target != self.local.node_id:
             routes = self._routes(now, departed, reference)
             if known and any(not route.queue.name.endswith("." + departed.target) for route in routes):
                 return False  # only the target knows if the peer had it
@@ -180,13 +193,14 @@ class Departures:
             if remote is None:
                 return []
             if not remote.cluster_name.endswith(departed.node_id):
-                other = self._other_way(remote.cluster_name)
+                # A queue behind the peer that left: another peer may reach its node.
+                other = self.routes.get(remote.cluster_name)
                 if other is None:
                     return []
                 add_remote_route(routes, other)
                 continue
             name = remote.cluster_name.removesuffix(departed.node_id)
-            if departed.target == self.cluster.node_id:
+            if departed.target == self.local.node_id:
                 queue = self._own(now, departed, remote, name)
                 if queue is None:
                     return []
@@ -198,26 +212,18 @@ class Departures:
             add_remote_route(routes, there)
         return routes
 
-    def _other_way(self, cluster_name: str) -> RemoteBinding | None:
-        """Returns the binding of a queue behind the peer that left, if another peer reaches its node."""
-        holder = self.cluster.clusters.holder_of(cluster_name)
-        if holder is None:
-            return None
-        cluster, node_id = holder
-        return cluster.peers[node_id].bindings.bindings[cluster_name]
-
     def _of_target(self, target: str, name: str) -> RemoteBinding | None:
-        record = self.cluster.peers.get(target)
+        record = self.peers.get(target)
         return None if record is None else record.bindings.bindings.get(name + target)
 
     def _own(self, now: int, departed: Departed, remote: RemoteBinding, name: str) -> Queue | None:
         """Returns the local queue, which the leaving peer creates here if it has messages for it.
 
-        After PATIENCE_NS (10 s) this node creates the queue itself.
+        After WAIT_NS (10 s) this node creates the queue itself.
         """
-        broker = self.cluster.broker
+        broker = self.broker
         found = broker.queues.get(name)
-        if found is not None or now - departed.since < PATIENCE_NS:
+        if found is not None or now - departed.since < WAIT_NS:
             return found
         anycast = remote.routing_name == remote.address and name == remote.address
         spec = QueueSpec(name, remote.address, ANYCAST if anycast else MULTICAST)
@@ -226,5 +232,5 @@ class Departures:
             broker.address_registry.ensure(broker.now, remote.address, spec.routing_type, True, True)
             return broker.queue_registry.create(now, spec, False)
         except BrokerError as error:
-            self.cluster.told("departure_without_queue", departed.node_id, error.text)
+            self.local.report("departure_without_queue", departed.node_id, error.text)
             return None

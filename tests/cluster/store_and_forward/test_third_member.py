@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.parked import parked_messages
 from atalanta.cluster.scale_down.phase import DONE
+from atalanta.cluster.store_and_forward import parked_messages
 from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
@@ -19,8 +19,8 @@ from tests.cluster.cluster_rig import (
     remote_consumers,
     waiting,
 )
-from tests.cluster.parked.third_member_rig import TIMEOUT, Third, numbered
 from tests.cluster.scale_down.scale_down_rig import held, leave
+from tests.cluster.store_and_forward.third_member_rig import TIMEOUT, Third, numbered
 
 
 @pytest.mark.parametrize("restart", ["", "near", "third"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atalanta.kernel.publish.grouping import GroupingHandler
 from tests.cluster.cluster_rig import node_of, remote_consumers, waiting
-from tests.cluster.parked.parked_rig import TIMEOUT, Parked, numbers
+from tests.cluster.store_and_forward.parked_rig import TIMEOUT, Parked, numbers
 
 
 def test_a_group_of_which_one_may_have_arrived_stays_whole() -> None:

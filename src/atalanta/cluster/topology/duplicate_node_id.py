@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from atalanta.cluster.topology import Member
+    from atalanta.cluster.topology.topology import Member
     from atalanta.kernel.ports import Trace
 
 NODES_MAX: Final = 10_000

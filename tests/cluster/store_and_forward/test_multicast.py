@@ -7,7 +7,7 @@ import pytest
 from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.sim.nodes import queue
 from tests.cluster.cluster_rig import Rig, count, node_of, waiting
-from tests.cluster.parked.parked_rig import TIMEOUT, numbers
+from tests.cluster.store_and_forward.parked_rig import TIMEOUT, numbers
 
 
 def test_a_copy_for_a_subscription_that_only_the_member_has_stays() -> None:

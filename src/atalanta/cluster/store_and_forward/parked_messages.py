@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.links import sent_mark
 from atalanta.cluster.links.sent_mark import SentMark
-from atalanta.cluster.parked import binding_names
+from atalanta.cluster.store_and_forward import binding_names
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue.consumer import Consumer
 from atalanta.kernel.queue.queue import Queue
@@ -32,13 +32,14 @@ from atalanta.message.fqqn import split_fqqn
 from atalanta.message.internal_headers import FORWARD_DUPLICATE
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connection import Cluster
     from atalanta.cluster.connection.peer import PeerRecord
+    from atalanta.cluster.topology.local_node import LocalNode
+    from atalanta.kernel.broker.broker import Broker
     from atalanta.message.message import Message
 
 MOVES_MAX: Final = 500  # messages per event-loop iteration; the rest follows by a zero timer
-LOOKS_MAX: Final = 5_000
-ROOM_LOOKS: Final = 40  # checks for free memory for the next page, one every ROOM_NS
+SCAN_MAX: Final = 5_000
+ROOM_CHECKS: Final = 40  # checks for free memory for the next page, one every ROOM_NS
 ROOM_NS: Final = 50_000_000
 PARKED: Final = "parked."
 PARKED_WHY: Final = "parked for a member that is away"
@@ -74,7 +75,7 @@ class Away:
         self.since = since
         self.meant: dict[int, tuple[str, str]] = {}
         self.due: bool = False  # parked-message-timeout is over
-        self.armed: bool = False
+        self.timer_set: bool = False
         self.given_up: bool = False  # by an operator, since the start of this node
         self.groups: dict[str, Queue | RemoteBinding] = {}  # target of each group that was moved
         self.returned: int = 0
@@ -98,8 +99,11 @@ class Away:
 class ParkedMessages(Observer):
     """The parked messages of a cluster connection. `away` and `marks` are by node id."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
+    def __init__(self, local: LocalNode, broker: Broker, timeout_ms: int) -> None:
+        """`timeout_ms` is parked-message-timeout; below 0 no message is moved."""
+        self.local = local
+        self.broker = broker
+        self.timeout_ms = timeout_ms
         self.away: dict[str, Away] = {}
         self.marks: dict[str, SentMark] = {}
         self.moves_max: int = MOVES_MAX
@@ -107,26 +111,26 @@ class ParkedMessages(Observer):
     # -- absent members --------------------------------------------------------------------------
     def start(self, now: int) -> None:
         """Records all members with waiting messages as away, after a restart of this node."""
-        self.cluster.broker.observers.append(self)
-        broker = self.cluster.broker
-        prefix = self.cluster.forward_name("")
+        broker = self.broker
+        broker.observers.append(self)
+        prefix = self.local.forward_name("")
         for key in broker.values.keys():
             name = key.removeprefix(sent_mark.PREFIX).removeprefix(binding_names.PREFIX)
             if name != key and name.startswith(prefix) and name not in broker.queues:
                 self._forget(name)  # a crash came after the queue was deleted
-        for name, queue in self.cluster.broker.queues.items():
+        for name, queue in broker.queues.items():
             node_id = name[len(prefix) :]
             if not name.startswith(prefix) or "." in node_id:
                 continue  # with ".": another cluster, whose name begins like this one's
             if queue.internal and queue.message_count > 0:
                 away = self._gone(now, node_id)
-                away.meant.update(binding_names.recall(self.cluster.broker.values, name))
+                away.meant.update(binding_names.recall(broker.values, name))
 
     def mark_of(self, node_id: str, queue: Queue) -> SentMark:
         known = self.marks.get(node_id)
         if known is None or known.queue is not queue:
-            known = SentMark(self.cluster.broker, queue)
-            known.timer = self.cluster.key(MARK + node_id)
+            known = SentMark(self.broker, queue)
+            known.timer = self.local.key(MARK + node_id)
             self.marks[node_id] = known
         return known
 
@@ -137,11 +141,11 @@ class ParkedMessages(Observer):
         for remote in [*bindings.spares.values(), *bindings.bindings.values()]:
             away.meant[remote.remote_id] = (remote.address, remote.routing_name)
         if record.forward.message_count > 0:
-            binding_names.remember(self.cluster.broker.values, record.forward, away.meant)
+            binding_names.remember(self.broker.values, record.forward, away.meant)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
         """Forgets a node whose queue is deleted: the node has left, or an operator deleted the queue."""
-        prefix = self.cluster.forward_name("")
+        prefix = self.local.forward_name("")
         node_id = queue.name[len(prefix) :]
         ours = queue.internal and queue.name.startswith(prefix) and "." not in node_id
         if not queue.deleted or not ours:  # not deleted: only changed
@@ -149,12 +153,12 @@ class ParkedMessages(Observer):
         self.marks.pop(node_id, None)
         self.away.pop(node_id, None)
         for timer in (MARK, PARKED):
-            self.cluster.broker.timers.cancel(self.cluster.key(timer + node_id))
+            self.local.cancel_timer(timer + node_id)
         self._forget(queue.name)
 
     def _forget(self, name: str) -> None:
-        sent_mark.drop(self.cluster.broker.values, name)
-        binding_names.forget(self.cluster.broker.values, name)
+        sent_mark.drop(self.broker.values, name)
+        binding_names.forget(self.broker.values, name)
 
     def expect(self, now: int, node_id: str) -> None:
         """Records a node without link as away, when a node that left hands over messages for it."""
@@ -163,29 +167,28 @@ class ParkedMessages(Observer):
     def back(self, node_id: str) -> None:
         """Records that a member is connected: its messages are delivered to it again."""
         if self.away.pop(node_id, None) is not None:
-            binding_names.forget(self.cluster.broker.values, self.cluster.forward_name(node_id))
-            self.cluster.broker.timers.cancel(self.cluster.key(PARKED + node_id))
+            binding_names.forget(self.broker.values, self.local.forward_name(node_id))
+            self.local.cancel_timer(PARKED + node_id)
 
     def _gone(self, now: int, node_id: str) -> Away:
         away = self.away.get(node_id)
         if away is None:
             away = Away(now)
             self.away[node_id] = away
-            timeout_ms = self.cluster.clusters.own.parked_message_timeout_ms
-            if timeout_ms >= 0:
-                self._arm(node_id, away, now + timeout_ms * 1_000_000)
+            if self.timeout_ms >= 0:
+                self._set_timer(node_id, away, now + self.timeout_ms * 1_000_000)
         return away
 
-    def _arm(self, node_id: str, away: Away, at: int) -> None:
-        away.armed = True
-        self.cluster.broker.timers.set(self.cluster.key(PARKED + node_id), at)
+    def _set_timer(self, node_id: str, away: Away, at: int) -> None:
+        away.timer_set = True
+        self.local.set_timer(PARKED + node_id, at)
 
     def give_up(self, now: int, node_id: str) -> int:
         """Moves all parked messages of a member that never returns, as an operator states: also those that may be
         there.
         """
         away = self.away.get(node_id)
-        queue = self.cluster.broker.queues.get(self.cluster.forward_name(node_id))
+        queue = self.broker.queues.get(self.local.forward_name(node_id))
         if away is None or queue is None or queue.consumers:
             return -1
         mark = self.mark_of(node_id, queue)
@@ -193,70 +196,70 @@ class ParkedMessages(Observer):
         mark.forget()
         away.given_up = True
         away.position = 0
-        self._arm(node_id, away, now)
+        self._set_timer(node_id, away, now)
         return count
 
     # -- triggers -------------------------------------------------------------------------------
     def on_consumer_added(self, now: int, consumer: Consumer) -> None:
         queue = consumer.queue
         if self.away and not consumer.browse_only and not queue.internal:
-            self.look_again(now)
+            self.scan_again(now)
 
-    def look_again(self, now: int) -> None:
+    def scan_again(self, now: int) -> None:
         """Scans again after a consumer was added, here or on another node."""
         for node_id, away in self.away.items():
-            if away.due and away.armed:
+            if away.due and away.timer_set:
                 away.again = True
             elif away.due:
                 away.position = 0
-                self._arm(node_id, away, now)
+                self._set_timer(node_id, away, now)
 
     def on_mark_timer(self, now: int, node_id: str) -> None:
         mark = self.marks.get(node_id)
         if mark is not None:
-            mark.look(now)
+            mark.give_back_idle(now)
 
     def on_timer(self, now: int, node_id: str) -> None:
         away = self.away.get(node_id)
         if away is None:
             return
-        away.armed = False
+        away.timer_set = False
         away.due = True
-        broker = self.cluster.broker
-        queue = broker.queues.get(self.cluster.forward_name(node_id))
+        broker = self.broker
+        queue = broker.queues.get(self.local.forward_name(node_id))
         if queue is None or queue.consumers:
             return
         if away.position == 0:
             away.begin()
-        moved = self._look(now, queue, away, self.mark_of(node_id, queue))
+        moved = self._scan(now, queue, away, self.mark_of(node_id, queue))
         if moved:
             broker.trace.count("parked_messages_returned", moved)
             away.returned += moved
         if away.position > 0:
-            self._arm(node_id, away, now + (ROOM_NS if away.without_room else 0))
+            self._set_timer(node_id, away, now + (ROOM_NS if away.without_room else 0))
         elif away.returned:
             broker.trace.event(
                 "parked_messages_returned",
                 {"node": node_id, "messages": away.returned, "stay": queue.message_count},
             )
             away.returned = 0
-        if away.again and not away.armed:
-            self._arm(node_id, away, now)
+        if away.again and not away.timer_set:
+            self._set_timer(node_id, away, now)
 
     # -- moving ---------------------------------------------------------------------------------
-    def _look(self, now: int, queue: Queue, away: Away, mark: SentMark) -> int:
+    def _scan(self, now: int, queue: Queue, away: Away, mark: SentMark) -> int:
         """Scans a limited part of the queue. Returns the number of moved messages."""
-        broker = self.cluster.broker
+        broker = self.broker
         start = queue.index_of(max(away.position, 1))
-        looked = queue.references[start : start + LOOKS_MAX]
+        examined = queue.references[start : start + SCAN_MAX]
         moves = 0
-        for reference in looked:
+        for reference in examined:
             away.position = reference.sequence + 1
             if reference.state == READY and self._return(reference, away, mark):
                 moves += 1
                 if moves >= self.moves_max:
                     return moves
-        if len(looked) == LOOKS_MAX:
+        if len(examined) == SCAN_MAX:
             return moves
         away.position = max(away.position, 1)
         if queue.paged is not None and (self._next_page(now, queue, away) or moves):
@@ -271,19 +274,19 @@ class ParkedMessages(Observer):
 
     def _next_page(self, now: int, queue: Queue, away: Away) -> bool:
         """Tells if the scan continues in page files. Moved messages may soon free memory for the next page."""
-        paging = self.cluster.broker.paging
+        paging = self.broker.paging
         if paging.refill(now, queue, True):
             away.without_room = 0
             return True
         if queue.paged is None or paging.reader.failed is not None or not away.returned:
             return False
         away.without_room += 1
-        return away.without_room <= ROOM_LOOKS
+        return away.without_room <= ROOM_CHECKS
 
     def _return(self, reference: Reference, away: Away, mark: SentMark) -> bool:
         """Moves a message. Returns False if it has to stay."""
         group = reference.message.group_id
-        by_handler = self.cluster.broker.router.grouping is not None
+        by_handler = self.broker.router.grouping is not None
         if group is not None and (by_handler or group in away.staying_groups):
             return False  # a grouping handler leaves its groups to the member (kernel/publish/grouping.py)
         chosen: list[Queue | RemoteBinding] = []
@@ -302,7 +305,7 @@ class ParkedMessages(Observer):
                 add_remote_route(routes, taker)
             else:
                 routes.append(Route(taker, b""))
-        self.cluster.broker.mover.reroute(reference, routes, PARKED_WHY, FORWARD_DUPLICATE)
+        self.broker.mover.reroute(reference, routes, PARKED_WHY, FORWARD_DUPLICATE)
         return True
 
     def _takers(
@@ -313,7 +316,7 @@ class ParkedMessages(Observer):
         only_queue = split_fqqn(message.address)[1]
         takers: list[Queue | RemoteBinding] = []
         for address_name, routing_name in self._meant(reference, away):
-            address = self.cluster.broker.addresses.get(address_name)
+            address = self.broker.addresses.get(address_name)
             group = None if address is None else address.groups.get(routing_name)
             if group is None:
                 return []
@@ -345,7 +348,7 @@ class ParkedMessages(Observer):
             known = away.meant.get(binding_id)
             if known is None:
                 name = split_fqqn(reference.message.address)[0]
-                address = self.cluster.broker.addresses.get(name)
+                address = self.broker.addresses.get(name)
                 if address is None or len(ids) != 1:
                     return []
                 if reference.message.routing_type != ANYCAST and address.multicast:

@@ -8,8 +8,8 @@ from atalanta.cluster.scale_down.phase import DONE
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.sim.host import Host
 from tests.cluster.cluster_rig import count, node_of, waiting
-from tests.cluster.parked.parked_rig import TIMEOUT, Parked, numbers
 from tests.cluster.scale_down.scale_down_rig import leave
+from tests.cluster.store_and_forward.parked_rig import TIMEOUT, Parked, numbers
 
 
 def left(leavings: int) -> tuple[Parked, Host]:

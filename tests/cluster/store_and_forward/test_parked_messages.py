@@ -17,7 +17,7 @@ from tests.cluster.cluster_rig import (
     remote_consumers,
     waiting,
 )
-from tests.cluster.parked.parked_rig import TIMEOUT, Parked, numbers
+from tests.cluster.store_and_forward.parked_rig import TIMEOUT, Parked, numbers
 
 
 def test_what_was_never_sent_goes_to_a_consumer_here_after_the_timeout() -> None:
