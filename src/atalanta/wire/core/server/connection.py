@@ -24,11 +24,11 @@ from atalanta.wire.core.packets.connection import (
 )
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2, ReattachSession
 from atalanta.wire.core.packets.topology import SubscribeTopology, SubscribeTopologyV2
-from atalanta.wire.core.server.closed_session import answer_closed
 from atalanta.wire.core.server.frame_connection import SERVER_VERSION, FrameConnection
 from atalanta.wire.core.server.reattach import end_session, reattach, remember
 from atalanta.wire.core.server.redirect import CoreRedirect
-from atalanta.wire.core.server.requests import receive
+from atalanta.wire.core.server.requests.closed_session import answer_closed
+from atalanta.wire.core.server.requests.session_requests import receive
 from atalanta.wire.core.server.session_creation import (
     CLUSTER_CHANNEL,
     CoreLogin,
