@@ -201,7 +201,7 @@ def test_after_a_crash_a_queue_is_there_with_all_its_copies_or_not_at_all(count:
             assert len(bodies(bench.broker.queues["late"])) == count
         else:
             assert "late" not in bench.broker.queues
-            assert durable == before or bench.broker.binding_ids.next > ids
+            assert durable == before or bench.broker.bindings.next_id > ids
             assert len(bench.broker.store.messages) == count  # in both rings each
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.broker.configured_resources import ConfiguredResources
-from atalanta.kernel.broker.disk_limit import DiskLimit
 from atalanta.kernel.broker.open_bodies import OpenBodies
 from atalanta.kernel.journal.named_values import NamedValues
 from atalanta.kernel.log.log_views import LEASE_TIMER, LogViews
@@ -40,12 +39,11 @@ from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.registry.addresses import AddressRegistry
-from atalanta.kernel.registry.binding_ids import BindingIds
+from atalanta.kernel.registry.bindings import BindingRegistry
 from atalanta.kernel.registry.diverts import DivertRegistry
 from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
 from atalanta.kernel.registry.queues import QueueRegistry
-from atalanta.kernel.registry.retroactive import Retroactive
-from atalanta.kernel.routing.bindings import RemoteBinding
+from atalanta.kernel.registry.retroactive_addresses import RetroactiveAddresses
 from atalanta.kernel.security.permissions import Permissions
 from atalanta.kernel.sessions import slow_consumers
 from atalanta.kernel.sessions.clients import Clients
@@ -115,7 +113,6 @@ class Broker:
         self._build_sessions()
         self.slow_consumers = SlowConsumers(settings, timers, trace, self.queues, self.clients)
         self.open_bodies = OpenBodies(self.large, self.clients, self.branches, journal, timers)
-        self.disk_limit = DiskLimit(config, self.memory, self.address_registry, trace)
         self.stopping: bool = False
         self.flush_timer: bool = False
         self.now: int = 0
@@ -124,7 +121,7 @@ class Broker:
         """Creates the registries of addresses, queues and diverts, and the caches of duplicate ids."""
         config = self.config
         settings = self.settings
-        self.binding_ids = BindingIds()
+        self.bindings = BindingRegistry()
         self.address_registry = AddressRegistry(
             config, settings, self.journal, self.memory, self.observers
         )
@@ -138,17 +135,15 @@ class Broker:
             self.address_registry,
             self.plans,
             self.dispatcher,
-            self.binding_ids,
+            self.bindings,
             ids,
             self.observers,
         )
         self.queues: dict[str, Queue] = self.queue_registry.by_name
-        self.queues_by_id: dict[int, Queue] = self.queue_registry.by_id
-        self.remotes_by_id: dict[int, RemoteBinding] = {}
         self.diverts = DivertRegistry(
             config, self.address_registry, self.queues, self.values, self.trace
         )
-        self.retroactive = Retroactive(
+        self.retroactive = RetroactiveAddresses(
             config,
             self.address_registry,
             self.queue_registry,
@@ -157,7 +152,6 @@ class Broker:
             self.trace,
         )
         self.observers.append(self.retroactive)
-
         self.resources = ConfiguredResources(
             config,
             settings,
@@ -198,16 +192,15 @@ class Broker:
             self.config.message_expiry_scan_period_ms,
         )
         self.redelivery = Redelivery(self.mover, self.dead_letters, settings)
-        self.unknown_bindings = UnknownBindings(addresses, queues, settings, self.binding_ids)
+        unknown_bindings = UnknownBindings(addresses, queues, settings, self.bindings)
         self.scale_down_target = ScaleDownTarget(
-            addresses, self.remotes_by_id, self.binding_ids, self.values, self.origins
+            addresses, self.bindings, self.values, self.origins
         )
         self.publisher = Publisher(
             self.plans,
             diverts,
             self.dead_letters,
-            self.unknown_bindings,
-            self.remotes_by_id,
+            unknown_bindings,
             self.origins,
         )
 
@@ -248,7 +241,7 @@ class Broker:
         self.now = now
         self.store.set_now(now)
         self.store.skip_message_ids(now // 1_000)
-        self.binding_ids.start(now)
+        self.bindings.start_ids(now)
 
     def stop(self) -> None:
         """Records that the node stops or leaves: it serves no new clients, and expires nothing."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def validate(broker: Broker) -> None:
     """Checks that cross-links and counters agree. Slow: for tests and the simulator."""
     for queue in broker.queues.values():
-        assert broker.queues_by_id[queue.id] is queue
+        assert broker.queue_registry.by_id[queue.id] is queue
         live = 0
         size = 0
         delivering = 0

@@ -19,7 +19,7 @@ from atalanta.message.fqqn import split_fqqn
 from atalanta.message.message import ROUTE_TO
 
 if TYPE_CHECKING:
-    from atalanta.kernel.registry.retroactive import Retroactive
+    from atalanta.kernel.registry.retroactive_addresses import RetroactiveAddresses
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.sessions.session_queues import QueueOwner, SessionQueues
@@ -42,7 +42,7 @@ class SendAddresses:
 class AutoCreation:
     """Checks the permission to send, and creates missing addresses and queues."""
 
-    def __init__(self, queues: SessionQueues, retroactive: Retroactive) -> None:
+    def __init__(self, queues: SessionQueues, retroactive: RetroactiveAddresses) -> None:
         self.queues = queues
         self.queue_registry = queues.registry
         self.addresses = queues.addresses

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.publish.scale_down_target import ScaleDownTarget
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.registry.queues import QueueRegistry
-    from atalanta.kernel.registry.retroactive import Retroactive
+    from atalanta.kernel.registry.retroactive_addresses import RetroactiveAddresses
     from atalanta.kernel.security.permissions import Permissions
     from atalanta.kernel.sessions.clients import Clients
     from atalanta.kernel.sessions.ingress_headers import IngressHeaders
@@ -48,7 +48,7 @@ class SessionServices:
         expiry: Expiry,
         scale_down_target: ScaleDownTarget,
         queue_registry: QueueRegistry,
-        retroactive: Retroactive,
+        retroactive: RetroactiveAddresses,
         memory: Memory,
         ingress_headers: IngressHeaders,
         sinks: Sinks,

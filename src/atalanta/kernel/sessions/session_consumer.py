@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.errors import FENCED, MAX_CONSUMERS, BrokerError
 from atalanta.kernel.queue.consumer import Consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
-from atalanta.kernel.trace import tell
+from atalanta.kernel.trace import trace_message
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
@@ -72,7 +72,7 @@ class SessionConsumer(Consumer):
                 reference.uncount_delivery()
             back.append(reference)
             if services.trace.on:
-                tell(services.trace, "story_given_back", reference.message, queue.name)
+                trace_message(services.trace, "story_given_back", reference.message, queue.name)
         services.redelivery.redeliver(now, back, False)
         services.dispatches.mark_dirty(queue)
         if queue.consumer_count() > 0:

@@ -101,7 +101,7 @@ class Chaos:
         if pick.random() < 0.3:
             properties["_AMQ_DUPL_ID"] = pick.choice("xyz")
         if pick.random() < 0.1:
-            ids = list(self.server.broker.queues_by_id) or [1]
+            ids = list(self.server.broker.queue_registry.by_id) or [1]
             properties["_AMQ_ROUTE_TO"] = pick.choice(ids).to_bytes(8, "big")
         kind = pick.choice((None, 0, 1, 5))
         made = text_message(pick.choice(NAMES), "text", pick.random() < 0.7, kind, **properties)
