@@ -180,7 +180,7 @@ class Node:
     def arriving(self) -> bool:
         """Returns True while clients of a stopping node are still connecting and are told the target."""
         for connection in self.connections.values():
-            if isinstance(connection, ClientConnection) and connection.arriving:
+            if isinstance(connection, ClientConnection) and connection.reconnecting:
                 return True
         return False
 
