@@ -90,7 +90,7 @@ class Management:
         )
         self._metrics = Metrics(broker, resources, status, self.jobs)
         self.controls: dict[str, Control] = self._controls(process)
-        broker.services[broker.config.management_address] = self.handle
+        broker.session_services.request_handlers[broker.config.management_address] = self.handle
 
     def _controls(self, process: Process) -> dict[str, Control]:
         broker = self.broker

@@ -13,6 +13,7 @@ from atalanta.cluster.discovery.meeting_places import MEETING
 from atalanta.cluster.part import Part
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
+from atalanta.kernel.broker.disk_limit import DiskLimit
 from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
@@ -96,6 +97,9 @@ class Node:
             config.node_id,
             config.own.producer_window_bytes,
         )
+        self.disk_limit = DiskLimit(
+            config.broker, self.broker.memory, self.broker.address_registry, ports.trace
+        )
         self.notifications = Notifications(
             config.broker,
             config.node_id,
@@ -141,7 +145,7 @@ class Node:
     def start(self, now: int) -> None:
         """Creates the configured addresses and queues, arms timers, and connects to peers. `recover` must be called
         before."""
-        self.broker.observers.append(self.notifications)
+        self.broker.add_observer(self.notifications)
         self.management.start(now)
         self.broker.resources.delete_unnamed(now)
         self.broker.resources.create(now)
@@ -418,7 +422,7 @@ class Node:
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
         """Handles the usage of the journal's disk."""
         self.status.measure_disk(used_fraction)
-        self.broker.disk_limit.update(used_fraction, free_bytes)
+        self.disk_limit.update(used_fraction, free_bytes)
 
     def on_durable(self, now: int, lsn: int) -> None:
         """Passes the durable LSN to the broker, and starts compaction if old segments can be removed."""

@@ -18,45 +18,46 @@ class RemoteRoutes:
     """The active remote binding of each queue, by cluster name. Nodes further away are notified of each change."""
 
     def __init__(self, broker: Broker, notifications: Notifications) -> None:
-        self.broker = broker
+        self.config = broker.config
+        self.router = broker.router
+        self.addresses = broker.address_registry
+        self.bindings = broker.bindings
         self.notifications = notifications
         self.active: dict[str, RemoteBinding] = {}
 
     @property
     def grouping(self) -> GroupingHandler | None:
-        return self.broker.router.grouping
+        return self.router.grouping
 
     def is_local_only(self, address_name: str) -> bool:
         """Tells if each node fills that address itself, so that no binding of it is taken from others."""
-        return is_resource(self.broker.config, address_name)
+        return is_resource(self.config, address_name)
 
     def add(self, now: int, remote: RemoteBinding) -> None:
         """Adds the binding to its address: messages are routed to it from now on."""
-        broker = self.broker
-        remote.id = broker.binding_ids.take()
+        remote.id = self.bindings.take_id()
         self.active[remote.cluster_name] = remote
         self._address(remote.address).add_remote(remote)
-        broker.remotes_by_id[remote.id] = remote
+        self.bindings.add(remote)
         self.notifications.remote_binding(now, "BINDING_ADDED", remote)
-        if broker.router.grouping is not None:
-            broker.router.grouping.remote_added(now, remote.cluster_name)
+        if self.router.grouping is not None:
+            self.router.grouping.remote_added(now, remote.cluster_name)
 
     def replace(self, old: RemoteBinding, new: RemoteBinding) -> None:
         """Routes to `new` instead of `old`, under the same binding id."""
         new.id = old.id
         old.id = 0
         self.active[new.cluster_name] = new
-        self.broker.remotes_by_id[new.id] = new
+        self.bindings.add(new)
         address = self._address(old.address)
         address.add_remote(new)
         address.remove_remote(old)
 
     def remove(self, now: int, remote: RemoteBinding) -> None:
         """Removes the binding from its address, and the address if nothing else needs it."""
-        broker = self.broker
         self.active.pop(remote.cluster_name, None)
-        broker.remotes_by_id.pop(remote.id, None)
-        address = broker.addresses.get(remote.address)
+        self.bindings.remove(remote)
+        address = self.addresses.by_name.get(remote.address)
         if address is not None:
             address.remove_remote(remote)
             if (
@@ -65,17 +66,16 @@ class RemoteRoutes:
                 and address.auto_created
                 and not address.internal
             ):
-                broker.address_registry.remove(address)
+                self.addresses.remove(address)
         self.notifications.remote_binding(now, "BINDING_REMOVED", remote)
 
     def remember_lost(self, remote: RemoteBinding) -> None:
         """Records that the route is removed because it was lost. The queue itself may still exist."""
-        self.broker.unknown_bindings.add_lost(remote.id)
+        self.bindings.add_lost(remote)
 
     def _address(self, name: str) -> Address:
-        registry = self.broker.address_registry
-        address = registry.by_name.get(name)
+        address = self.addresses.by_name.get(name)
         if address is None:
             address = Address(name, True, True, True)
-            registry.add(address)
+            self.addresses.add(address)
         return address

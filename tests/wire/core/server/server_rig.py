@@ -118,7 +118,7 @@ class Server(Bench):
 
     def _host(self) -> None:
         notifications = notifications_of(self.broker)
-        self.broker.observers.append(notifications)
+        self.broker.add_observer(notifications)
         self.passwords = PatientPasswords()
         self.management = Management(
             self.broker, notifications, ResourceRegistry(), NodeStatus("test"), Process()
