@@ -49,7 +49,7 @@ class CoreBridge(DiscoveryListener):
         )
         self.selector = parse_filter(config.filter_text)
         self.targets = Targets(config, settings)
-        self.memory = TargetMemory(self.broker, self.targets, name)
+        self.memory = TargetMemory(self.broker.values, self.broker.trace, self.targets, name)
         self.memory.recall()
         self.attempts = Attempts(config)
         self.state: str = STOPPED

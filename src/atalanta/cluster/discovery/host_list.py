@@ -96,10 +96,10 @@ class HostsPlace(Place):
         try:
             said = decode_announcement(announcement)
         except ProtocolError:
-            self.discovery.broker.trace.count("datagrams_unreadable")
+            self.discovery.trace.count("datagrams_unreadable")
             return
         if said.node_id in self.visitors or len(self.visitors) < VISITORS_MAX:
-            if said.node_id != self.discovery.broker.node_id:
+            if said.node_id != self.discovery.node_id:
                 self.visitors[said.node_id] = (now, announcement)
         super().heard(now, announcement)
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 from librt.strings import BytesWriter
 
 from atalanta.cluster.links.forwarding import PRODUCER_ID
-from atalanta.kernel.memory.large_body import LargeBody, LargeStream
+from atalanta.kernel.memory.large_body import LargeBodies, LargeBody, LargeStream
 from atalanta.wire.core.large_chunks import CHUNK_BYTES, NO_ANSWER, cut, write_sent_piece
 from atalanta.wire.core.packets.message import write_send_large
 
 if TYPE_CHECKING:
     from atalanta.cluster.links.limits import OutgoingLimits
     from atalanta.cluster.links.outbound_link import DialedLink
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.message.message import Message
 
 READ_BYTES: Final = 2 * CHUNK_BYTES  # in memory at a time
@@ -24,7 +23,7 @@ class LargeSender(Protocol):
     """The owner of the session that sends a large message."""
 
     link: DialedLink
-    broker: Broker
+    large_bodies: LargeBodies
     channel: int
     limits: OutgoingLimits
 
@@ -54,7 +53,7 @@ class LargeForwarding(LargeStream):
         out = BytesWriter()
         write_send_large(out, outgoing.channel, message)
         self.link.write(out.getvalue())
-        self.large = outgoing.broker.large
+        self.large = outgoing.large_bodies
         self.large.borrow(body)
 
     def pump(self) -> None:

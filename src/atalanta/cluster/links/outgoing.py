@@ -57,6 +57,7 @@ class Outgoing:
     ) -> None:
         self.link = link
         self.broker = broker
+        self.large_bodies = broker.large
         self.queue = queue
         self.channel = channel
         self.limits = limits
@@ -198,7 +199,7 @@ class Outgoing:
 
     def cannot_read(self, body: LargeBody) -> None:
         """Records a damaged file and closes the connection: the peer has a part of the message and gets no more."""
-        self.broker.large.damaged(body.file, body.size, -1, self.queue.name)
+        self.large_bodies.damaged(body.file, body.size, -1, self.queue.name)
         self.link.close("a large message cannot be read")
 
     def unblocked(self) -> None:
@@ -253,7 +254,7 @@ class Outgoing:
             self.acknowledged = []
             if done:
                 self.broker.store.acknowledge(done, None, 0)
-        if self.mark is not None and self.mark.asked_lsn and self.mark.settle():
+        if self.mark is not None and self.mark.asked_lsn and self.mark.settle(now):
             self.pump()
         if self.spoiled:
             self._settle_spoiled(now)

@@ -101,11 +101,11 @@ class ScaleDown(Part):
         self.taken: bool = False  # the link is to the target and is usable
         self.goodbyes: Goodbyes | None = None  # from the freeze to the last DISCONNECT
         self.members_told: bool = False  # members may be disconnected
-        self.mark = DepartureMark(self.broker)
+        self.mark = DepartureMark(self.broker.values)
         self.pinned: dict[str, int] = {}  # queue -> the last sequence that stays
         self.in_doubt: bool = False  # the target may have messages that it has not answered for
         self.waits_told: bool = False
-        self.readers = Readers(clusters.broker, reader_timeout_ms)
+        self.readers = Readers(clusters.broker.trace, reader_timeout_ms)
         self.moved = 0
         self.parts: dict[str, Part] = {}
         # Called before clients are disconnected: a client that tried this node first would wait for
@@ -320,7 +320,7 @@ class ScaleDown(Part):
             if isinstance(part, CoreBridges):
                 for bridge in part.by_number.values():
                     bridge.stop(now)
-        self.goodbyes = Goodbyes(self.broker, self.host, self.connections, now)
+        self.goodbyes = Goodbyes(self.broker.store, self.host, self.connections, now)
         self.goodbyes.hold(now, self.askers)
 
     def _pin(self) -> None:

@@ -32,9 +32,10 @@ from atalanta.wire.core.packets.producer import (
 
 if TYPE_CHECKING:
     from atalanta.cluster.links.outbound_link import DialedLink
-    from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.memory.large_body import LargeBody
+    from atalanta.kernel.memory.large_body import LargeBodies, LargeBody
     from atalanta.kernel.queue.delivery.bridge_origin import Origins
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
+    from atalanta.kernel.queue.delivery.scheduled_messages import ScheduledMessages
 
 
 class Shipment:
@@ -127,7 +128,7 @@ def for_transaction(
     return copy
 
 
-def finish(broker: Broker, references: list[Reference], batch: records.Batch) -> int:
+def finish(store: MessageStore, references: list[Reference], batch: records.Batch) -> int:
     """Removes messages that are safe at the target, for any kind of queue. Returns their number."""
     per_queue: dict[int, list[int]] = {}
     count = 0
@@ -137,8 +138,8 @@ def finish(broker: Broker, references: list[Reference], batch: records.Batch) ->
         count += 1
         if reference.durable:
             per_queue.setdefault(reference.queue.id, []).append(int(reference.message.id))
-        broker.store.note_lost(reference, "moved to another node", batch)
-        broker.store.drop_from_queue(reference)
+        store.note_lost(reference, "moved to another node", batch)
+        store.drop_from_queue(reference)
     for queue_id, message_ids in per_queue.items():
         batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
     return count
@@ -156,9 +157,17 @@ class Sender:
     address.
     """
 
-    def __init__(self, link: DialedLink, broker: Broker, channel: int, limit: int) -> None:
+    def __init__(
+        self,
+        link: DialedLink,
+        large_bodies: LargeBodies,
+        scheduled: ScheduledMessages,
+        channel: int,
+        limit: int,
+    ) -> None:
         self.link = link
-        self.broker = broker
+        self.large_bodies = large_bodies
+        self.scheduled = scheduled
         self.channel = channel
         self.limits = OutgoingLimits()
         self.limit = min(limit, WINDOW_MESSAGES) if limit > 0 else WINDOW_MESSAGES
@@ -246,7 +255,7 @@ class Sender:
         self.pump()
 
     def cannot_read(self, body: LargeBody) -> None:
-        self.broker.large.damaged(body.file, body.size, -1, "a message on its way elsewhere")
+        self.large_bodies.damaged(body.file, body.size, -1, "a message on its way elsewhere")
         self.link.close("a large message cannot be read")
 
     def unblocked(self) -> None:
@@ -291,4 +300,4 @@ class Sender:
         self.unanswered.clear()
         self.addresses.clear()
         for shipment in back:
-            give_back(self.broker, shipment.references)
+            give_back(self.scheduled, shipment.references)
