@@ -13,7 +13,8 @@ from atalanta.cluster.discovery.meeting_places import MEETING
 from atalanta.cluster.part import Part
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
-from atalanta.kernel.broker.compaction import Keeper
+from atalanta.kernel.broker.disk_limit import DiskLimit
+from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.journal import records
@@ -84,8 +85,16 @@ class Node:
             config.node_id,
             config.own.producer_window_bytes,
         )
-        self.journal.keeper = Keeper(self.broker)
-        self.notifications = Notifications(self.broker)
+        self.disk_limit = DiskLimit(
+            config.broker, self.broker.memory, self.broker.address_registry, ports.trace
+        )
+        self.notifications = Notifications(
+            config.broker,
+            config.node_id,
+            self.broker.address_registry,
+            self.broker.queue_registry,
+            self.broker.plans,
+        )
         self.status = NodeStatus(VERSION)
         resources = ResourceRegistry()
         for acceptor in config.acceptors:
@@ -102,12 +111,13 @@ class Node:
             self.notifications,
             resources,
             ports.links,
+            ports.process,
             self.connections,
             self.acceptors,
         )
         self.parts = parts.by_name
         self.management = Management(
-            self.broker, self.notifications, resources, self.status, ports.reload
+            self.broker, self.notifications, resources, self.status, ports.process
         )
         # Most parts do nothing in `flush`, and an empty call is expensive when batches are short.
         self._turning = [part for part in self.parts.values() if type(part).flush is not Part.flush]
@@ -120,7 +130,7 @@ class Node:
     def recover(self, now: int) -> None:
         """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid."""
         recovery = Recovery(self.broker)
-        report = self.journal.recover(recovery)
+        report = self.journal.recover(recovery, LiveRecords(self.broker))
         recovery.finish(now)
         self.ports.trace.event(
             "journal_recovered", {"records": report.records, "messages": len(self.broker.store.messages)}
@@ -129,7 +139,7 @@ class Node:
     def start(self, now: int) -> None:
         """Creates the configured addresses and queues, arms timers, and connects to peers. `recover` must be called
         before."""
-        self.broker.observers.append(self.notifications)
+        self.broker.add_observer(self.notifications)
         self.management.start(now)
         self.broker.resources.delete_unnamed(now)
         self.broker.resources.create(now)
@@ -406,7 +416,7 @@ class Node:
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
         """Handles the usage of the journal's disk."""
         self.status.measure_disk(used_fraction)
-        self.broker.disk_limit.update(used_fraction, free_bytes)
+        self.disk_limit.update(used_fraction, free_bytes)
 
     def on_durable(self, now: int, lsn: int) -> None:
         """Passes the durable LSN to the broker, and starts compaction if old segments can be removed."""

@@ -22,7 +22,7 @@ from atalanta.cluster.part import Part
 from atalanta.cluster.scale_down.management import Asked
 from atalanta.cluster.scale_down.scale_down import ScaleDown
 from atalanta.kernel.broker.notifications import Notifications
-from atalanta.kernel.ports import Links
+from atalanta.kernel.ports import Links, Process
 from atalanta.management.resources.registry import ResourceRegistry
 from atalanta.wire.connection import Connection
 from atalanta.wire.core.config import AcceptorConfig
@@ -53,6 +53,7 @@ class Parts:
         notifications: Notifications,
         resources: ResourceRegistry,
         links: Links,
+        process: Process,
         connections: dict[int, Connection],
         acceptors: dict[str, AcceptorConfig],
     ) -> None:
@@ -61,6 +62,7 @@ class Parts:
         self.notifications = notifications
         self.resources = resources
         self.links = links
+        self.process = process
         self.connections = connections
         self.acceptors = acceptors
         self.by_name: dict[str, Part] = {}
@@ -96,7 +98,11 @@ class Parts:
         if own.dns_texts():
             self.by_name["dns"] = DnsDiscovery(own, clusters)
         scale_down = ScaleDown(
-            clusters, self.connections, own.scale_down_timeout_ms, own.scale_down_reader_timeout_ms
+            clusters,
+            self.connections,
+            self.process,
+            own.scale_down_timeout_ms,
+            own.scale_down_reader_timeout_ms,
         )
         self.scale_down = scale_down
         self.by_name["scaledown"] = scale_down

@@ -32,7 +32,7 @@ class Parked:
             for body in numbers(0, sent):
                 self.publish(body, **properties)
             self.rig.until(lambda: len(self.far.bodies) == 1 + sent)
-            cluster_of(self.hosts[0]).peers["node-1"].bridge.outgoing.credits.clear()  # type: ignore[union-attr]
+            cluster_of(self.hosts[0]).peers["node-1"].bridge.outgoing.credits.by_address.clear()  # type: ignore[union-attr]
         self.rig.network.block("n0", "n1")
         for body in numbers(sent, sent + unsent):
             self.publish(body, **properties)

@@ -59,7 +59,7 @@ def test_of_a_link_that_has_come_to_a_stand_little_stays_that_never_left() -> No
     play.rig.network.block("n1", "n0")
     bridge = cluster_of(play.hosts[0]).peers["node-1"].bridge
     assert bridge is not None
-    bridge.outgoing.credits.clear()
+    bridge.outgoing.credits.by_address.clear()
     for number in range(6_000, 9_000):
         play.publish(number.to_bytes(2, "big"))
     play.rig.run(0.5)

@@ -73,7 +73,7 @@ class Third:
         """What was parked for n1 comes to n0's store-and-forward queue of n2, behind `more` others, and no further."""
         bridge = cluster_of(self.near).peers["node-2"].bridge
         assert bridge is not None
-        bridge.outgoing.credits.clear()
+        bridge.outgoing.credits.by_address.clear()
         self.rig.network.block("n0", "n2")
         self._publish_all(self.total, self.total + more)
         self.rig.until(lambda: waiting(self.near, "node-2") == more)

@@ -20,7 +20,7 @@ from atalanta.cluster.links.cluster_link import ClusterLink
 from atalanta.cluster.links.forwarding import forwarded, link_bytes, send_frames
 from atalanta.cluster.links.limits import WINDOW_BYTES, OutgoingLimits
 from atalanta.cluster.links.outgoing import Outgoing
-from atalanta.kernel.trace import tell
+from atalanta.kernel.trace import trace_message
 from atalanta.message.codec import text_body
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.management import consumption, request_message
@@ -118,12 +118,12 @@ class PeerOutgoing(Outgoing):
     def sent(self, reference: Reference) -> None:
         self.record.forwarded += 1
         if self.broker.trace.on:
-            tell(self.broker.trace, "story_forwarded", reference.message, self.record.node_id)
+            trace_message(self.broker.trace, "story_forwarded", reference.message, self.record.node_id)
 
     def confirmed(self, reference: Reference) -> None:
         self.record.confirmed += 1
         if self.broker.trace.on:
-            tell(self.broker.trace, "story_taken_over", reference.message, self.record.node_id)
+            trace_message(self.broker.trace, "story_taken_over", reference.message, self.record.node_id)
 
     def refused(self, text: str) -> None:
         self.local.report("forward_refused", self.record.node_id, text)

@@ -21,9 +21,7 @@ class RemoteRoutes:
         self.config = broker.config
         self.router = broker.router
         self.addresses = broker.address_registry
-        self.by_id = broker.remotes_by_id
-        self.ids = broker.binding_ids
-        self.unknown = broker.unknown_bindings
+        self.bindings = broker.bindings
         self.notifications = notifications
         self.active: dict[str, RemoteBinding] = {}
 
@@ -37,10 +35,10 @@ class RemoteRoutes:
 
     def add(self, now: int, remote: RemoteBinding) -> None:
         """Adds the binding to its address: messages are routed to it from now on."""
-        remote.id = self.ids.take()
+        remote.id = self.bindings.take_id()
         self.active[remote.cluster_name] = remote
         self._address(remote.address).add_remote(remote)
-        self.by_id[remote.id] = remote
+        self.bindings.add(remote)
         self.notifications.remote_binding(now, "BINDING_ADDED", remote)
         if self.router.grouping is not None:
             self.router.grouping.remote_added(now, remote.cluster_name)
@@ -50,7 +48,7 @@ class RemoteRoutes:
         new.id = old.id
         old.id = 0
         self.active[new.cluster_name] = new
-        self.by_id[new.id] = new
+        self.bindings.add(new)
         address = self._address(old.address)
         address.add_remote(new)
         address.remove_remote(old)
@@ -58,7 +56,7 @@ class RemoteRoutes:
     def remove(self, now: int, remote: RemoteBinding) -> None:
         """Removes the binding from its address, and the address if nothing else needs it."""
         self.active.pop(remote.cluster_name, None)
-        self.by_id.pop(remote.id, None)
+        self.bindings.remove(remote)
         address = self.addresses.by_name.get(remote.address)
         if address is not None:
             address.remove_remote(remote)
@@ -73,7 +71,7 @@ class RemoteRoutes:
 
     def remember_lost(self, remote: RemoteBinding) -> None:
         """Records that the route is removed because it was lost. The queue itself may still exist."""
-        self.unknown.add_lost(remote.id)
+        self.bindings.add_lost(remote)
 
     def _address(self, name: str) -> Address:
         address = self.addresses.by_name.get(name)

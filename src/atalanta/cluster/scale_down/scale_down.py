@@ -28,7 +28,6 @@ The durable state of each side, step by step:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.config import ScaleDownConfig
@@ -56,6 +55,7 @@ from atalanta.wire.host import Successor
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
+    from atalanta.kernel.ports import Process
     from atalanta.kernel.queue.queue import Queue
     from atalanta.wire.connection import ClientConnection, Connection
 
@@ -76,6 +76,7 @@ class ScaleDown(Part):
         self,
         clusters: ClusterConnections,
         connections: dict[int, Connection],
+        process: Process,
         timeout_ms: int,
         reader_timeout_ms: int = 0,
     ) -> None:
@@ -88,6 +89,7 @@ class ScaleDown(Part):
         self.broker = clusters.broker
         self.host = clusters.host
         self.connections = connections
+        self.process = process
         self.timeout_ms = timeout_ms
         self.askers: dict[int, bool] = {}
         self.phase = NONE
@@ -108,10 +110,6 @@ class ScaleDown(Part):
         self.readers = Readers(clusters.broker.trace, reader_timeout_ms)
         self.moved = 0
         self.parts: dict[str, Part] = {}
-        # Called before clients are disconnected: a client that tried this node first would wait for
-        # its call-timeout.
-        self.on_frozen: Callable[[], None] | None = None
-        self.on_over: Callable[[], None] | None = None
 
     @property
     def linger_ns(self) -> int:
@@ -180,8 +178,7 @@ class ScaleDown(Part):
         self.frozen = True
         self.broker.stop()
         self.clusters.stop(now)  # no bridge to a member: messages that wait for it may be at the target
-        if self.on_frozen is not None:
-            self.on_frozen()
+        self.process.accept_no_more()
         self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
         self._dial_again(now)
         return True
@@ -312,8 +309,8 @@ class ScaleDown(Part):
         self.broker.stop()
         self._pin()
         self.mark.write(self.target, self.pinned)
-        if self.on_frozen is not None:
-            self.on_frozen()
+        # Before clients are disconnected: a client that tried this node first would wait for its call-timeout.
+        self.process.accept_no_more()
         for part in self.parts.values():
             if part is not self:
                 part.stop(now)
@@ -446,8 +443,8 @@ class ScaleDown(Part):
             if group is not None and self.choice.heard is not None:
                 self.clusters.discovery.unlisten(group, self.choice.heard)
         self.choice.heard = None
-        if self.on_over is not None:
-            self.on_over()
+        if self.frozen:
+            self.process.stop_later(self.linger_ns, "the node has left")
 
     def _remedy(self) -> str:
         """Returns the operator's next step after a failed scale-down."""

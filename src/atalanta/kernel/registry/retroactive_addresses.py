@@ -51,7 +51,7 @@ def source_of(config: BrokerConfig, name: str) -> str | None:
     return name[len(config.internal_naming_prefix) : len(name) - len(end)]
 
 
-class Retroactive(Observer):
+class RetroactiveAddresses(Observer):
     """Creates and deletes the retroactive resources together with their addresses."""
 
     def __init__(

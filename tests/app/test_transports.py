@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.app import secure_connectors
+from atalanta.app.transports import secure_connectors
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.tls.errors import TlsError
 from tests.certificates import PASSWORD, Authority
