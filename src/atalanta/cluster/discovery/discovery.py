@@ -1,6 +1,6 @@
 """Broadcast and discovery groups: a node announces its connectors and receives those of other nodes.
 
-The announcement is Artemis' datagram. It goes to a meeting place (cluster/discovery/meeting_places.py): a UDP
+The announcement is Artemis' datagram. It goes to a meeting place (cluster/discovery/jgroups_channels.py): a UDP
 multicast group, or what a JGroups stack file describes. One connector is kept for each node, the last of its newest
 announcement (DiscoveryGroup.java). A node that is silent for refresh-timeout is removed.
 """
@@ -10,8 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.config import BroadcastGroupConfig, ClusterSettings, DiscoveryGroupConfig
-from atalanta.cluster.discovery.host_list import HostsPlace
-from atalanta.cluster.discovery.meeting_places import MEETING, FolderPlace, MulticastPlace, Place
+from atalanta.cluster.discovery.hosts_channel import HostsChannel
+from atalanta.cluster.discovery.jgroups_channels import (
+    MEETING,
+    FolderChannel,
+    JgroupsChannel,
+    MulticastChannel,
+)
 from atalanta.cluster.part import Part
 from atalanta.cluster.topology.duplicate_node_id import Sightings, tell_shared
 from atalanta.wire.connection import Connection, ProtocolError
@@ -31,11 +36,11 @@ BROADCAST: Final = "discovery.broadcast."
 EXPIRE: Final = "discovery.expire."
 WAIT: Final = "discovery.wait."
 PLACE: Final = "discovery.place."
-PLACES: Final[dict[str, type[Place]]] = {
-    MULTICAST: MulticastPlace,
-    HOSTS: HostsPlace,
-    DNS: HostsPlace,
-    FOLDER: FolderPlace,
+PLACES: Final[dict[str, type[JgroupsChannel]]] = {
+    MULTICAST: MulticastChannel,
+    HOSTS: HostsChannel,
+    DNS: HostsChannel,
+    FOLDER: FolderChannel,
 }
 # Names of the groups at the Links port.
 SENDS: Final = "broadcast/"
@@ -93,7 +98,7 @@ class Discovery(Part):
         self.links = links
         self.wire = host.wire
         self.host = host
-        self.places: list[Place] = []
+        self.places: list[JgroupsChannel] = []
         self.unique_id: str = ""
         self.groups: dict[str, DiscoveryGroup] = {}
         self.speaking: dict[str, BroadcastGroupConfig] = {}
@@ -173,7 +178,7 @@ class Discovery(Part):
         self.timers.set(WAIT + config.name, now + wait_ns)
         return group
 
-    def _place(self, now: int, meeting: Meeting) -> Place:
+    def _place(self, now: int, meeting: Meeting) -> JgroupsChannel:
         """Returns the meeting place that all groups of the same stack and channel share.
 
         The first tick of a new one is in the next event-loop iteration.
@@ -241,7 +246,7 @@ class Discovery(Part):
             self.timers.set(EXPIRE + group.config.name, due)
 
     # -- meeting places ---------------------------------------------------------------------------
-    def _at(self, key: str) -> tuple[Place, str]:
+    def _at(self, key: str) -> tuple[JgroupsChannel, str]:
         """Returns the meeting place of a key "discovery.place.<number>.<rest>", and its rest."""
         number, _, rest = key[len(PLACE) :].partition(".")
         return self.places[int(number)], rest

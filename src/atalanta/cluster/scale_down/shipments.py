@@ -6,10 +6,10 @@ import hashlib
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.links.forwarding import forward_id, send_frames
-from atalanta.cluster.links.large_forwarding import LargeForwarding
-from atalanta.cluster.links.limits import OutgoingLimits
-from atalanta.cluster.scale_down.queue_walk import give_back
+from atalanta.cluster.links.forward_frame import forward_id, send_frames
+from atalanta.cluster.links.large_stream import LargeMessageStream
+from atalanta.cluster.links.limits import SendLimits
+from atalanta.cluster.scale_down.queue_cursor import give_back
 from atalanta.cluster.store_and_forward.binding_names import encode_ids
 from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.journal import records
@@ -52,7 +52,7 @@ def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
     purpose.
 
     A message may be sent as several copies. A message that was forwarded over a bridge before has another id
-    (cluster/links/forwarding.py).
+    (cluster/links/forward_frame.py).
     """
     digest = hashlib.blake2b(place, digest_size=8).digest()
     return node_bytes + message_id.to_bytes(8, "big", signed=True) + digest
@@ -167,7 +167,7 @@ class Sender:
         self.large_bodies = large_bodies
         self.scheduled = scheduled
         self.channel = channel
-        self.limits = OutgoingLimits()
+        self.limits = SendLimits()
         self.limit = min(limit, WINDOW_MESSAGES) if limit > 0 else WINDOW_MESSAGES
         self.waiting: dict[str, deque[tuple[Message, Shipment]]] = {}
         self.open_copies: dict[str, int] = {}
@@ -179,7 +179,7 @@ class Sender:
         self.refused: list[Shipment] = []
         self.next_correlation: int = 1
         self.credits: SessionCredits = SessionCredits(CREDIT_WINDOW_BYTES, self._send)
-        self.large: LargeForwarding | None = None
+        self.large: LargeMessageStream | None = None
 
     def open(self) -> None:
         """Creates the producer once the session on `channel` is open."""
@@ -225,7 +225,7 @@ class Sender:
             self.addresses[correlation] = address
             self.bytes += message.size
             if message.large is not None:
-                self.large = LargeForwarding(self, message, message.large, correlation)
+                self.large = LargeMessageStream(self, message, message.large, correlation)
             else:
                 self.link.write(send_frames(message, self.channel, correlation))
             if self.large is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
 
 
-class QueueWalk:
+class QueueCursor:
     """Iterates over the messages of one queue.
 
     `waiting` means that the next messages are in page files and there is no memory for them yet. Messages up to
@@ -87,11 +87,11 @@ def give_back(scheduled: ScheduledMessages, references: list[Reference]) -> None
             reference.queue.give_back(reference)
 
 
-class AddressWalk:
+class AddressCursor:
     """Iterates over the queues of one address. Call `take` until it returns None and `waiting` is False."""
 
     def __init__(self, store: MessageStore, queues: list[Queue], pinned: dict[str, int]) -> None:
-        self.walks = [QueueWalk(store, queue, pinned.get(queue.name, 0)) for queue in queues]
+        self.walks = [QueueCursor(store, queue, pinned.get(queue.name, 0)) for queue in queues]
         self.heads: list[tuple[int, int, Reference]] = []  # message id, index of the walk
         self.idle: list[int] = list(range(len(queues)))  # walks without a head
         self.waiting: bool = False

@@ -28,7 +28,7 @@ FRESH_MS: Final = 60_000
 FILES_MAX: Final = 10_000
 
 
-class Place:
+class JgroupsChannel:
     """A meeting place. `key` is that of its timer, dials and DNS queries."""
 
     def __init__(self, discovery: Discovery, number: int, meeting: Meeting) -> None:
@@ -100,7 +100,7 @@ class Place:
         return None
 
 
-class MulticastPlace(Place):
+class MulticastChannel(JgroupsChannel):
     """The multicast group of a stack, for UDP and MPING."""
 
     def open(self, now: int) -> None:
@@ -128,7 +128,7 @@ class MulticastPlace(Place):
             self.heard(now, said)
 
 
-class FolderPlace(Place):
+class FolderChannel(JgroupsChannel):
     """A shared folder with a file for each node, for FILE_PING."""
 
     def __init__(self, discovery: Discovery, number: int, meeting: Meeting) -> None:
