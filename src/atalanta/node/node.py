@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.cluster.connection.cluster_connection import ClusterConnection
-from atalanta.cluster.discovery.meeting_places import MEETING
+from atalanta.cluster.discovery.jgroups_channels import MEETING
 from atalanta.cluster.part import Part
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.core_bridges.forwarding import Forwarding
 from atalanta.cluster.core_bridges.link import CoreOutgoing
+from atalanta.cluster.core_bridges.message_copies import MessageCopies
 from atalanta.kernel.queue.delivery.bridge_origin import Origins
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
@@ -25,16 +25,16 @@ def core_bridge_trusts_the_link(patch: Patch) -> None:
 
 def core_bridge_sends_no_duplicate_ids(patch: Patch) -> None:
     """Neither its own nor the sender's."""
-    forwarded = Forwarding.forwarded
+    forwarded = MessageCopies.forwarded
 
-    def bare(self: Forwarding, reference: Reference) -> Message:
+    def bare(self: MessageCopies, reference: Reference) -> Message:
         copy = forwarded(self, reference)
         copy.properties.remove(BRIDGE_DUPLICATE)
         copy.properties.remove("_AMQ_DUPL_ID")
         copy.properties_changed()
         return copy
 
-    patch.setattr(Forwarding, "forwarded", bare)
+    patch.setattr(MessageCopies, "forwarded", bare)
 
 
 def core_bridge_sends_what_moved_as_new(patch: Patch) -> None:

@@ -23,7 +23,7 @@ from atalanta.cluster.scale_down.link import TargetLink
 from atalanta.wire.connection import ClientConnection, Connection
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.wire.host import Host
 
 # Time for which clients and members are held back while the target is lost.
@@ -38,9 +38,9 @@ class Goodbyes:
     """
 
     def __init__(
-        self, broker: Broker, host: Host, connections: dict[int, Connection], now: int
+        self, store: MessageStore, host: Host, connections: dict[int, Connection], now: int
     ) -> None:
-        self.broker = broker
+        self.store = store
         self.host = host
         self.connections = connections
         self.waiting: dict[int, bool] = {}
@@ -89,7 +89,7 @@ class Goodbyes:
 
     def answered(self) -> bool:
         """Returns True if everything that was read is on disk and its answers are sent."""
-        return not (self.broker.store.awaiting or self.broker.store.acknowledging)
+        return not (self.store.awaiting or self.store.acknowledging)
 
 
 def tell_refused(connections: dict[int, Connection]) -> None:
