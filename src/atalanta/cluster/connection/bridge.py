@@ -15,9 +15,9 @@ from atalanta.cluster.address_prefixes import Covered
 from atalanta.cluster.balancing.client_count import KIND as CLIENT_COUNTS
 from atalanta.cluster.balancing.client_count import read_count
 from atalanta.cluster.links.cluster_link import ClusterLink
-from atalanta.cluster.links.forwarding import forwarded, link_bytes, send_frames
+from atalanta.cluster.links.forward_headers import forwarded, link_bytes, send_frames
 from atalanta.cluster.links.limits import WINDOW_BYTES, OutgoingLimits
-from atalanta.cluster.links.outgoing import Outgoing
+from atalanta.cluster.links.queue_sender import QueueSender
 from atalanta.kernel.trace import tell
 from atalanta.message.codec import text_body
 from atalanta.wire.connection import ProtocolError
@@ -96,7 +96,7 @@ def limits_of(config: ClusterConnectionConfig) -> OutgoingLimits:
     )
 
 
-class PeerOutgoing(Outgoing):
+class PeerOutgoing(QueueSender):
     """Sends the messages of the peer's store-and-forward queue, with the headers of the cluster."""
 
     def __init__(self, bridge: Bridge, record: PeerRecord) -> None:

@@ -14,7 +14,7 @@ from atalanta.cluster.core_bridges.link import CoreBridgeLink
 from atalanta.cluster.core_bridges.target_memory import TargetMemory
 from atalanta.cluster.core_bridges.targets import Targets, is_place
 from atalanta.cluster.discovery.discovery import DiscoveryListener
-from atalanta.cluster.links.forwarding import node_id_bytes
+from atalanta.cluster.links.forward_headers import node_id_bytes
 from atalanta.cluster.links.retry import Attempts
 from atalanta.kernel.registry.queues import parse_filter
 

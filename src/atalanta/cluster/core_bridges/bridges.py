@@ -14,7 +14,7 @@ from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
 from atalanta.cluster.core_bridges.definition import check_transformer, config_of, definition_of
 from atalanta.cluster.core_bridges.management import Registry
 from atalanta.cluster.core_bridges.target_memory import KEY_PREFIX as FOLLOWED
-from atalanta.cluster.links.forwarding import node_id_bytes
+from atalanta.cluster.links.forward_headers import node_id_bytes
 from atalanta.cluster.part import Part
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.observer import Observer

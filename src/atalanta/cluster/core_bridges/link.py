@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.links.limits import WINDOW_BYTES, OutgoingLimits
 from atalanta.cluster.links.outbound_link import DialedLink, link_settings
-from atalanta.cluster.links.outgoing import Outgoing
+from atalanta.cluster.links.queue_sender import QueueSender
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
     ADDRESS_FULL,
@@ -72,7 +72,7 @@ def limits_of(config: BridgeConfig) -> OutgoingLimits:
     )
 
 
-class CoreOutgoing(Outgoing):
+class CoreBridgeSender(QueueSender):
     """Sends the messages of the bridge's queue, changed as the bridge's configuration says."""
 
     # Errors that an operator can repair at the target: messages stay, in order, until then.
@@ -134,7 +134,7 @@ class CoreBridgeLink(DialedLink):
         )
         super().__init__(bridge.host, conn, now, settings)
         self.bridge = bridge
-        self.outgoing = CoreOutgoing(bridge, self, queue, selector)
+        self.outgoing = CoreBridgeSender(bridge, self, queue, selector)
         self.logged_in = False
         self.connected = False
         self.begins = False  # waits for the disk before the first message

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.links.cluster_link import ClusterLink
-from atalanta.cluster.links.forwarding import PRODUCER_ID
+from atalanta.cluster.links.forward_headers import PRODUCER_ID
 from atalanta.cluster.scale_down.shipments import Sender
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.wire.connection import ProtocolError

@@ -6,8 +6,8 @@ import hashlib
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.links.forwarding import forward_id, send_frames
-from atalanta.cluster.links.large_forwarding import LargeForwarding
+from atalanta.cluster.links.forward_headers import forward_id, send_frames
+from atalanta.cluster.links.large_body_sender import LargeBodySender
 from atalanta.cluster.links.limits import OutgoingLimits
 from atalanta.cluster.parked.binding_names import encode_ids
 from atalanta.cluster.scale_down.queue_walk import give_back
@@ -51,7 +51,7 @@ def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
     purpose.
 
     A message may be sent as several copies. A message that was forwarded over a bridge before has another id
-    (cluster/links/forwarding.py).
+    (cluster/links/forward_headers.py).
     """
     digest = hashlib.blake2b(place, digest_size=8).digest()
     return node_bytes + message_id.to_bytes(8, "big", signed=True) + digest
@@ -170,7 +170,7 @@ class Sender:
         self.refused: list[Shipment] = []
         self.next_correlation: int = 1
         self.credits: SessionCredits = SessionCredits(CREDIT_WINDOW_BYTES, self._send)
-        self.large: LargeForwarding | None = None
+        self.large: LargeBodySender | None = None
 
     def open(self) -> None:
         """Creates the producer once the session on `channel` is open."""
@@ -216,7 +216,7 @@ class Sender:
             self.addresses[correlation] = address
             self.bytes += message.size
             if message.large is not None:
-                self.large = LargeForwarding(self, message, message.large, correlation)
+                self.large = LargeBodySender(self, message, message.large, correlation)
             else:
                 self.link.write(send_frames(message, self.channel, correlation))
             if self.large is not None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.links.forwarding import forward_id, link_bytes, node_id_bytes
+from atalanta.cluster.links.forward_headers import forward_id, link_bytes, node_id_bytes
 from atalanta.cluster.links.sent_mark import SentMark
 from atalanta.cluster.scale_down.duplicate_ids import CacheStage
 from atalanta.cluster.scale_down.queue_walk import AddressWalk, QueueWalk, give_back

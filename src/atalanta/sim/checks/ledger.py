@@ -46,7 +46,7 @@ class Ledger:
         self.read: dict[tuple[str, str], int] = {}
         self.read_order: dict[tuple[str, str, str], int] = {}
         self.redelivered: int = 0
-        # Returns True if a node's log may have a producer's messages out of order (sim/checks/departed.py).
+        # Returns True if a node's log may have a producer's messages out of order (sim/checks/scale_down_record.py).
         self.excuses: Callable[[str, str], bool] = never
 
     def tell(self, key: str, line: str) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.cluster.links.forwarding import send_frames
-from atalanta.cluster.links.large_forwarding import LargeForwarding, large_frames
+from atalanta.cluster.links.forward_headers import send_frames
+from atalanta.cluster.links.large_body_sender import LargeBodySender, large_frames
 from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.sessions.bridge_consumer import BridgeEndpoint
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Outgoing:
+class QueueSender:
     """The state of sending. `waiting` are messages taken from the queue, for which the peer gave no credit yet.
 
     `passing_codes`: errors about the state of the other broker, not about the message. The message stays in its
@@ -66,7 +66,7 @@ class Outgoing:
         self.credits: SessionCredits = SessionCredits(limits.producer_window_bytes, self._send)
         self.acknowledged: list[Reference] = []
         self.spoiled: list[Reference] = []  # could not be prepared
-        self.large: LargeForwarding | None = None  # being sent: no other message meanwhile
+        self.large: LargeBodySender | None = None  # being sent: no other message meanwhile
         self.mark: SentMark | None = None  # records how far messages were sent
 
     # -- for subclasses -------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class Outgoing:
     def _write(self, copy: Message, correlation: int) -> None:
         limits = self.limits
         if copy.large is not None:
-            self.large = LargeForwarding(self, copy, copy.large, correlation)
+            self.large = LargeBodySender(self, copy, copy.large, correlation)
             self.large.pump()
         elif 0 < limits.large_bytes_min < len(copy.body):
             self.link.write(large_frames(copy, self.channel, correlation, limits.chunk_bytes))

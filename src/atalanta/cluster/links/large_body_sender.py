@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from librt.strings import BytesWriter
 
-from atalanta.cluster.links.forwarding import PRODUCER_ID
+from atalanta.cluster.links.forward_headers import PRODUCER_ID
 from atalanta.kernel.memory.large_body import LargeBody, LargeStream
 from atalanta.wire.core.large_chunks import CHUNK_BYTES, NO_ANSWER, cut, write_sent_piece
 from atalanta.wire.core.packets.message import write_send_large
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 READ_BYTES: Final = 2 * CHUNK_BYTES  # in memory at a time
 
 
-class LargeSender(Protocol):
+class LargeBodyOwner(Protocol):
     """The owner of the session that sends a large message."""
 
     link: DialedLink
@@ -35,14 +35,14 @@ class LargeSender(Protocol):
         """Handles a damaged file. The connection must be closed, since the peer has a part of the message."""
 
 
-class LargeForwarding(LargeStream):
+class LargeBodySender(LargeStream):
     """Sends SESS_SEND_LARGE and its continuations. The last one asks for an answer under `correlation`.
 
     The body is held until its end, also if the message is removed. The peer gets all of it or loses the connection.
     """
 
     def __init__(
-        self, outgoing: LargeSender, message: Message, body: LargeBody, correlation: int
+        self, outgoing: LargeBodyOwner, message: Message, body: LargeBody, correlation: int
     ) -> None:
         self.outgoing = outgoing
         self.link = outgoing.link
