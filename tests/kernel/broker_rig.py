@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from librt.strings import BytesWriter
 
 from atalanta.kernel.broker.broker import Broker
-from atalanta.kernel.broker.compaction import Keeper
+from atalanta.kernel.broker.live_records import LiveRecords
+from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.ports import BrokerPorts, Ids, Journal, LargeFiles, Pages, Timers, Trace
 from atalanta.kernel.queue.spec import QueueSpec
@@ -224,7 +225,7 @@ class Bench:
         client = Client(self.sessions, "test")
         name = f"session-{self.sessions}"
         session = Session(
-            self.broker,
+            self.broker.session_services,
             client,
             name,
             RecordingEndpoint(),
@@ -274,15 +275,25 @@ class Bench:
 
     def compact(self, through: int) -> None:
         """Clean the records up to lsn `through` away, as the store does with its oldest segment."""
-        keeper = Keeper(self.broker)
-        keeper.before_compaction(self.now)
+        live_records = LiveRecords(self.broker)
+        live_records.before_compaction(self.now)
         for lsn, kind, payload in [
             record for record in self.journal.records if record[0] <= through
         ]:
-            keeper.relocate(lsn, kind, payload)
+            live_records.relocate(lsn, kind, payload)
         self.journal.durable = self.journal.last
         self.broker.on_durable(self.now, self.journal.last)
         self.journal.records = [record for record in self.journal.records if record[0] > through]
+
+
+def notifications_of(broker: Broker) -> Notifications:
+    return Notifications(
+        broker.config,
+        broker.node_id,
+        broker.address_registry,
+        broker.queue_registry,
+        broker.plans,
+    )
 
 
 def endpoint(session: Session) -> RecordingEndpoint:

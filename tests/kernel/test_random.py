@@ -11,7 +11,7 @@ import pytest
 
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
-from atalanta.kernel.broker.compaction import Keeper
+from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.log import log_views
 from atalanta.kernel.queue.consumers import configure
@@ -195,7 +195,7 @@ class Play:
             return
         self.sessions.remove(session)
         self.ended.append(session)
-        session.client.close(self.bench.now, self.bench.broker, self.random.random() < 0.5)
+        session.client.close(self.bench.now, self.bench.broker.session_services, self.random.random() < 0.5)
 
     # -- what a log reader does -----------------------------------------------------------------
     def read_log(self) -> None:
@@ -253,7 +253,7 @@ class Play:
                 return
             self.clean_through = durable[self.random.randrange(len(durable))]
             self.cleaned = 0
-            Keeper(self.bench.broker).before_compaction(self.bench.now)
+            LiveRecords(self.bench.broker).before_compaction(self.bench.now)
         if self.barrier == 0:
             todo = [
                 record
@@ -261,7 +261,7 @@ class Play:
                 if self.cleaned < record[0] <= self.clean_through
             ]
             for lsn, kind, payload in todo[: self.random.randrange(1, 40)]:
-                Keeper(self.bench.broker).relocate(lsn, kind, payload)
+                LiveRecords(self.bench.broker).relocate(lsn, kind, payload)
                 self.cleaned = lsn
             if self.cleaned >= self.clean_through or not todo:
                 self.barrier = journal.last
@@ -335,7 +335,7 @@ class Play:
     def drain(self) -> None:
         """Everything confirmed has been delivered to somebody, or is now."""
         for session in self.sessions:
-            session.client.close(self.bench.now, self.bench.broker, False)
+            session.client.close(self.bench.now, self.bench.broker.session_services, False)
         self.ended.extend(self.sessions)
         self.bench.now += 100 * SECOND
         self.bench.broker.log_views.end_leases(self.bench.now)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
-from atalanta.kernel.broker.notifications import Notifications
+from atalanta.kernel.ports import Process
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.management.management import Management, cannot_reload
+from atalanta.management.management import Management
 from atalanta.management.request.jobs import MANAGEMENT_TIMER
 from atalanta.management.resources.registry import ResourceRegistry
 from atalanta.management.status import NodeStatus
 from atalanta.message.encoding.buffer import Reader, Writer
 from atalanta.message.message import Message
-from tests.kernel.broker_rig import Bench
+from tests.kernel.broker_rig import Bench, notifications_of
 
 REPLIES = "replies"
 
@@ -32,19 +31,19 @@ class Desk(Bench):
         config: BrokerConfig | None = None,
         settings: AddressSettingsRepository | None = None,
         paging: bool = False,
-        reload: Callable[[str], None] = cannot_reload,
+        process: Process | None = None,
     ) -> None:
         super().__init__(config, settings, paging)
-        self.reload = reload
+        self.process = process or Process()
         self.steps = 0
         self.closed: list[int] = []
         self.open_desk()
 
     def open_desk(self) -> None:
-        notifications = Notifications(self.broker)
+        notifications = notifications_of(self.broker)
         self.resources = ResourceRegistry()
         self.management = Management(
-            self.broker, notifications, self.resources, NodeStatus("9.9"), self.reload
+            self.broker, notifications, self.resources, NodeStatus("9.9"), self.process
         )
         self.management.start(self.now)
         self.broker.clients.close = lambda connection, why: self.closed.append(connection)

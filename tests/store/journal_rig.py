@@ -11,6 +11,7 @@ from atalanta.sim.world.disk import SimDisk
 from atalanta.store.block import BLOCK_HEAD_SIZE, encode_block_head
 from atalanta.store.config import JournalConfig
 from atalanta.store.journal import Journal
+from atalanta.store.ports import LiveRecords
 from atalanta.store.recovery_report import RecoveryReport
 from atalanta.store.segment import SEGMENT_HEAD_SIZE
 
@@ -100,7 +101,7 @@ class Rig:
 
     # --- life -------------------------------------------------------------------------------------
 
-    def start(self) -> Collector:
+    def start(self, live_records: LiveRecords | None = None) -> Collector:
         """A new journal on the disk, recovered; returns what was replayed."""
         replay = Collector()
         self.durable = []
@@ -111,7 +112,7 @@ class Rig:
             lambda why: journal.on_failed(self.schedule.now, why),
         )
         self.journal = journal
-        self.report = journal.recover(replay)
+        self.report = journal.recover(replay, live_records)
         return replay
 
     def restart(self) -> Collector:

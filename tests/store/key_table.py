@@ -23,7 +23,7 @@ def apply(table: dict[int, tuple[int, bytes]], lsn: int, kind: int, payload: byt
 
 
 class Table:
-    """Writes the journal, remembers all it wrote, and is the keeper of what is alive."""
+    """Writes the journal, remembers all it wrote, and knows the live records."""
 
     def __init__(self, settings: JournalConfig, seed: int = 1, counted: bool = True) -> None:
         self.rig = Rig(settings, seed)
@@ -41,7 +41,7 @@ class Table:
     def journal(self) -> Journal:
         return self.rig.journal
 
-    # --- the keeper -------------------------------------------------------------------------------
+    # --- the live records -------------------------------------------------------------------------------
 
     def live_bytes(self) -> int:
         return self.live_size * self.guess_percentage // 100
@@ -90,8 +90,7 @@ class Table:
     def start(self) -> None:
         """Recover, and check: all that was durable, no more than was written, and exactly so."""
         confirmed = self.rig.durable[-1] if self.rig.durable else 0
-        replay = self.rig.start()
-        self.journal.keeper = self
+        replay = self.rig.start(self)
         if self.counted:
             self.journal.plain_kind = PUT
             self.journal.passing_kinds = bytes([DELETE, COUNTER])

@@ -160,7 +160,7 @@ def test_records_larger_than_a_step_and_larger_than_a_segment() -> None:
     assert sorted(table.live) == [1, 2]
 
 
-def test_a_keeper_that_guesses_too_low_does_not_rewrite_for_ever() -> None:
+def test_too_low_an_estimate_of_live_bytes_does_not_rewrite_for_ever() -> None:
     table = Table(config(SEGMENT))
     table.guess_percentage = 0
     table.start()

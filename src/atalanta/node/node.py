@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.connection.cluster_connection import Cluster
+from atalanta.cluster.connection.cluster_connection import ClusterConnection
 from atalanta.cluster.discovery.meeting_places import MEETING
 from atalanta.cluster.part import Part
-from atalanta.kernel.broker import invariants, maintenance, reload
-from atalanta.kernel.broker.broker import FLUSH_TIMER, Broker
-from atalanta.kernel.broker.compaction import Keeper
+from atalanta.kernel.broker import invariants
+from atalanta.kernel.broker.broker import Broker
+from atalanta.kernel.broker.disk_limit import DiskLimit
+from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.journal import records
-from atalanta.kernel.log import log_views
 from atalanta.kernel.ports import BrokerPorts
 from atalanta.management.management import Management
 from atalanta.management.message_counters import COUNTERS_TIMER
@@ -85,8 +85,16 @@ class Node:
             config.node_id,
             config.own.producer_window_bytes,
         )
-        self.journal.keeper = Keeper(self.broker)
-        self.notifications = Notifications(self.broker)
+        self.disk_limit = DiskLimit(
+            config.broker, self.broker.memory, self.broker.address_registry, ports.trace
+        )
+        self.notifications = Notifications(
+            config.broker,
+            config.node_id,
+            self.broker.address_registry,
+            self.broker.queue_registry,
+            self.broker.plans,
+        )
         self.status = NodeStatus(VERSION)
         resources = ResourceRegistry()
         for acceptor in config.acceptors:
@@ -103,12 +111,13 @@ class Node:
             self.notifications,
             resources,
             ports.links,
+            ports.process,
             self.connections,
             self.acceptors,
         )
         self.parts = parts.by_name
         self.management = Management(
-            self.broker, self.notifications, resources, self.status, ports.reload
+            self.broker, self.notifications, resources, self.status, ports.process
         )
         # Most parts do nothing in `flush`, and an empty call is expensive when batches are short.
         self._turning = [part for part in self.parts.values() if type(part).flush is not Part.flush]
@@ -121,7 +130,7 @@ class Node:
     def recover(self, now: int) -> None:
         """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid."""
         recovery = Recovery(self.broker)
-        report = self.journal.recover(recovery)
+        report = self.journal.recover(recovery, LiveRecords(self.broker))
         recovery.finish(now)
         self.ports.trace.event(
             "journal_recovered", {"records": report.records, "messages": len(self.broker.store.messages)}
@@ -130,15 +139,15 @@ class Node:
     def start(self, now: int) -> None:
         """Creates the configured addresses and queues, arms timers, and connects to peers. `recover` must be called
         before."""
-        self.broker.observers.append(self.notifications)
+        self.broker.add_observer(self.notifications)
         self.management.start(now)
-        reload.undeploy(self.broker, now)
-        maintenance.create_configured(self.broker, now)
+        self.broker.resources.delete_unnamed(now)
+        self.broker.resources.create(now)
         if self.config.cluster is None:
             # In a cluster a peer may hold messages for an empty queue: only the periodic sweep
             # removes the queue.
             self.broker.queue_registry.sweep_at_start(now)
-        maintenance.arm(self.broker, now)
+        self.broker.start_timers(now)
         self.ports.timers.set(
             TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000
         )
@@ -297,7 +306,7 @@ class Node:
         """Applies a reloaded, valid configuration, as far as it can change without a restart."""
         if self.failed is not None or self.stopped:
             return
-        reload.reload(self.broker, now, config.broker, config.settings, config.security)
+        self.broker.reload(now, config.broker, config.settings, config.security)
         change_domains(self.ports.trace, self.acceptors, config.acceptors, config.security)
         if self.scale_down is None or not self.scale_down.frozen:
             # A node that scales down starts no bridge: its messages may be at the target already.
@@ -359,11 +368,7 @@ class Node:
     def on_timer(self, now: int, key: str) -> None:
         if self.failed is not None:
             return
-        if key == FLUSH_TIMER:
-            self.broker.flush_timer = False
-        elif key == log_views.LEASE_TIMER:
-            self.broker.log_views.end_leases(now)
-        elif key == MANAGEMENT_TIMER:
+        if key == MANAGEMENT_TIMER:
             self.management.on_timer(now)
         elif key == COUNTERS_TIMER:
             self.management.counters.on_timer(now)
@@ -375,14 +380,14 @@ class Node:
         elif key == COMPACT_TIMER:
             self._compact(now)
         elif key.startswith("kernel."):
-            maintenance.on_timer(self.broker, now, key)
+            self.broker.on_timer(now, key)
         else:
             part = self.part_of(key)
             if part is not None:
                 part.on_timer(now, key)
 
     @property
-    def cluster(self) -> Cluster | None:
+    def cluster(self) -> ClusterConnection | None:
         """Returns the first cluster connection, for callers that name none."""
         return None if self.clusters is None else self.clusters.connections[0]
 
@@ -411,7 +416,7 @@ class Node:
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
         """Handles the usage of the journal's disk."""
         self.status.measure_disk(used_fraction)
-        maintenance.on_disk_usage(self.broker, used_fraction, free_bytes)
+        self.disk_limit.update(used_fraction, free_bytes)
 
     def on_durable(self, now: int, lsn: int) -> None:
         """Passes the durable LSN to the broker, and starts compaction if old segments can be removed."""
@@ -447,7 +452,7 @@ class Node:
             for conn, why in self.host.take_closing():
                 self._close(now, conn, why)
         if self.broker.large.released:
-            self.broker.settle_large(now)  # files that bridges and ended deliveries released
+            self.broker.open_bodies.settle(now)  # files that bridges and ended deliveries released
         if self.broker.stopping:
             self.journal.hurry()
         self.journal.flush(now)

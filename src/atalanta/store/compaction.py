@@ -105,8 +105,8 @@ class Compaction:
         journal = self._journal
         if self._cursor is not None:
             return True
-        keeper = journal.keeper
-        if self._barrier != 0 or keeper is None or len(journal.segments) < 2:
+        live_records = journal.live_records
+        if self._barrier != 0 or live_records is None or len(journal.segments) < 2:
             return False
         config = journal.config
         total = journal.total_bytes
@@ -114,18 +114,18 @@ class Compaction:
             return False
         if total <= self._resume_above_bytes:
             return False
-        return keeper.live_bytes() * 100 < total * config.compact_percentage
+        return live_records.live_bytes() * 100 < total * config.compact_percentage
 
     def step(self, now: int) -> bool:
         """Relocates the live records of the next bytes. Returns whether more of the compaction is left."""
         journal = self._journal
-        keeper = journal.keeper
-        if keeper is None:
+        live_records = journal.live_records
+        if live_records is None:
             return False
         cursor = self._cursor
         if cursor is None:
             self._begin_pass()
-            keeper.before_compaction(now)
+            live_records.before_compaction(now)
             oldest = journal.segments[0]
             if oldest.others == 0 and oldest.plain == 0:
                 # No record of the segment is alive: no need to read it. Usual where messages are soon consumed.
@@ -135,7 +135,7 @@ class Compaction:
             cursor = self._begin()
         appended_bytes = journal.waiting.appended_bytes
         for record in cursor.take(self._step_bytes()):
-            keeper.relocate(record.lsn, record.kind, record.payload)
+            live_records.relocate(record.lsn, record.kind, record.payload)
         self._relocated_bytes += journal.waiting.appended_bytes - appended_bytes
         if not cursor.finished:
             return True
@@ -189,8 +189,8 @@ class Compaction:
     def _end_of_pass(self) -> None:
         """Ends a pass; delays the next one if nearly all bytes had to be relocated.
 
-        Then more was alive than `live_bytes` says, and the files must grow before the next pass. Otherwise a
-        keeper with too low an estimate would make the journal rewrite itself for ever.
+        Then more was alive than `live_bytes` says, and the files must grow before the next pass. Otherwise too
+        low an estimate would make the journal rewrite itself for ever.
         """
         self._pass_end = 0
         self._resume_above_bytes = 0

@@ -20,7 +20,7 @@ from atalanta.store.commit_buffer import CommitBuffer
 from atalanta.store.compaction import Compaction
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged, JournalFailed
-from atalanta.store.ports import JournalKeeper, JournalOwner, Replay
+from atalanta.store.ports import JournalOwner, LiveRecords, Replay
 from atalanta.store.recovery import read_back
 from atalanta.store.recovery_report import RecoveryReport
 from atalanta.store.segment import (
@@ -38,7 +38,7 @@ SET_ASIDE_MAX: Final = 2
 
 
 class Journal(ports.Journal):
-    """The journal of one node. Call `recover` first, once. Without `keeper` there is no compaction."""
+    """The journal of one node. Call `recover` first, once."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Journal(ports.Journal):
         self.config = config
         self.owner = owner
         self.trace = trace
-        self.keeper: JournalKeeper | None = None
+        self.live_records: LiveRecords | None = None
         self.failed: str | None = None
         self.last = 0
         self.durable = 0
@@ -91,9 +91,10 @@ class Journal(ports.Journal):
 
     # --- life -------------------------------------------------------------------------------------
 
-    def recover(self, replay: Replay) -> RecoveryReport:
+    def recover(self, replay: Replay, live_records: LiveRecords | None = None) -> RecoveryReport:
         """Replays all records, repairs the tail, and makes the journal ready to append.
 
+        `live_records` finds the records that the compaction keeps; without it there is no compaction.
         Raises JournalDamaged, JournalForeign or OSError when the folder cannot be trusted or read. Errors of
         `replay` pass through. In all these cases the disk is not changed.
         """
@@ -101,6 +102,7 @@ class Journal(ports.Journal):
             raise RuntimeError("a journal recovers once")
         state = read_back(self.disk, self.config, replay)
         self._recovered = True
+        self.live_records = live_records
         self.segments = state.segments
         self.spares = state.spares
         self._position = state.position

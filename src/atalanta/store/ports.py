@@ -1,4 +1,4 @@
-"""Interfaces of the journal: its owner, the keeper of live records, and the receiver of a replay."""
+"""Interfaces of the journal: its owner, the live records, and the receiver of a replay."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class JournalOwner(Protocol):
         """Reports that no further record will become durable. Called at most once per journal."""
 
 
-class JournalKeeper(Protocol):
+class LiveRecords(Protocol):
     """The kernel's part of the compaction: knows which records are alive."""
 
     def live_bytes(self) -> int:

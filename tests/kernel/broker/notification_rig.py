@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.broker.notifications import Notifications
 from atalanta.message.properties import PropertyValue
-from tests.kernel.broker_rig import Bench
+from tests.kernel.broker_rig import Bench, notifications_of
 
 
 def listening(bench: Bench) -> None:
-    bench.broker.observers.append(Notifications(bench.broker))
+    bench.broker.add_observer(notifications_of(bench.broker))
     bench.queue("listener", "activemq.notifications", 0, durable=False)
 
 

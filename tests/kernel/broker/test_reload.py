@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from atalanta.kernel.broker import invariants, maintenance
-from atalanta.kernel.broker.reload import reload, undeploy
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig, QueueConfig
@@ -24,7 +23,7 @@ def anycast(name: str, *queues: str, **attributes: Any) -> AddressConfig:
 
 def started(*addresses: AddressConfig, **settings: Any) -> Bench:
     bench = Bench(BrokerConfig(addresses=list(addresses)), repository(**settings))
-    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.resources.create(bench.now)
     bench.settle()
     return bench
 
@@ -42,7 +41,7 @@ def change(
     **settings: Any,
 ) -> None:
     fresh = BrokerConfig(addresses=list(addresses), diverts=diverts or [])
-    reload(bench.broker, bench.now, fresh, repository(**settings), Security(enabled=False))
+    bench.broker.reload(bench.now, fresh, repository(**settings), Security(enabled=False))
     bench.settle()
 
 
@@ -108,7 +107,7 @@ def test_deletion_counts_at_a_start_too() -> None:
     bench = started(anycast("orders"), **FORCE)
     bench.config.addresses = []
     bench.restart()
-    undeploy(bench.broker, bench.now)
+    bench.broker.resources.delete_unnamed(bench.now)
     assert names(bench) == ([], [])
 
 

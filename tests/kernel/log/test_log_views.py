@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
 from atalanta.kernel.errors import FENCED, INCARNATION_CHANGED, RANGE_LOST, BrokerError
 from atalanta.kernel.queue.delivery.freed_references import FREED_MAX, FREED_TIMER
 from atalanta.kernel.queue.queue import Queue
@@ -190,6 +189,6 @@ def test_many_acknowledged_at_once_are_gone_at_once_and_freed_in_turns() -> None
     assert bench.broker.log_views.position("archive").messages == 0
     turns = 0
     while bench.timers.due.pop(FREED_TIMER, None) is not None:
-        maintenance.on_timer(bench.broker, bench.now, FREED_TIMER)
+        bench.broker.on_timer(bench.now, FREED_TIMER)
         turns += 1
     assert (turns, bench.broker.log_views.freed.lists) == (3, [])

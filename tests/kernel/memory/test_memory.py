@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import invariants, maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
 from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, WAITING_ADDRESSES_MAX
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -159,7 +159,7 @@ def test_the_nodes_own_limit_blocks_every_address(config: BrokerConfig) -> None:
 
 def test_a_full_disk_blocks_everybody_but_management() -> None:
     bench = bench_with({})
-    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.resources.create(bench.now)
     bench.broker.memory.set_disk_full(True, [])
     session = bench.session()
     session.request_credits("orders", 10)

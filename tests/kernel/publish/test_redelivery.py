@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.publish.redelivery import delay_ms
 from atalanta.kernel.settings.repository import AddressSettings
@@ -95,7 +94,7 @@ def test_the_delay_survives_a_restart_and_compaction() -> None:
         if compacted:
             bench.compact(bench.journal.last)
         bench.restart()
-        maintenance.arm(bench.broker, bench.now)
+        bench.broker.start_timers(bench.now)
         comes_after_the_delay(bench)
 
 

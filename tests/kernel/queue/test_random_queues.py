@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from atalanta.kernel.broker import invariants, maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.paging.iteration import everything
@@ -115,7 +115,7 @@ class Play:
         for key, at in list(self.bench.timers.due.items()):
             if at <= self.bench.now:
                 del self.bench.timers.due[key]
-                maintenance.on_timer(self.bench.broker, self.bench.now, key)
+                self.bench.broker.on_timer(self.bench.now, key)
         self.bench.broker.expiry.scan(self.bench.now)
 
     def update(self) -> None:

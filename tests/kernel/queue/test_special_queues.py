@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.changes import QueueChanges
@@ -258,7 +257,7 @@ def test_of_what_comes_back_a_ring_keeps_the_newest(delay_ms: int) -> None:
     session.stop()
     session.rollback(bench.now, False, 0)
     bench.now += SECOND
-    maintenance.on_timer(bench.broker, bench.now, "kernel.scheduled")
+    bench.broker.on_timer(bench.now, "kernel.scheduled")
     bench.settle()
     assert held(queue) == [b"5", b"6", b"7"] and queue.message_count == 3
     validate(bench.broker)
@@ -402,7 +401,7 @@ def test_a_queue_does_not_wait_longer_than_its_delay() -> None:
     bench.settle()
     assert endpoint(first).bodies() == []
     bench.now = due
-    maintenance.on_timer(bench.broker, bench.now, "kernel.gate.q")
+    bench.broker.on_timer(bench.now, "kernel.gate.q")
     bench.settle()
     assert endpoint(first).bodies() == [b"1"]
 
@@ -435,7 +434,7 @@ def test_what_a_redelivery_delay_held_back_has_its_place_in_the_ring() -> None:
     session.rollback(bench.now, False, 0)
     assert queue.scheduled_count == 1
     bench.now += SECOND
-    maintenance.on_timer(bench.broker, bench.now, "kernel.scheduled")
+    bench.broker.on_timer(bench.now, "kernel.scheduled")
     bench.settle()
     assert endpoint(session).bodies() == [b"1", b"1"]
     session.acknowledge(bench.now, 0, endpoint(session).message_ids[1], True, 0)
@@ -444,7 +443,7 @@ def test_what_a_redelivery_delay_held_back_has_its_place_in_the_ring() -> None:
     send(bench, bench.session(), "2")
     bench.settle()
     bench.now += SECOND
-    maintenance.on_timer(bench.broker, bench.now, "kernel.scheduled")
+    bench.broker.on_timer(bench.now, "kernel.scheduled")
     bench.settle()
     assert held(queue) == [b"2"] and queue.message_count == 1
     validate(bench.broker)

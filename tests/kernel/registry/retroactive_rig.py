@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.broker.reload import reload, undeploy
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig
@@ -29,22 +27,22 @@ def repository(match: str = "prices", count: int = 3, **settings: Any) -> Addres
 def started(match: str = "prices", count: int = 3, paging: bool = False, **settings: Any) -> Bench:
     config = BrokerConfig(addresses=[AddressConfig("prices", anycast=True, multicast=True)])
     bench = Bench(config, repository(match, count, **settings), paging)
-    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.resources.create(bench.now)
     bench.settle()
     return bench
 
 
 def restart(bench: Bench) -> None:
     bench.restart()
-    undeploy(bench.broker, bench.now)
-    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.resources.delete_unnamed(bench.now)
+    bench.broker.resources.create(bench.now)
     bench.broker.queue_registry.sweep_at_start(bench.now)
     bench.settle()
 
 
 def change(bench: Bench, settings: AddressSettingsRepository) -> None:
     fresh = BrokerConfig(addresses=bench.config.addresses)
-    reload(bench.broker, bench.now, fresh, settings, Security(enabled=False))
+    bench.broker.reload(bench.now, fresh, settings, Security(enabled=False))
     bench.settle()
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker.broker import SWEEP_TIMER
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.broker.maintenance import SWEEP_TIMER
 from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
 from atalanta.kernel.routing.divert_config import ANYCAST, MULTICAST, PASS, DivertConfig
-from atalanta.kernel.sessions.session_queues import delete_queue
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
 
@@ -261,12 +259,12 @@ def test_created_by_management_they_survive_a_restart() -> None:
     for _ in range(2):
         bench.compact(bench.journal.last)
         bench.restart()
-        maintenance.create_configured(bench.broker, bench.now)
+        bench.broker.resources.create(bench.now)
     assert bench.broker.diverts.by_name["d"].config == config
     bench.broker.diverts.delete(bench.now, "d")
     bench.settle()
     bench.restart()
-    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.resources.create(bench.now)
     assert not bench.broker.diverts.by_name
 
 
@@ -289,7 +287,7 @@ def test_an_update_takes_effect_at_once_and_a_wrong_one_none() -> None:
     assert bodies(bench, "other") == [b"2"]
     assert bodies(bench, "orders") == [b"1", b"2", b"3"]
     bench.restart()
-    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.resources.create(bench.now)
     assert bench.broker.diverts.by_name["d"].config.forwarding_address == "other"
 
 
@@ -309,7 +307,7 @@ def test_diverts_of_one_routing_name_take_turns() -> None:
 
 def test_those_of_the_configuration_are_there_from_the_start() -> None:
     bench = Bench(BrokerConfig(diverts=[DivertConfig("d", "orders", "audit", exclusive=True)]))
-    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.resources.create(bench.now)
     for name in ("orders", "audit"):
         bench.queue(name)
     send(bench, "orders", b"x")
@@ -342,13 +340,13 @@ def test_a_divert_keeps_its_address() -> None:
     session = bench.session()
     consume(session, bench, "orders")
     session.close_consumer(bench.now, 0)
-    delete_queue(session, bench.now, "orders")
+    session.delete_queue(bench.now, "orders")
     for _ in range(3):
-        maintenance.on_timer(bench.broker, bench.now, SWEEP_TIMER)
+        bench.broker.on_timer(bench.now, SWEEP_TIMER)
     assert "orders" in bench.broker.addresses
     bench.broker.diverts.delete(bench.now, "d")
     for _ in range(3):
-        maintenance.on_timer(bench.broker, bench.now, SWEEP_TIMER)
+        bench.broker.on_timer(bench.now, SWEEP_TIMER)
     assert "orders" not in bench.broker.addresses
 
 

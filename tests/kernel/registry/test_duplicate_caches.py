@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
-from atalanta.kernel.broker.maintenance import SWEEP_TIMER
+from atalanta.kernel.broker.broker import SWEEP_TIMER
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry import duplicate_caches
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
@@ -51,7 +50,7 @@ def taken(bench: Bench, address: str) -> None:
 
 
 def sweep(bench: Bench) -> None:
-    maintenance.on_timer(bench.broker, bench.now, SWEEP_TIMER)
+    bench.broker.on_timer(bench.now, SWEEP_TIMER)
     bench.settle()
 
 
@@ -166,7 +165,7 @@ def test_caches_of_addresses_that_come_and_go_have_a_limit(
     """The oldest go first, also where addresses are not swept."""
     monkeypatch.setattr(duplicate_caches, "IDS_MAX", 100)
     bench = Bench(BrokerConfig(address_queue_scan_period_ms=period_ms))
-    maintenance.arm(bench.broker, bench.now)
+    bench.broker.start_timers(bench.now)
     assert SWEEP_TIMER in bench.timers.due
     for start in range(0, 300, 60):
         come_and_gone(bench, range(start, start + 60))

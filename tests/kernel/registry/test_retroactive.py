@@ -6,16 +6,13 @@ from typing import Any
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.bindings import OFF, RemoteBinding
-from atalanta.kernel.sessions.session_queues import create_queue, delete_queue
 from atalanta.kernel.settings.broker_config import BrokerConfig
-from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
+from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint, notifications_of
 from tests.kernel.registry.retroactive_rig import (
     ADDRESS,
     ANYCAST_RING,
@@ -123,7 +120,7 @@ def test_a_message_for_later_waits_in_the_new_queue_and_in_the_ring() -> None:
     second = subscribe(bench, "second")
     bench.now += 6 * SECOND
     bench.broker.now = bench.now
-    maintenance.on_timer(bench.broker, bench.now, "kernel.scheduled")
+    bench.broker.on_timer(bench.now, "kernel.scheduled")
     bench.settle()
     for queue in (first, second):
         assert sorted(bodies(queue)) == [b"later", b"now"]
@@ -162,7 +159,7 @@ def test_a_consumed_queue_that_comes_again_begins_anew() -> None:
         session.acknowledge(bench.now, 0, endpoint(session).message_ids[2], False, 0)
         session.close_consumer(bench.now, 0)
         bench.settle()
-        delete_queue(session, bench.now, "late")
+        session.delete_queue(bench.now, "late")
         bench.settle()
 
 
@@ -204,7 +201,7 @@ def test_after_a_crash_a_queue_is_there_with_all_its_copies_or_not_at_all(count:
             assert len(bodies(bench.broker.queues["late"])) == count
         else:
             assert "late" not in bench.broker.queues
-            assert durable == before or bench.broker.binding_ids.next > ids
+            assert durable == before or bench.broker.bindings.next_id > ids
             assert len(bench.broker.store.messages) == count  # in both rings each
 
 
@@ -214,7 +211,7 @@ def test_a_queue_that_is_gone_and_its_copies_leave_nothing() -> None:
     bench.settle()
     used = bench.broker.memory.used_bytes
     subscribe(bench)
-    delete_queue(bench.session(), bench.now, "late")
+    bench.session().delete_queue(bench.now, "late")
     bench.settle()
     assert bench.broker.memory.used_bytes == used
     validate(bench.broker)
@@ -225,7 +222,7 @@ def test_what_lies_in_page_files_is_copied_from_there() -> None:
     bench = started(count=200)
     bench = Bench(bench.config, repository(count=200), True)
     bench.settings.add(ADDRESS, {"max_size_bytes": 20_000, "page_size_bytes": 20_000})
-    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.resources.create(bench.now)
     for number in range(300):
         send(bench, b"%03d" % number + bytes(1_000), _AMQ_ROUTING_TYPE=0)
         bench.settle()
@@ -252,8 +249,8 @@ def test_an_address_that_only_a_peer_has_keeps_what_is_sent_to_it_here() -> None
 
 def test_peers_are_not_told_of_the_rings() -> None:
     bench = Bench(BrokerConfig(), repository())
-    notifications = Notifications(bench.broker)
-    bench.broker.observers.append(notifications)
+    notifications = notifications_of(bench.broker)
+    bench.broker.add_observer(notifications)
     listener = bench.queue("listener", "activemq.notifications", 0, durable=False)
     bench.queue("mine", "prices", 0)
     notifications.send_queue_info(bench.now, listener, "")
@@ -280,7 +277,7 @@ def test_a_queue_that_goes_on_for_one_elsewhere_gets_no_copies() -> None:
     bench.settle()
     session = bench.session()
     session.identity.cluster = True
-    create_queue(session, bench.now, QueueSpec("moved", "prices", 0))
+    session.create_queue(bench.now, QueueSpec("moved", "prices", 0))
     bench.settle()
     assert bodies(bench.broker.queues["moved"]) == []
 

@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from atalanta.kernel.broker import invariants, maintenance
-from atalanta.kernel.broker.reload import reload
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig
@@ -31,7 +30,7 @@ class Play:
         self.kept: tuple[list[list[Sent]], dict[str, list[Sent]]] = ([[], []], {})
         config = BrokerConfig(addresses=[AddressConfig("prices", anycast=True, multicast=True)])
         self.bench = Bench(config, self.repository(), self.paging)
-        maintenance.create_configured(self.bench.broker, self.bench.now)
+        self.bench.broker.resources.create(self.bench.now)
         self.settle()
 
     def repository(self) -> AddressSettingsRepository:
@@ -93,7 +92,7 @@ class Play:
         """What was not settled is gone, and what is not durable."""
         bench = self.bench
         bench.restart()
-        maintenance.create_configured(bench.broker, bench.now)
+        bench.broker.resources.create(bench.now)
         self.rings = [[sent for sent in ring if sent[1]] for ring in self.kept[0]]
         for name, (kind, wanted, durable, _) in list(self.queues.items()):
             if durable:
@@ -109,7 +108,7 @@ class Play:
         bench = self.bench
         bench.settings = self.repository()
         fresh = BrokerConfig(addresses=bench.config.addresses)
-        reload(bench.broker, bench.now, fresh, self.repository(), Security(enabled=False))
+        bench.broker.reload(bench.now, fresh, self.repository(), Security(enabled=False))
         self.rings = [ring[-self.count :] for ring in self.rings]
         self.settle()
 

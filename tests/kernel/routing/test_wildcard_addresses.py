@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.routing.wildcard import WildcardConfiguration
 from atalanta.kernel.routing.wildcard_addresses import AddressPattern, is_wildcard
@@ -139,7 +138,7 @@ def test_a_wildcard_queue_that_goes_receives_nothing_more() -> None:
 
 def test_management_and_what_is_internal_is_not_matched() -> None:
     bench = Bench()
-    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.resources.create(bench.now)
     bench.queue("all", "#", 0)
     for name in ("activemq.notifications", "activemq.management", "$.artemis.internal.sf.x"):
         bench.queue("q." + name, name, 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker.reload import reload
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.security.security import Identity, Security
 from atalanta.kernel.sessions.ingress_headers import INGRESS_TIMESTAMP, VALIDATED_USER
@@ -55,11 +54,11 @@ def test_the_time_of_arrival_where_the_address_asks_for_it_also_after_a_reload()
     settings = AddressSettingsRepository()
     bench = Bench(settings=settings)
     bench.queue("q")
-    assert not bench.broker.stamping
+    assert not bench.broker.ingress_headers.wanted
     fresh = AddressSettingsRepository()
     fresh.add("#", {"enable_ingress_timestamp": False})
     fresh.add("q", {"enable_ingress_timestamp": True})
-    reload(bench.broker, bench.now, BrokerConfig(), fresh, Security(enabled=False))
+    bench.broker.reload(bench.now, BrokerConfig(), fresh, Security(enabled=False))
     bench.queue("other")
     bench.session().send(bench.now, bench.message("q"), 1)
     assert only_message(bench, "q") == {INGRESS_TIMESTAMP: bench.now // 1_000_000}

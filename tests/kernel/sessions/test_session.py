@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker.broker import DISPATCH_MAX
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
@@ -13,6 +12,7 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.queue.consumers import configure
+from atalanta.kernel.queue.delivery.dispatcher import DISPATCH_MAX
 from tests.kernel.broker_rig import Bench, consume, endpoint
 
 
@@ -87,7 +87,7 @@ def test_a_client_that_keeps_failing_on_a_message_gets_rid_of_it_in_the_end() ->
         consume(session, bench, "in")
         bench.settle()
         assert endpoint(session).delivered == [(0, attempt, b"poison")]
-        session.client.close(bench.now, bench.broker, True)
+        session.client.close(bench.now, bench.broker.session_services, True)
         bench.settle()
         if attempt == 1:
             bench.restart()

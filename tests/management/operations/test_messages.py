@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker import invariants
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.message.message import TEXT
@@ -241,9 +242,10 @@ def test_messages_in_page_files_are_counted_and_shown() -> None:
     messages = desk.ask("queue.work", "browse", 2, 3, "number >= 590")
     assert isinstance(messages, list) and [one["number"] for one in messages] == [593, 594, 595]
     queue = desk.broker.queues["work"]
-    assert queue.paged is not None, "looking brings nothing into memory"
     assert desk.get("address.work", "Paging") is True
-    assert desk.get("address.work", "NumberOfPages") == len(queue.paged.pages) > 0
+    paged = paged_queue_of(queue)
+    assert paged is not None, "looking brings nothing into memory"
+    assert desk.get("address.work", "NumberOfPages") == len(paged.pages) > 0
 
 
 def test_messages_in_page_files_are_purged_and_moved() -> None:

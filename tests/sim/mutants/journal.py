@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.broker.compaction import Keeper
+from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish.plan_writer import PlanWriter
@@ -87,14 +87,14 @@ def sequence_used_again_after_compaction(patch: Patch) -> None:
 
 
 def compaction_drops_a_message(patch: Patch) -> None:
-    message = Keeper._message
+    message = LiveRecords._message
 
-    def careless(self: Keeper, lsn: int, payload: bytes) -> None:
+    def careless(self: LiveRecords, lsn: int, payload: bytes) -> None:
         if lsn % 3:
             message(self, lsn, payload)
 
-    patch.setattr(Keeper, "_message", careless)
+    patch.setattr(LiveRecords, "_message", careless)
 
 
 def compaction_drops_a_duplicate_id(patch: Patch) -> None:
-    patch.setattr(Keeper, "_duplicate", lambda self, *fields: None)
+    patch.setattr(LiveRecords, "_duplicate", lambda self, *fields: None)

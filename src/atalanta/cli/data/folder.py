@@ -174,13 +174,13 @@ class DataFolder:
         messages are last. PageError."""
         yield from queue.live()
         if queue.paged is not None:
-            reader = queue.paged.paging.reader
+            paging = self.broker.paging
             sequence = queue.references[-1].sequence if queue.references else 0
-            while outside := reader.after(queue, sequence):
+            while outside := paging.after(queue, sequence):
                 yield from outside
                 sequence = outside[-1].sequence
-            if reader.failed is not None:
-                raise PageError(reader.failed)
+            if paging.reader.failed is not None:
+                raise PageError(paging.reader.failed)
         for _, reference in self.broker.scheduled.of_queue(queue):
             if reference.sequence == 0:
                 yield reference

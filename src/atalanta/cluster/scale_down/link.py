@@ -51,7 +51,7 @@ class TargetLink(ClusterLink):
     """The link to the target. `identified` is set once the node id is known; `ours` means that it is an Atalanta."""
 
     def __init__(self, part: ScaleDown, conn: int, now: int, commit_interval: int) -> None:
-        super().__init__(part.cluster, conn, now)
+        super().__init__(part.cluster.members, conn, now)
         self.part = part
         self.sender = Sender(self, part.broker, SEND_CHANNEL, commit_interval)
         self.xa_sender = Sender(self, part.broker, XA_CHANNEL, commit_interval)
@@ -63,7 +63,7 @@ class TargetLink(ClusterLink):
         self.requests = ManagementRequests(
             QUESTION_CHANNEL,
             part.broker.config.management_address,
-            f"activemq.management.{self.cluster.unique_name()}",
+            f"activemq.management.{self.local.unique_name()}",
             QUESTION,
             PRODUCER_ID,
         )
@@ -74,8 +74,8 @@ class TargetLink(ClusterLink):
 
     # -- login ----------------------------------------------------------------------------------
     def on_ready(self, now: int) -> None:
-        settings = self.cluster.settings
-        name = f"scaledown.{self.cluster.node_id}.{self.cluster.unique_name()}"
+        settings = self.local.settings
+        name = f"scaledown.{self.local.node_id}.{self.local.unique_name()}"
         for channel, xa in ((QUESTION_CHANNEL, False), (SEND_CHANNEL, False), (XA_CHANNEL, True)):
             session = SessionSettings(
                 name=f"{name}-{channel}",
@@ -165,7 +165,7 @@ class TargetLink(ClusterLink):
 
     def announce_end(self, target: str) -> None:
         """Sends SCALEDOWN_ANNOUNCEMENT: clients of this node may reconnect to the target."""
-        self.send(ScaleDownAnnouncement(target, self.cluster.node_id), CLUSTER_CHANNEL)
+        self.send(ScaleDownAnnouncement(target, self.local.node_id), CLUSTER_CHANNEL)
 
     # -- received packets -----------------------------------------------------------------------
     def on_said(self, now: int, packet: Packet, channel: int) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.links.forward_headers import forward_id, send_frames
 from atalanta.cluster.links.large_body_sender import LargeBodySender
 from atalanta.cluster.links.limits import OutgoingLimits
-from atalanta.cluster.parked.binding_names import encode_ids
 from atalanta.cluster.scale_down.queue_walk import give_back
+from atalanta.cluster.store_and_forward.binding_names import encode_ids
 from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.reference import DONE, Reference

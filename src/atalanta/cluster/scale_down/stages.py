@@ -54,7 +54,7 @@ class Mover:
         self.part = part
         self.link = link
         self.broker = part.broker
-        self.node_bytes = node_id_bytes(part.cluster.node_id)
+        self.node_bytes = node_id_bytes(part.cluster.local.node_id)
         self.target_id = part.target.node_id if part.target is not None else ""
         self.ids: dict[str, int] = {}  # queue ids at the target
         self.asked: dict[str, bool] = {}
@@ -316,7 +316,7 @@ class ForwardStage(Stage):
     def __init__(self, mover: Mover, queue: Queue) -> None:
         self.mover = mover
         self.node_id = queue.name.rsplit(".", 1)[1]
-        self.link_bytes = link_bytes(mover.part.cluster.node_id, self.node_id)
+        self.link_bytes = link_bytes(mover.part.cluster.local.node_id, self.node_id)
         self.walk = QueueWalk(mover.broker, queue)
         self.mark: SentMark | None = None  # made once no bridge sends from the queue any more
 

@@ -64,7 +64,7 @@ class TransactionStage(Stage):
     def __init__(self, mover: Mover) -> None:
         self.mover = mover
         self.state = IDLE
-        self.branches = xa.list_prepared(mover.broker)
+        self.branches = mover.broker.branches.list_prepared()
         self.branch: xa.Branch | None = None
         self.refused: str = ""  # the reason, if it is not a repeat
 
@@ -230,7 +230,7 @@ class TransactionStage(Stage):
         assert self.branch is not None
         broker = self.mover.broker
         batch = records.Batch()
-        xa.hand_over(broker, self.branch, batch)
+        broker.branches.hand_over(self.branch, batch)
         self.mover.part.moved += finish(broker, self.branch.transaction.acknowledged, batch)
         broker.plans.append(batch, [], [], None, 0)
         self._next()

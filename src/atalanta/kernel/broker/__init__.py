@@ -1,1 +1,1 @@
-"""The broker: publish, acknowledge, dispatch, maintenance, recovery."""
+"""The broker: publish, acknowledge, dispatch, timers, recovery."""

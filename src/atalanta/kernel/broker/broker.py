@@ -6,19 +6,20 @@ is durable, the queues (kernel/queue/queue.py) enqueue the message. Inputs carry
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.broker.configured_resources import ConfiguredResources
+from atalanta.kernel.broker.open_bodies import OpenBodies
 from atalanta.kernel.journal.named_values import NamedValues
-from atalanta.kernel.log.log_views import LogViews
-from atalanta.kernel.memory.large_body import OPEN_LOOK_NS, OPEN_TIMER, LargeBodies
+from atalanta.kernel.log.log_views import LEASE_TIMER, LogViews
+from atalanta.kernel.memory.large_body import OPEN_TIMER, LargeBodies
 from atalanta.kernel.memory.memory import Memory
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.publish.dead_letter_resources import DeadLetterResources
 from atalanta.kernel.publish.dead_letters import DeadLetters
 from atalanta.kernel.publish.divert_routing import DivertRouting
 from atalanta.kernel.publish.duplicate_detection import DuplicateDetection
-from atalanta.kernel.publish.expiry import Expiry
+from atalanta.kernel.publish.expiry import EXPIRY_TIMER, Expiry
 from atalanta.kernel.publish.message_mover import MessageMover
 from atalanta.kernel.publish.message_router import MessageRouter
 from atalanta.kernel.publish.plan_writer import PlanWriter
@@ -26,42 +27,45 @@ from atalanta.kernel.publish.publisher import Publisher
 from atalanta.kernel.publish.redelivery import Redelivery
 from atalanta.kernel.publish.scale_down_target import ScaleDownTarget
 from atalanta.kernel.publish.unknown_bindings import UnknownBindings
+from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.bridge_origin import Origins
 from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
+from atalanta.kernel.queue.delivery.dispatcher import Dispatcher
+from atalanta.kernel.queue.delivery.displacement import cut_rings
+from atalanta.kernel.queue.delivery.freed_references import FREED_TIMER
 from atalanta.kernel.queue.delivery.message_store import MessageStore
-from atalanta.kernel.queue.delivery.scheduled import ScheduledMessages
-from atalanta.kernel.queue.dispatch_gate import arm_gate
-from atalanta.kernel.queue.displacement import cut_rings
+from atalanta.kernel.queue.delivery.scheduled_messages import SCHEDULED_TIMER, ScheduledMessages
+from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.registry.addresses import AddressRegistry
-from atalanta.kernel.registry.binding_ids import BindingIds
+from atalanta.kernel.registry.bindings import BindingRegistry
 from atalanta.kernel.registry.diverts import DivertRegistry
 from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
 from atalanta.kernel.registry.queues import QueueRegistry
-from atalanta.kernel.registry.retroactive import Retroactive
-from atalanta.kernel.routing.bindings import RemoteBinding
+from atalanta.kernel.registry.retroactive_addresses import RetroactiveAddresses
+from atalanta.kernel.security.permissions import Permissions
+from atalanta.kernel.sessions import slow_consumers
 from atalanta.kernel.sessions.clients import Clients
-from atalanta.kernel.sessions.ingress_headers import stamping_wanted
+from atalanta.kernel.sessions.ingress_headers import IngressHeaders
+from atalanta.kernel.sessions.services import SessionServices
 from atalanta.kernel.sessions.slow_consumers import SlowConsumers
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.kernel.transactions import xa
 from atalanta.kernel.transactions.sinks import Sinks
 from atalanta.kernel.transactions.xa import Branches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
 
     from atalanta.kernel.ports import BrokerPorts, Ids, Journal, Timers, Trace
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Security
-    from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.sessions.clients import ClientObserver
     from atalanta.kernel.settings.broker_config import BrokerConfig
-    from atalanta.message.message import Message
 
-DISPATCH_MAX: Final = (
-    2_000  # messages that one queue delivers in one batch of inputs; a zero timer continues
-)
 FLUSH_TIMER: Final = "kernel.flush"
+SWEEP_TIMER: Final = "kernel.sweep"
+CACHE_SWEEP_MS: Final = 30_000  # if address-queue-scan-period is off
 
 
 class Broker:
@@ -97,22 +101,19 @@ class Broker:
         self.store = MessageStore(
             journal, self.memory, self.large, self.dispatches, timers, trace, ports.pages
         )
+        self.dispatcher = Dispatcher(self.store, timers)
         self.scheduled: ScheduledMessages = self.store.scheduled
         self.paging: Paging = self.store.paging
         self.values = NamedValues(journal)
         self.origins = Origins(self.values)
         self.sinks = Sinks()
-        self.branches = Branches()
         self._build_registries(ports.ids)
         self._build_publisher()
         self.clients = Clients(ports.close_connection)
-        # The services that answer messages to their address, by that address: management.
-        self.services: dict[str, Callable[[int, Message, Session], None]] = {}
-        self.slow_consumers = SlowConsumers(
-            settings, timers, trace, self.queues, self.clients, self.observers
-        )
+        self._build_sessions()
+        self.slow_consumers = SlowConsumers(settings, timers, trace, self.queues, self.clients)
+        self.open_bodies = OpenBodies(self.large, self.clients, self.branches, journal, timers)
         self.stopping: bool = False
-        self.stamping: bool = stamping_wanted(config, settings)
         self.flush_timer: bool = False
         self.now: int = 0
 
@@ -120,7 +121,7 @@ class Broker:
         """Creates the registries of addresses, queues and diverts, and the caches of duplicate ids."""
         config = self.config
         settings = self.settings
-        self.binding_ids = BindingIds()
+        self.bindings = BindingRegistry()
         self.address_registry = AddressRegistry(
             config, settings, self.journal, self.memory, self.observers
         )
@@ -133,17 +134,16 @@ class Broker:
             config,
             self.address_registry,
             self.plans,
-            self.binding_ids,
+            self.dispatcher,
+            self.bindings,
             ids,
             self.observers,
         )
         self.queues: dict[str, Queue] = self.queue_registry.by_name
-        self.queues_by_id: dict[int, Queue] = self.queue_registry.by_id
-        self.remotes_by_id: dict[int, RemoteBinding] = {}
         self.diverts = DivertRegistry(
             config, self.address_registry, self.queues, self.values, self.trace
         )
-        self.retroactive = Retroactive(
+        self.retroactive = RetroactiveAddresses(
             config,
             self.address_registry,
             self.queue_registry,
@@ -152,7 +152,16 @@ class Broker:
             self.trace,
         )
         self.observers.append(self.retroactive)
-
+        self.resources = ConfiguredResources(
+            config,
+            settings,
+            self.address_registry,
+            self.queue_registry,
+            self.diverts,
+            self.retroactive,
+            self.caches,
+            self.trace,
+        )
         self.log_views = LogViews(self.queue_registry, self.plans, self.timers, self.trace)
 
     def _build_publisher(self) -> None:
@@ -183,18 +192,45 @@ class Broker:
             self.config.message_expiry_scan_period_ms,
         )
         self.redelivery = Redelivery(self.mover, self.dead_letters, settings)
-        self.unknown_bindings = UnknownBindings(addresses, queues, settings, self.binding_ids)
+        unknown_bindings = UnknownBindings(addresses, queues, settings, self.bindings)
         self.scale_down_target = ScaleDownTarget(
-            addresses, self.remotes_by_id, self.binding_ids, self.values, self.origins
+            addresses, self.bindings, self.values, self.origins
         )
         self.publisher = Publisher(
             self.plans,
             diverts,
             self.dead_letters,
-            self.unknown_bindings,
-            self.remotes_by_id,
+            unknown_bindings,
             self.origins,
         )
+
+    def _build_sessions(self) -> None:
+        """Creates the parts that sessions use."""
+        self.permissions = Permissions(self.security, self.observers)
+        self.ingress_headers = IngressHeaders(self.config, self.settings)
+        self.branches = Branches(self.publisher, self.redelivery, self.config, self.timers)
+        self.session_services = SessionServices(
+            self.config,
+            self.clients,
+            self.permissions,
+            self.publisher,
+            self.redelivery,
+            self.expiry,
+            self.scale_down_target,
+            self.queue_registry,
+            self.retroactive,
+            self.memory,
+            self.ingress_headers,
+            self.sinks,
+            self.branches,
+            self.observers,
+            self.dispatch,
+        )
+
+    def add_observer(self, observer: ClientObserver) -> None:
+        """Adds an observer of clients, which also gets the changes of queues and addresses."""
+        self.observers.append(observer)
+        self.clients.observers.append(observer)
 
     # -- ids ------------------------------------------------------------------------------------
     def start_ids(self, now: int) -> None:
@@ -205,7 +241,7 @@ class Broker:
         self.now = now
         self.store.set_now(now)
         self.store.skip_message_ids(now // 1_000)
-        self.binding_ids.start(now)
+        self.bindings.start_ids(now)
 
     def stop(self) -> None:
         """Records that the node stops or leaves: it serves no new clients, and expires nothing."""
@@ -246,15 +282,10 @@ class Broker:
         if self.paging.ending:
             self.paging.end_pages()
         if self.large.released:
-            self.settle_large(now)
+            self.open_bodies.settle(now)
         if (self.dispatches.dirty or self.paging.touched) and not self.flush_timer:
             self.flush_timer = True
             self.timers.set(FLUSH_TIMER, now)
-
-    def settle_large(self, now: int) -> None:
-        """Handles large messages that ended in this batch of inputs, when all their records are in the journal."""
-        if self.large.settle(self.journal.last, self.journal.durable):
-            self.timers.set(OPEN_TIMER, now + OPEN_LOOK_NS)
 
     def _notify_unattended(self, now: int) -> None:
         for queue in self.dispatches.take_unattended():
@@ -264,28 +295,85 @@ class Broker:
 
     def dispatch(self, now: int, queue: Queue) -> None:
         """Delivers a bounded number of messages; the rest follows in the next event-loop iteration."""
-        more = queue.dispatch(now, DISPATCH_MAX)
-        paged = queue.paged
-        if paged is not None:
-            paged.looks.clear()
-            if not more:
-                more = self.paging.on_idle(now, queue)
-        if more:
-            self.dispatches.mark_dirty(queue)
-        if queue.aside:
-            if not more:
-                queue.answer_drains()
-            if queue.found_expired:
-                self.expiry.expire(now, queue.take_expired())
-        if queue.handed_out:
+        self.dispatcher.dispatch(now, queue)
+        if queue.aside and queue.found_expired:
+            self.expiry.expire(now, queue.take_expired())
+        if queue.deliveries:
             self._notify_delivered(now, queue)
-        if queue.counting is not None:
-            queue.counting.store_counts()
-        if queue.special is not None:
-            arm_gate(self.timers, now, queue, queue.special)
 
     def _notify_delivered(self, now: int, queue: Queue) -> None:
         """Notifies the observers of the queue's deliveries, after the dispatch, since observers send messages."""
         for consumer, reference in queue.take_deliveries():
             for observer in self.observers:
                 observer.on_delivered(now, consumer, reference)
+
+    # -- timers -----------------------------------------------------------------------------------
+    def start_timers(self, now: int) -> None:
+        """Starts the periodic work."""
+        self.scheduled.start()
+        self.slow_consumers.arm(now)
+        self.open_bodies.start(now)
+        self.expiry.start(now)
+        self._start_sweep_timer(now)
+
+    def _start_sweep_timer(self, now: int) -> None:
+        """Starts the sweep timer; duplicate ids are swept even if addresses and queues are not."""
+        period_ms = self.config.address_queue_scan_period_ms
+        if period_ms <= 0:
+            period_ms = CACHE_SWEEP_MS
+        self.timers.set(SWEEP_TIMER, now + period_ms * 1_000_000)
+
+    def on_timer(self, now: int, key: str) -> None:
+        """Handles a timer whose key begins with `kernel.`."""
+        if key == slow_consumers.SLOW_TIMER:
+            self.slow_consumers.on_timer(now)
+        elif key == xa.XA_TIMER:
+            self.branches.on_timer(now)
+        elif key == SCHEDULED_TIMER:
+            scheduled.on_timer(self.store, now)
+        elif key == FREED_TIMER:
+            self.log_views.freed.on_timer(now)
+        elif key == LEASE_TIMER:
+            self.log_views.end_leases(now)
+        elif key == FLUSH_TIMER:
+            self.flush_timer = False
+        elif key.startswith(GATE_TIMER):
+            gated = self.queues.get(key[len(GATE_TIMER) :])
+            if gated is not None:
+                self.dispatches.mark_dirty(gated)
+        elif key == EXPIRY_TIMER:
+            self.expiry.on_timer(now)
+        elif key == OPEN_TIMER:
+            self.open_bodies.on_timer(now)
+        elif key == SWEEP_TIMER:
+            self._sweep(now)
+
+    def _sweep(self, now: int) -> None:
+        """Deletes unused queues, addresses and duplicate ids."""
+        if self.config.address_queue_scan_period_ms > 0:
+            self.queue_registry.sweep(now)
+        self.caches.sweep(now)
+        if self.slow_consumers.period_s == 0:
+            self.slow_consumers.arm(now)  # settings may have changed
+        self._start_sweep_timer(now)
+
+    # -- configuration ----------------------------------------------------------------------------
+    def reload(
+        self,
+        now: int,
+        fresh: BrokerConfig,
+        settings: AddressSettingsRepository,
+        security: Security,
+    ) -> None:
+        """Applies all of a changed configuration that can change without a restart, and ignores the rest.
+
+        Follows ActiveMQServerImpl.deployReloadableConfigFromConfiguration.
+        """
+        config = self.config
+        self.security.replace(security)
+        config.security_rules = fresh.security_rules
+        config.resource_limits = fresh.resource_limits
+        self.settings.replace(settings)
+        self.ingress_headers.reload()
+        config.address_settings = fresh.address_settings
+        self.resources.reload(now, fresh)

@@ -6,26 +6,30 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.queue.paging.iteration import validate_paged
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
+from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.priorities import LEVELS, level_of
-from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED, PagedReference
-from atalanta.kernel.transactions import xa
+from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.queue.last_value_ring import Special
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
+    from atalanta.kernel.queue.delivery.plan import Plan
+    from atalanta.kernel.queue.delivery.scheduled_messages import ScheduledMessages
+    from atalanta.kernel.queue.last_value_ring import SpecialQueue
     from atalanta.kernel.queue.queue import Queue
 
 
 def validate(broker: Broker) -> None:
     """Checks that cross-links and counters agree. Slow: for tests and the simulator."""
     for queue in broker.queues.values():
-        assert broker.queues_by_id[queue.id] is queue
+        assert broker.queue_registry.by_id[queue.id] is queue
         live = 0
         size = 0
         delivering = 0
         levels = [0] * LEVELS
         previous = 0
-        _validate_scheduled(broker, queue)
+        _validate_scheduled(broker.scheduled, queue)
         for _, reference in broker.scheduled.of_queue(queue):
             if reference.sequence == 0:
                 live += 1
@@ -45,10 +49,11 @@ def validate(broker: Broker) -> None:
                     f"queue {queue.name}: message not stored"
                 )
         _validate_notes(queue, levels)
-        if queue.paged is not None:
-            validate_paged(queue, queue.paged)
-            live += queue.paged.count
-            size += queue.paged.bytes
+        paged = paged_queue_of(queue)
+        if paged is not None:
+            validate_paged(queue, paged)
+            live += paged.count
+            size += paged.bytes
         if queue.special is not None:
             _validate_values(queue, queue.special)
         assert live == queue.message_count, (
@@ -60,13 +65,14 @@ def validate(broker: Broker) -> None:
             f"queue {queue.name}: delivering count"
         )
         assert previous < queue.next_sequence
-    _validate_parked(broker)
-    _validate_memory(broker)
-    _validate_stored(broker)
-    validate_large(broker)
+    prepared = [plan for branch in broker.branches.list_prepared() for plan in branch.plans]
+    _validate_pending(broker.store, broker.queues, prepared)
+    _validate_memory(broker.store, broker.queues)
+    _validate_stored(broker.store)
+    _validate_large(broker.store, broker.queues)
 
 
-def _validate_values(queue: Queue, special: Special) -> None:
+def _validate_values(queue: Queue, special: SpecialQueue) -> None:
     """Checks that at most one message of each last value waits in memory, the newest."""
     for reference in queue.references:
         value = special.value_of(reference.message)
@@ -90,8 +96,8 @@ def _validate_notes(queue: Queue, levels: list[int]) -> None:
     assert queue.aside or not (queue.drains or queue.found_expired), f"queue {queue.name}: aside"
 
 
-def _validate_scheduled(broker: Broker, queue: Queue) -> None:
-    waiting = [reference for _, reference in broker.scheduled.of_queue(queue)]
+def _validate_scheduled(scheduled: ScheduledMessages, queue: Queue) -> None:
+    waiting = [reference for _, reference in scheduled.of_queue(queue)]
     durable = [reference for reference in waiting if reference.durable]
     assert all(reference.state == SCHEDULED for reference in waiting)
     found = [len(waiting), sum(each.size for each in waiting)]
@@ -101,20 +107,21 @@ def _validate_scheduled(broker: Broker, queue: Queue) -> None:
     assert found == counted, f"queue {queue.name}: scheduled {found}, {counted} counted"
 
 
-def _validate_memory(broker: Broker) -> None:
+def _validate_memory(store: MessageStore, queues: dict[str, Queue]) -> None:
     """Checks the memory charges: a message counts once for all clients' queues, once per store-and-forward queue."""
     used = 0
     count = 0
     holders: dict[int, int] = {}
     accounts: dict[int, int] = {}
-    waiting = [reference for parked in broker.store.awaiting for reference in parked.references]
-    for queue in broker.queues.values():
+    waiting = [reference for awaiting in store.awaiting for reference in awaiting.references]
+    for queue in queues.values():
         waiting.extend(queue.live())
-        for _, reference in broker.scheduled.of_queue(queue):
+        for _, reference in store.scheduled.of_queue(queue):
             if reference.sequence == 0:
                 waiting.append(reference)
-        if queue.paged is not None:
-            waiting.extend(queue.paged.tail)
+        paged = paged_queue_of(queue)
+        if paged is not None:
+            waiting.extend(paged.tail)
         accounts[id(queue.account)] = queue.account.bytes
     for reference in waiting:
         if reference.state == DONE:
@@ -128,59 +135,62 @@ def _validate_memory(broker: Broker) -> None:
             assert held < message.holders, f"message {message.id}: {message.holders} holders"
         used += size
         count += 1 if size > REFERENCE_MEMORY_BYTES else 0
-    memory = broker.memory
+    memory = store.memory
     assert used == memory.used_bytes, f"memory: {used} != {memory.used_bytes}"
     assert count == memory.used_messages, f"messages: {count} != {memory.used_messages}"
     for charged in accounts.values():
         assert charged >= 0, "an address is charged less than nothing"
 
 
-def _validate_parked(broker: Broker) -> None:
+def _validate_pending(
+    store: MessageStore, queues: dict[str, Queue], prepared: list[Plan]
+) -> None:
+    """Checks the counts of messages that are not in their queues yet. `prepared`: the sends of prepared branches."""
     waiting: dict[int, int] = {}
     lsn = 0
-    for parked in broker.store.awaiting:
-        assert parked.lsn >= lsn, "what waits for the journal is in its order"
-        lsn = parked.lsn
-        for reference in parked.references:
+    for awaiting in store.awaiting:
+        assert awaiting.lsn >= lsn, "references await the journal in its order"
+        lsn = awaiting.lsn
+        for reference in awaiting.references:
             waiting[reference.queue.id] = waiting.get(reference.queue.id, 0) + 1
-    for branch in xa.list_prepared(broker):
-        for plan in branch.plans:
-            for planned in plan.routes:
-                held = planned.queue.id
-                waiting[held] = waiting.get(held, 0) + 1
-    for queue in broker.queues.values():
+    for plan in prepared:
+        for planned in plan.routes:
+            held = planned.queue.id
+            waiting[held] = waiting.get(held, 0) + 1
+    for queue in queues.values():
         assert queue.pending == waiting.get(queue.id, 0), f"queue {queue.name}: pending"
 
 
-def _validate_stored(broker: Broker) -> None:
+def _validate_stored(store: MessageStore) -> None:
     stored = 0
-    for message_id, message in broker.store.messages.items():
+    for message_id, message in store.messages.items():
         assert message.id == message_id
         assert message.references, f"message {message_id} is kept for no queue"
-        for reference in broker.store.references_of(message):
+        for reference in store.references_of(message):
             assert reference.state != DONE and reference.durable, f"message {message_id}: reference"
         stored += message.size
-    assert stored == broker.store.stored_bytes, f"stored: {stored} != {broker.store.stored_bytes}"
+    assert stored == store.stored_bytes, f"stored: {stored} != {store.stored_bytes}"
 
 
-def validate_large(broker: Broker) -> None:
+def _validate_large(store: MessageStore, queues: dict[str, Queue]) -> None:
     """Checks that every referenced body is known, and held at least as often as it is referenced."""
-    large = broker.large
-    waiting = [reference for parked in broker.store.awaiting for reference in parked.references]
-    for queue in broker.queues.values():
+    large = store.large
+    waiting = [reference for awaiting in store.awaiting for reference in awaiting.references]
+    for queue in queues.values():
         waiting.extend(queue.references)
-        for _, reference in broker.scheduled.of_queue(queue):
+        for _, reference in store.scheduled.of_queue(queue):
             if reference.sequence == 0:
                 waiting.append(reference)
-        if queue.paged is not None:
-            waiting.extend(queue.paged.tail)
+        paged = paged_queue_of(queue)
+        if paged is not None:
+            waiting.extend(paged.tail)
     held: dict[int, int] = {}
     for reference in waiting:
         body = reference.message.large
         if body is None or reference.state == DONE or isinstance(reference, PagedReference):
             continue
         held[body.file] = held.get(body.file, 0) + 1
-    for page in broker.paging.pages.values():
+    for page in store.paging.pages.values():
         for body in page.bodies.values():
             held[body.file] = held.get(body.file, 0) + 1
     for file, count in held.items():

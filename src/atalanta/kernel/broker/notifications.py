@@ -8,25 +8,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.bindings import RemoteBinding
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.kernel.routing.router import Route, route
+from atalanta.kernel.sessions.clients import ClientObserver
 from atalanta.kernel.sessions.session_consumer import SessionConsumer
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte, Int, PropertyValue
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.publish.plan_writer import PlanWriter
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
+    from atalanta.kernel.registry.addresses import AddressRegistry
+    from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.sessions.client import Client
     from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.settings.broker_config import BrokerConfig
 
 LOCAL_QUEUE: Final = 0
 REMOTE_QUEUE: Final = 1
@@ -37,17 +40,28 @@ NO_CERTIFICATE: Final = "unavailable"  # Artemis' value for a connection without
 Properties = dict[str, PropertyValue]
 
 
-class Notifications(Observer):
+class Notifications(ClientObserver):
     """Turns changes of the broker into notification messages; builds none while the address has no queue."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker = broker
-        self.address: str = broker.config.management_notification_address
-        self.options = broker.config.notifications
+    def __init__(
+        self,
+        config: BrokerConfig,
+        node_id: str,
+        addresses: AddressRegistry,
+        queues: QueueRegistry,
+        plans: PlanWriter,
+    ) -> None:
+        self.config = config
+        self.node_id = node_id
+        self.addresses = addresses
+        self.queues = queues
+        self.plans = plans
+        self.address: str = config.management_notification_address
+        self.options = config.notifications
 
     def start(self) -> None:
         """Watches the queues that exist already."""
-        for queue in self.broker.queues.values():
+        for queue in self.queues.by_name.values():
             self._watch(queue)
 
     def _watch(self, queue: Queue) -> None:
@@ -59,16 +73,16 @@ class Notifications(Observer):
     def on_queue_added(self, now: int, queue: Queue) -> None:
         """Sends BINDING_ADDED when the queue is durable, because peers store the id of a binding in their messages."""
         self._watch(queue)
-        if not self._unspoken(queue):
-            self.publish(now, "BINDING_ADDED", binding_properties(self.broker, queue), queue.lsn)
+        if not self._is_ring(queue):
+            self.publish(now, "BINDING_ADDED", self._binding_properties(queue), queue.lsn)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
-        if not self._unspoken(queue):
-            self.publish(now, "BINDING_REMOVED", binding_properties(self.broker, queue))
+        if not self._is_ring(queue):
+            self.publish(now, "BINDING_REMOVED", self._binding_properties(queue))
 
-    def _unspoken(self, queue: Queue) -> bool:
-        """Returns True for the rings of retroactive addresses: each node fills its own, so peers need not know them."""
-        return is_resource(self.broker.config, queue.name)
+    def _is_ring(self, queue: Queue) -> bool:
+        """Returns True for the ring of a retroactive address: each node fills its own, so peers need not know it."""
+        return is_resource(self.config, queue.name)
 
     def on_consumer_added(self, now: int, consumer: Consumer) -> None:
         self._consumer(now, "CONSUMER_CREATED", consumer)
@@ -96,8 +110,8 @@ class Notifications(Observer):
 
     def _consumer(self, now: int, kind: str, consumer: Consumer) -> None:
         selector = consumer.selector
-        properties = consumer_properties(
-            self.broker, consumer.queue, None if selector is None else selector.text
+        properties = self._consumer_properties(
+            consumer.queue, None if selector is None else selector.text
         )
         if isinstance(consumer, SessionConsumer):
             session = consumer.session
@@ -121,7 +135,7 @@ class Notifications(Observer):
 
     def _session(self, now: int, kind: str, session: Session) -> None:
         """Sends a session's notification with a distance, because peers forward it; none for cluster sessions."""
-        if self.broker.config.suppress_session_notifications or session.identity.cluster:
+        if self.config.suppress_session_notifications or session.identity.cluster:
             return
         properties: Properties = {
             "_AMQ_ConnectionName": connection_name(session.client),
@@ -134,16 +148,16 @@ class Notifications(Observer):
         }
         self.publish(now, kind, properties)
 
-    def session_elsewhere(self, now: int, news: Message, distance: int) -> None:
+    def session_elsewhere(self, now: int, notification: Message, distance: int) -> None:
         """Forwards a peer's session notification with a distance of one more (ClusterConnectionImpl.doSessionCreated).
 
         The notification has no other effect: as in Artemis a client id is unique on its node only.
         """
-        if self.broker.config.suppress_session_notifications:
+        if self.config.suppress_session_notifications:
             return
         properties: Properties = {}
         for name in ("_AMQ_ConnectionName", "_AMQ_RemoteAddress", "_AMQ_Client_ID", "_AMQ_Protocol_Name"):
-            value = news.properties.get(name)
+            value = notification.properties.get(name)
             properties[name] = value if isinstance(value, str) else None
         properties["_AMQ_Distance"] = Int(distance + 1)
         self.publish(now, "SESSION_CREATED", properties)
@@ -237,7 +251,7 @@ class Notifications(Observer):
     # -- sending --------------------------------------------------------------------------------
     def publish(self, now: int, kind: str, properties: Properties, after_lsn: int = 0) -> None:
         """Sends a notification to every queue on its address whose filter takes it, when `after_lsn` is durable."""
-        address = self.broker.addresses.get(self.address)
+        address = self.addresses.by_name.get(self.address)
         if address is None or not address.groups:
             return
         message = self.message(now, kind, properties)
@@ -246,7 +260,7 @@ class Notifications(Observer):
         plan.after_lsn = after_lsn
         plan.routes = route(address, message, -1, "")
         if plan.routes:
-            self.broker.plans.commit(plan, None, 0)
+            self.plans.commit(plan, None, 0)
 
     def message(self, now: int, kind: str, properties: Properties) -> Message:
         message = Message.create(self.address, b"", 0, False, now // 1_000_000, 0)
@@ -262,8 +276,8 @@ class Notifications(Observer):
     def send_queue_info(self, now: int, queue: Queue, address_prefixes: str) -> None:
         """Sends all bindings and consumers to one queue, between RESET and RESET_COMPLETE (sendQueueInfoToQueue)."""
         self._direct(now, queue, "", {"_AMQ_RESET_QUEUE_DATA": True})
-        for address in list(self.broker.addresses.values()):
-            if address.internal or is_resource(self.broker.config, address.name):
+        for address in list(self.addresses.by_name.values()):
+            if address.internal or is_resource(self.config, address.name):
                 continue
             if not covers(address_prefixes, address.name):
                 continue
@@ -275,14 +289,14 @@ class Notifications(Observer):
         self._direct(now, queue, "", {"_AMQ_RESET_QUEUE_DATA_COMPLETE": True})
 
     def _local_info(self, now: int, target: Queue, queue: Queue) -> None:
-        properties = binding_properties(self.broker, queue)
+        properties = self._binding_properties(queue)
         self._direct(now, target, "BINDING_ADDED", properties, queue.lsn)
         for consumer in queue.consumers:
             if not consumer.browse_only and isinstance(consumer, SessionConsumer):
                 # A bridge's consumer is not announced, as in Artemis.
                 selector = consumer.selector
-                properties = consumer_properties(
-                    self.broker, queue, None if selector is None else selector.text
+                properties = self._consumer_properties(
+                    queue, None if selector is None else selector.text
                 )
                 self._direct(now, target, "CONSUMER_CREATED", properties)
 
@@ -314,7 +328,29 @@ class Notifications(Observer):
         plan = Plan(message)
         plan.after_lsn = after_lsn
         plan.routes = [Route(queue, b"")]
-        self.broker.plans.commit(plan, None, 0)
+        self.plans.commit(plan, None, 0)
+
+    # -- properties -----------------------------------------------------------------------------
+    def _binding_properties(self, queue: Queue) -> Properties:
+        return {
+            "_AMQ_Binding_Type": Int(LOCAL_QUEUE),
+            "_AMQ_Address": queue.spec.address,
+            "_AMQ_ClusterName": queue.name + self.node_id,
+            "_AMQ_RoutingName": queue.routing_name(),
+            "_AMQ_Binding_ID": queue.id,
+            "_AMQ_Distance": Int(0),
+            "_AMQ_FilterString": None if queue.filter is None else queue.filter.text,
+        }
+
+    def _consumer_properties(self, queue: Queue, filter_text: str | None) -> Properties:
+        return {
+            "_AMQ_Address": queue.spec.address,
+            "_AMQ_ClusterName": queue.name + self.node_id,
+            "_AMQ_RoutingName": queue.routing_name(),
+            "_AMQ_Distance": Int(0),
+            "_AMQ_ConsumerCount": Int(queue.consumer_count()),
+            "_AMQ_FilterString": filter_text,
+        }
 
 
 def covers(prefixes: str, address: str) -> bool:
@@ -345,29 +381,6 @@ def constant(name: str) -> str:
     """Converts createDurableQueue to CREATE_DURABLE_QUEUE."""
     parts = [f"_{one}" if one.isupper() else one.upper() for one in name]
     return "".join(parts)
-
-
-def binding_properties(broker: Broker, queue: Queue) -> Properties:
-    return {
-        "_AMQ_Binding_Type": Int(LOCAL_QUEUE),
-        "_AMQ_Address": queue.spec.address,
-        "_AMQ_ClusterName": queue.name + broker.node_id,
-        "_AMQ_RoutingName": queue.routing_name(),
-        "_AMQ_Binding_ID": queue.id,
-        "_AMQ_Distance": Int(0),
-        "_AMQ_FilterString": None if queue.filter is None else queue.filter.text,
-    }
-
-
-def consumer_properties(broker: Broker, queue: Queue, filter_text: str | None) -> Properties:
-    return {
-        "_AMQ_Address": queue.spec.address,
-        "_AMQ_ClusterName": queue.name + broker.node_id,
-        "_AMQ_RoutingName": queue.routing_name(),
-        "_AMQ_Distance": Int(0),
-        "_AMQ_ConsumerCount": Int(queue.consumer_count()),
-        "_AMQ_FilterString": filter_text,
-    }
 
 
 def remote_properties(remote: RemoteBinding) -> Properties:

@@ -20,9 +20,11 @@ from atalanta.kernel.errors import (
 from atalanta.kernel.journal import records
 from atalanta.kernel.log.lease import Lease
 from atalanta.kernel.queue.delivery.freed_references import FreedReferences
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
+from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.paging.removal import drop_through
-from atalanta.kernel.queue.reference import DONE, PagedReference, Reference
-from atalanta.kernel.trace import tell
+from atalanta.kernel.queue.reference import DONE, Reference
+from atalanta.kernel.trace import trace_message
 from atalanta.message.encoding.buffer import Writer
 
 if TYPE_CHECKING:
@@ -262,16 +264,16 @@ class LogViews:
             return []
         if references:
             sequence = max(sequence, references[len(references) - 1].sequence)
-        return self.store.paging.reader.after(queue, sequence)
+        return self.store.paging.after(queue, sequence)
 
     def _last(self, queue: Queue) -> list[Reference]:
         """Returns some of the last messages, including finished ones."""
-        paged = queue.paged
+        paged = paged_queue_of(queue)
         if paged is not None:
             found = paged.tail
             if not found and paged.pages:
                 page = paged.pages[len(paged.pages) - 1]
-                found = self.store.paging.reader.after(queue, page.firsts[len(page.firsts) - 1] - 1)
+                found = self.store.paging.after(queue, page.firsts[len(page.firsts) - 1] - 1)
             if found:
                 return found
         return queue.references
@@ -313,7 +315,7 @@ class LogViews:
                 taken += 1
             self.store.drop_from_queue(reference)
             if self.trace.on:
-                tell(self.trace, "story_acknowledged_through", reference.message, queue.name)
+                trace_message(self.trace, "story_acknowledged_through", reference.message, queue.name)
         self.freed.add(done)
         queue.count_acknowledged(taken)
         queue.log.acknowledge_through(end)

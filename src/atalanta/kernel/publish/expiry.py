@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.delivery import expiry_scan
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.reference import DONE, Reference
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class Expiry:
 
         Without this, the messages in page files would stay there until the queue gets a consumer.
         """
-        paged = queue.paged
+        paged = paged_queue_of(queue)
         if paged is None or queue.message_count > paged.count:
             return False
         store = self.mover.store

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
 from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.removal import clear
 from atalanta.kernel.queue.reference import READY, SCHEDULED, Reference
 from atalanta.kernel.routing.router import Route
-from atalanta.kernel.trace import tell
+from atalanta.kernel.trace import trace_message
 from atalanta.message.fqqn import split_fqqn
 from atalanta.message.internal_headers import FORWARD_DUPLICATE
 from atalanta.message.message import Message
@@ -123,7 +124,7 @@ class MessageMover:
             batch.add(records.ACKS, acked)
         store.drop_from_queue(reference)
         if self.trace.on:
-            tell(self.trace, "story_moved_away", reference.message, reference.queue.name)
+            trace_message(self.trace, "story_moved_away", reference.message, reference.queue.name)
         self.plans.append(batch, [plan], references, None, 0)
 
     def purge(self, queue: Queue, why: str) -> None:
@@ -140,8 +141,9 @@ class MessageMover:
             store.note_lost(reference, why, batch)
             store.drop_from_queue(reference)
             queue.count_killed(1)
-        if queue.paged is not None:
-            for reference in queue.paged.tail:
+        paged = paged_queue_of(queue)
+        if paged is not None:
+            for reference in paged.tail:
                 if reference.durable:
                     message_ids.append(reference.message.id)
             queue.count_killed(clear(store.paging, queue))

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.queue.displacement import discard
 from atalanta.kernel.queue.reference import DELIVERING, Reference
-from atalanta.kernel.trace import tell
+from atalanta.kernel.trace import trace_message
 
 if TYPE_CHECKING:
     from atalanta.kernel.publish.dead_letters import DeadLetters
@@ -47,7 +46,7 @@ class Redelivery:
                 continue  # finished, or in a non-destructive queue (QueueImpl.postRollback)
             queue = reference.queue
             if queue.special is not None and queue.special.refuses(queue, reference):
-                discard(store, [reference])
+                store.discard([reference])
                 continue
             settings = self.settings.match(queue.spec.address)
             attempts = settings.max_delivery_attempts
@@ -58,19 +57,19 @@ class Redelivery:
             if delayed and settings.redelivery_delay_ms > 0 and not queue.internal:
                 message_id = int(reference.message.id)
                 at_ms = now // 1_000_000 + delay_ms(settings, message_id, reference.delivery_count)
-            counted = reference.delivery_count > 0 or at_ms > 0 or queue.counting is not None
+            counted = reference.delivery_count > 0 or at_ms > 0 or queue.counted_first
             if reference.durable and counted:
                 store.store_delivery_count(reference, at_ms)
             queue.give_back(reference)
             if at_ms == 0 and queue.special is not None:
-                discard(store, queue.special.beyond_ring(queue))
+                store.discard(queue.special.beyond_ring(queue))
             if at_ms > 0:
                 store.scheduled.hold(reference, at_ms)
             elif queue.open_consumers == 0 and not queue.has_match(reference.message):
                 # A rolled-back branch whose consumer closed before.
                 store.dispatches.note_unattended(queue)
             if self.trace.on:
-                tell(self.trace, "story_rolled_back", reference.message, queue.name)
+                trace_message(self.trace, "story_rolled_back", reference.message, queue.name)
             store.dispatches.mark_dirty(queue)
             if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
                 self.mover.purge(queue, "purged without consumers")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.queue.priorities import LEVELS
-from atalanta.kernel.queue.reference import DONE
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
@@ -13,32 +12,13 @@ if TYPE_CHECKING:
 
 
 def configure(queue: Queue) -> None:
-    """Applies the queue's definition to its consumers and flags, at its creation and after a change."""
-    spec = queue.spec
-    queue.keeps_messages = spec.non_destructive
-    queue.guarded = spec.purge_on_no_consumers or not spec.enabled
-    # In a queue whose consumers all get every message, a group cannot belong to one consumer.
-    queue.groupable = (
-        not queue.internal
-        and not spec.exclusive
-        and not spec.non_destructive
-        and spec.group_buckets != 0
-    )
-    queue.groups = None
-    queue.plain = is_plain(queue)
-    for reference in queue.references:
-        if queue.groupable and reference.state != DONE and reference.message.grouped:
-            queue.start_groups()
+    """Applies the queue's changed definition to its messages and consumers."""
+    queue.reconfigure()
     for consumer in queue.consumers:
         consumer.shares = shares(queue, consumer)
         if not consumer.browse_only:
             consumer.look_again(queue.cursor)
     arrange(queue)
-
-
-def is_plain(queue: Queue) -> bool:
-    """Returns true if the queue delivers without further checks, while it has no groups."""
-    return queue.special is None and not queue.keeps_messages and queue.counting is None
 
 
 def add_consumer(queue: Queue, consumer: Consumer) -> None:
@@ -57,7 +37,7 @@ def add_consumer(queue: Queue, consumer: Consumer) -> None:
     arrange(queue)
     special = queue.special
     if special is not None and special.exclusive:
-        queue.ring = 0  # the first consumer of the list becomes the exclusive one
+        queue.next_turn = 0  # the first consumer of the list becomes the exclusive one
     queue.usage.add_consumer()
 
 
@@ -95,7 +75,7 @@ def remove_consumer(queue: Queue, consumer: Consumer) -> None:
     if consumer.selector is None and not consumer.browse_only:
         queue.open_consumers -= 1
     arrange(queue)
-    queue.ring = 0
+    queue.next_turn = 0
 
 
 def share_groups_anew(queue: Queue) -> None:
@@ -118,7 +98,7 @@ def consumer_left(queue: Queue, consumer: Consumer) -> None:
         if last and queue.message_count == 0 and queue.pending == 0:
             queue.groups = None
             queue.groupable = True
-            queue.plain = is_plain(queue)
+            queue.plain = queue.is_plain()
     special = queue.special
     if special is not None:
         if special.chosen is consumer:

@@ -1,6 +1,6 @@
 """Special queues: exclusive, last-value, ring, and queues with a dispatch gate.
 
-Other queues have no `Special`, so that the path of an ordinary message has one check only. Follows QueueImpl and
+Other queues have no `SpecialQueue`, so that the path of an ordinary message has one check only. Follows QueueImpl and
 LastValueQueue of Artemis.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from atalanta.message.message import Message
 
 
-class Special:
+class SpecialQueue:
     """State of a special queue. `chosen`: the consumer of an exclusive queue that gets messages.
 
     `newest` maps a last value to its newest reference in memory; messages in page files are not in it. A ring is cut to
@@ -54,7 +54,7 @@ class Special:
                 found.append(consumer)
         return found
 
-    def handed_out(self, consumer: Consumer) -> bool:
+    def record_delivery(self, consumer: Consumer) -> bool:
         """Records that the consumer gets a message; returns true if this changes the result of `turns`."""
         if self.exclusive and self.chosen is None:
             self.chosen = consumer
@@ -147,7 +147,7 @@ class Special:
             index += 1
         return False
 
-    def came_back(self, reference: Reference) -> None:
+    def record_given_back(self, reference: Reference) -> None:
         """Records that the reference is READY again at its old position: it may be the oldest of the ring."""
         self.oldest = min(self.oldest, reference.sequence)
 
@@ -179,7 +179,7 @@ class Special:
         self.gate = gate
 
 
-def special_of(spec: QueueSpec) -> Special | None:
+def special_of(spec: QueueSpec) -> SpecialQueue | None:
     """Returns the state of a special queue; None for an ordinary queue."""
     if (
         spec.exclusive
@@ -187,7 +187,7 @@ def special_of(spec: QueueSpec) -> Special | None:
         or spec.ring_size >= 0
         or gate_of(spec) is not None
     ):
-        return Special(spec)
+        return SpecialQueue(spec)
     return None
 
 

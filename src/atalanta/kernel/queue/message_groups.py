@@ -23,7 +23,7 @@ GROUP_SEQUENCE: Final = "_AMQ_GROUP_SEQUENCE"
 LAST_OF_GROUP: Final = -1
 # Groups without a message in the queue are removed beyond this; Artemis keeps them until their consumer closes.
 PINS_MAX: Final = 100_000
-NOWHERE: Final = 1 << 62
+NO_SEQUENCE: Final = 1 << 62
 
 
 class Groups:
@@ -53,37 +53,37 @@ class Groups:
         if pinned is None or pinned is consumer:
             return True
         sequence = reference.sequence
-        if sequence < self.passed.get(key, NOWHERE):
+        if sequence < self.passed.get(key, NO_SEQUENCE):
             self.passed[key] = sequence
         return False
 
-    def handed_out(self, consumer: Consumer, reference: Reference) -> int:
-        """Records a delivery; returns the sequence from which others must examine messages again (NOWHERE: no change).
+    def record_delivery(self, consumer: Consumer, reference: Reference) -> int:
+        """Records a delivery; returns the sequence from which others must examine again (NO_SEQUENCE: no change).
 
         The first message pins the group to the consumer, and is marked with `group-first-key` on the wire.
         """
         message = reference.message
         group = message.group_id
         if group is None:
-            return NOWHERE
+            return NO_SEQUENCE
         key = self.key_of(group)
         new = key not in self.pins
         if message.property_value(GROUP_SEQUENCE) == LAST_OF_GROUP:
             self.pins.pop(key, None)
-            return self.passed.pop(key, NOWHERE)
+            return self.passed.pop(key, NO_SEQUENCE)
         if new:
             self.pins[key] = consumer
             if self.first_key is not None:
                 consumer.marked = marked_first(message, self.first_key)
-        return NOWHERE
+        return NO_SEQUENCE
 
     def release(self, consumer: Consumer) -> int:
         """Releases the groups of a closed consumer; returns the sequence from which others must examine again."""
-        lowest = NOWHERE
+        lowest = NO_SEQUENCE
         kept: dict[str, Consumer] = {}
         for key, pinned in self.pins.items():
             if pinned is consumer:
-                lowest = min(lowest, self.passed.pop(key, NOWHERE))
+                lowest = min(lowest, self.passed.pop(key, NO_SEQUENCE))
             else:
                 kept[key] = pinned
         self.pins = kept
@@ -91,7 +91,7 @@ class Groups:
 
     def release_all(self) -> int:
         """Releases all groups (group-rebalance); returns the sequence from which all must examine again."""
-        lowest = NOWHERE
+        lowest = NO_SEQUENCE
         for sequence in self.passed.values():
             lowest = min(lowest, sequence)
         self.pins = {}
@@ -102,7 +102,7 @@ class Groups:
         """Releases one group, by its id (resetGroup); returns a sequence as `release` does."""
         key = self.key_of(group)
         self.pins.pop(key, None)
-        return self.passed.pop(key, NOWHERE)
+        return self.passed.pop(key, NO_SEQUENCE)
 
     def full(self) -> bool:
         return len(self.pins) > self.pins_limit

@@ -1,8 +1,9 @@
-"""A queue: its messages in order, its consumers, and the dispatch.
+"""A queue: its messages in order, and its consumers.
 
 One list holds all references in ascending sequence; a finished reference stays as a tombstone until the list is
 trimmed. That list serves competing consumers, selectors (each consumer has a position of its own), browsers and the log
-view. The queue must not use journals, sockets or other queues: `Broker` does.
+view. The queue must not use journals, sockets or other queues. The dispatcher (kernel/queue/delivery/dispatcher.py)
+delivers its messages.
 """
 
 from __future__ import annotations
@@ -12,19 +13,10 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import i64
 
 from atalanta.kernel.memory.address_memory import Account
-from atalanta.kernel.queue.consumers import configure
-from atalanta.kernel.queue.dispatch_gate import hand_out_specially, look_at_gate
-from atalanta.kernel.queue.last_value_ring import Special, special_of
+from atalanta.kernel.queue.last_value_ring import SpecialQueue, special_of
 from atalanta.kernel.queue.log_state import LogState
-from atalanta.kernel.queue.message_groups import NOWHERE, Groups
-from atalanta.kernel.queue.priorities import (
-    SCAN_MAX,
-    Priorities,
-    level_of,
-    mix_priorities,
-    next_by_priority,
-    settle_positions,
-)
+from atalanta.kernel.queue.message_groups import NO_SEQUENCE, Groups
+from atalanta.kernel.queue.priorities import LEVELS, Priorities, level_of
 from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.queue.usage import Usage
@@ -33,8 +25,7 @@ from atalanta.message.message import Message
 if TYPE_CHECKING:
     from atalanta.kernel.log.lease import Lease
     from atalanta.kernel.queue.consumer import Consumer
-    from atalanta.kernel.queue.delivery.persisted_delivery_count import Counting
-    from atalanta.kernel.queue.paging.paged_queue import PagedQueue
+    from atalanta.kernel.queue.paging.paged_messages import PagedMessages
     from atalanta.kernel.queue.spec import QueueSpec
     from atalanta.message.selector.selector import Filter
 
@@ -54,9 +45,9 @@ class Queue:
 
     def __init__(self, queue_id: int, spec: QueueSpec, selector: Filter | None, incarnation: str) -> None:
         self.filter = selector
-        self.special: Special | None = special_of(spec)
+        self.special: SpecialQueue | None = special_of(spec)
         self.account: Account = Account()  # of its address, see Address.add_queue
-        self.paged: PagedQueue | None = None  # more messages than memory should hold: kernel/queue/paging/paging.py
+        self.paged: PagedMessages | None = None  # those outside of memory: kernel/queue/paging/paging.py
         self.next_sequence: int = 1
         self.pending: int = 0
         self.references: list[Reference] = []
@@ -69,22 +60,22 @@ class Queue:
         self.consumers: list[Consumer] = []
         self.turns: list[Consumer] = self.consumers  # those that are offered messages, see arrange
         self.cursor: int = 1
-        self.ring: int = 0
+        self.next_turn: int = 0  # counts the offers to consumers, round-robin
         self.delivering_count: int = 0
         self.acknowledged: int = 0
         self.tombstones: int = 0
-        self.counting: Counting | None = None  # deliveries that wait for the journal
-        self.handed_out: list[tuple[Consumer, Reference]] | None = None  # None without observers
+        self.deliveries: list[tuple[Consumer, Reference]] | None = None  # None without observers
         self.durable = spec.durable
         self.internal = spec.internal
         self.deleted: bool = False
         self.dirty: bool = False
-        self.guarded: bool = False  # refuses messages at times, see `open_to_messages`
+        self.guarded: bool = False  # refuses messages at times, see kernel/routing/bindings.py
         self.groupable: bool = False
         self.unattended: bool = False
         self.paused: bool = False
-        self.alike: bool = False  # all consumers take all, in turn: _dispatch_alike
-        self.plain: bool = True  # delivers without further checks
+        self.alike: bool = False  # all consumers take all, in turn
+        self.plain: bool = True  # delivers without further checks, see `is_plain`
+        self.counted_first: bool = False  # the journal has a delivery's count before the message goes out
         self.leased: bool = False  # `log` has leases
         self.aside: bool = False  # `found_expired` or `drains` is not empty
         self.keeps_messages: bool = False  # non-destructive: acknowledging removes nothing
@@ -109,12 +100,31 @@ class Queue:
         self.expiry_scan: int = 0  # sequence at which the expiry scan continues
         self.level_ends: list[int] = []  # see arrange
         self.groups: Groups | None = None  # from the first message with a group id on
-        configure(self)
+        self._take_flags()
 
-    def open_to_messages(self) -> bool:
-        """Returns false if the queue is disabled, or purges messages and has no consumer (QueueImpl.route)."""
+    def _take_flags(self) -> None:
+        """Sets the flags that the queue's definition decides."""
         spec = self.spec
-        return spec.enabled and (not spec.purge_on_no_consumers or self.consumer_count() > 0)
+        self.keeps_messages = spec.non_destructive
+        self.guarded = spec.purge_on_no_consumers or not spec.enabled
+        # In a queue whose consumers all get every message, a group cannot belong to one consumer.
+        self.groupable = (
+            not self.internal
+            and not spec.exclusive
+            and not spec.non_destructive
+            and spec.group_buckets != 0
+        )
+        self.groups = None
+        self.plain = self.is_plain()
+
+    def is_plain(self) -> bool:
+        """Returns true if the queue delivers without further checks, while it has no groups."""
+        return self.special is None and not self.keeps_messages and not self.counted_first
+
+    def store_counts_first(self) -> None:
+        """Makes each delivery wait for the journal's record of its count."""
+        self.counted_first = True
+        self.plain = False
 
     def routing_name(self) -> str:
         """Returns the routing name; an address' anycast queues have one, and share messages (LocalQueueBinding)."""
@@ -162,13 +172,30 @@ class Queue:
         priorities = self.priorities
         level = level_of(reference.message.priority)
         if level != priorities.only and not priorities.mixed() and not self.internal:
-            mix_priorities(self, level)
+            self._mix_priorities(level)
         priorities.count(level)
         if self.groupable and reference.message.special and reference.message.grouped:
             self.start_groups()
         self.message_count += 1
         self.added += 1
         self.bytes += reference.size
+
+    def _mix_priorities(self, level: int) -> None:
+        """Handles the first message of another priority: from here on each level has its cursors."""
+        priorities = self.priorities
+        if priorities.alike == 0:
+            priorities.only = level
+            return
+        priorities.mix(self.cursor)
+        for consumer in self.consumers:
+            consumer.cursors = [consumer.position] * LEVELS
+
+    def _settle_positions(self) -> None:
+        """Sets each consumer's position to its cursor of the one level that is left."""
+        only = self.priorities.only
+        for consumer in self.consumers:
+            if not consumer.shares and consumer.cursors:
+                consumer.position = max(consumer.position, consumer.cursors[only])
 
     def count_in(self, reference: Reference) -> None:
         """Counts a message of the queue that is not in its list yet."""
@@ -190,10 +217,7 @@ class Queue:
         priorities = self.priorities
         level = level_of(reference.message.priority)
         if level != priorities.only and not priorities.mixed() and not self.internal:
-            if priorities.alike == 0:
-                priorities.only = level
-            else:
-                mix_priorities(self, level)
+            self._mix_priorities(level)
         priorities.count(level)
         if self.groupable and reference.message.special and reference.message.grouped:
             self.start_groups()
@@ -228,7 +252,7 @@ class Queue:
         reference.state = DONE
         reference.consumer = None
         if self.priorities.uncount(level_of(reference.message.priority)):
-            settle_positions(self)
+            self._settle_positions()
         self.message_count -= 1
         self.bytes -= reference.size
         self.tombstones += 1
@@ -260,7 +284,7 @@ class Queue:
 
     def look_again(self, sequence: int) -> None:
         """Moves consumers back to `sequence`: messages from there on may be for other consumers now."""
-        if sequence == NOWHERE:
+        if sequence == NO_SEQUENCE:
             return
         for consumer in self.consumers:
             if not consumer.browse_only:
@@ -273,7 +297,7 @@ class Queue:
         reference.state = READY
         reference.consumer = None
         if self.special is not None:
-            self.special.came_back(reference)
+            self.special.record_given_back(reference)
         sequence = reference.sequence
         if sequence < self.cursor:
             self.cursor = sequence
@@ -323,10 +347,7 @@ class Queue:
 
         A sequence that only a non-durable message has is not shown: after a crash it is given again.
         """
-        limit = self.log.show_until
-        if 0 <= limit < self.durable_through:
-            return limit
-        return self.durable_through
+        return self.log.stable_end(self.durable_through)
 
     # -- state ----------------------------------------------------------------------------------
     def pause(self) -> None:
@@ -346,7 +367,7 @@ class Queue:
         self.filter = selector
 
     def reconfigure(self) -> None:
-        """Applies the changed definition, also to the messages the queue has."""
+        """Applies the changed definition to the queue and its messages; `configure` follows for the consumers."""
         spec = self.spec
         if self.special is None:
             self.special = special_of(spec)
@@ -356,7 +377,10 @@ class Queue:
             self.special.reconfigure(spec, self.consumer_count() > 0)
             if spec.non_destructive:
                 self.cursor = 1
-        configure(self)
+        self._take_flags()
+        for reference in self.references:
+            if self.groupable and reference.state != DONE and reference.message.grouped:
+                self.start_groups()
 
     def take_acknowledging(self) -> list[int]:
         """Returns the ids of acknowledged messages that have no record yet, and forgets them."""
@@ -407,156 +431,18 @@ class Queue:
         self.killed += count
 
     def reset_counters(
-        self,
-        added: bool = False,
-        acknowledged: bool = False,
-        expired: bool = False,
-        killed: bool = False,
+        self, added: bool = False, acknowledged: bool = False, expired: bool = False, killed: bool = False
     ) -> None:
         """Sets the named totals to 0 (QueueControl.resetMessagesAdded and the others)."""
-        if added:
-            self.added = 0
-        if acknowledged:
-            self.acknowledged = 0
-        if expired:
-            self.expired = 0
-        if killed:
-            self.killed = 0
+        self.added = 0 if added else self.added
+        self.acknowledged = 0 if acknowledged else self.acknowledged
+        self.expired = 0 if expired else self.expired
+        self.killed = 0 if killed else self.killed
 
     # -- delivery -------------------------------------------------------------------------------
-    def dispatch(self, now: int, messages_max: int) -> bool:
-        """Delivers up to `messages_max` messages, to the consumers round-robin; returns true if work may be left.
-
-        Expired references found on the way are put into `found_expired` for the broker to move.
-        """
-        if self.special is not None:
-            look_at_gate(self, self.special, now)
-        if self.counting is not None:
-            self.counting.hand_over()
-        if self.paused or not self.turns:
-            return False
-        now_ms = now // 1_000_000
-        if self.alike and self.priorities.only >= 0:
-            return self._dispatch_alike(now_ms, messages_max)
-        left = messages_max
-        while left > 0:
-            start = 0
-            handed_out = 0
-            for end in self.level_ends:
-                handed_out = self._offer(start, end, now_ms)
-                if handed_out != 0:
-                    break
-                start = end
-            if handed_out == 0:
-                return False
-            if handed_out < 0:
-                return True
-            left -= 1
-        return True
-
-    def _dispatch_alike(self, now_ms: int, messages_max: int) -> bool:
-        """Delivers each message to the next consumer with credit, in one pass over the list: the usual case."""
-        references = self.references
-        size: i64 = len(references)
-        index: i64 = self.index_of(self.cursor)
-        end = min(size, index + 2 * messages_max)
-        left: i64 = messages_max
-        consumers = self.consumers
-        count = len(consumers)
-        while index < end and left > 0:
-            reference = references[index]
-            if reference.state == READY and not (
-                reference.message.expiration != 0 and self.set_aside_expired(reference, now_ms)
-            ):
-                consumer: Consumer | None = None
-                for _ in range(count):
-                    place = self.ring % count
-                    self.ring = place + 1
-                    if consumers[place].ready():
-                        consumer = consumers[place]
-                        break
-                if consumer is None:
-                    return False
-                self.cursor = reference.sequence + 1
-                self._hand_out(consumer, reference)
-                left -= 1
-            index += 1
-        if index > 0 and index <= size:
-            # All before are delivered or finished; a reference given back meanwhile is not skipped.
-            passed = references[index - 1].sequence + 1
-            if passed > self.cursor and references[index - 1].state != READY:
-                self.cursor = passed
-        return index < size
-
-    def _offer(self, start: int, end: int, now_ms: int) -> int:
-        """Delivers one message to a ready consumer of turns[start:end]; returns 1, 0 (none) or -1 (not known yet)."""
-        count = end - start
-        for _ in range(count):
-            place = self.ring % count
-            self.ring = place + 1
-            consumer = self.turns[start + place]
-            if not consumer.ready():
-                continue
-            by_priority = self.priorities.mixed()
-            paged = self.paged
-            reference: Reference | None = None
-            in_memory = paged is None or consumer.position < self.end() or by_priority
-            if in_memory or not (consumer.browse_only or self.keeps_messages):
-                if by_priority:
-                    reference = next_by_priority(self, consumer, now_ms)
-                    in_memory = reference is not None or self.priorities.unfinished
-                else:
-                    reference = self._next_for(consumer, now_ms)
-                    in_memory = reference is not None or consumer.position < self.end()
-            if paged is not None and not in_memory:
-                if consumer.browse_only or self.keeps_messages:
-                    reference = paged.browse(consumer, now_ms)
-                    if reference is None and consumer.position <= paged.last:
-                        return -1
-            if reference is not None:
-                self._hand_out(consumer, reference)
-                return 1
-            if self.priorities.unfinished if by_priority else consumer.position < self.end():
-                return -1
-        return 0
-
     def end(self) -> int:
         references = self.references
         return references[len(references) - 1].sequence + 1 if references else 0
-
-    def _next_for(self, consumer: Consumer, now_ms: int) -> Reference | None:
-        position = consumer.position
-        if not consumer.browse_only and position < self.cursor:
-            position = self.cursor
-        references = self.references
-        index = self.index_of(position)
-        end = len(references)
-        stop = min(end, index + SCAN_MAX)
-        selector = consumer.selector
-        groups = None if consumer.browse_only else self.groups
-        while index < stop:
-            reference = references[index]
-            index += 1
-            if reference.state != READY and not (
-                consumer.browse_only and reference.state == DELIVERING
-            ):
-                continue
-            message = reference.message
-            if message.expiration != 0 and not consumer.browse_only:
-                if self.set_aside_expired(reference, now_ms):
-                    continue
-            if selector is not None and not selector.matches(message):
-                continue
-            if groups is not None and not groups.takes(consumer, reference):
-                continue
-            consumer.position = reference.sequence + 1
-            if consumer.shares:
-                self.cursor = consumer.position
-            return reference
-        consumer.position = references[stop - 1].sequence + 1 if stop else position
-        if consumer.shares and consumer.position > self.cursor:
-            self.cursor = consumer.position
-        return None
 
     def reserve(self, reference: Reference, delivery_count: int) -> None:
         """Reserves a waiting reference: no consumer gets the message until it is given back."""
@@ -578,22 +464,19 @@ class Queue:
         self.drains.append((consumer, token))
         self.aside = True
 
-    def answer_drains(self) -> None:
-        """Answers the drains after a dispatch that left nothing to deliver.
-
-        Drains of consumers that may not have got everything yet stay in `drains`.
-        """
+    def take_drains(self) -> list[tuple[Consumer, int]]:
+        """Returns and removes the drains that wait."""
         drains = self.drains
         self.drains = []
-        for consumer, token in drains:
-            late = consumer.blocked or (
-                self.counting is not None and self.counting.waits(consumer)
-            )
-            if late and not consumer.closed:
-                self.drains.append((consumer, token))
-            elif not consumer.closed:
-                consumer.endpoint.drained(consumer, token)
-        self.aside = len(self.drains) > 0 or len(self.found_expired) > 0
+        self.aside = len(self.found_expired) > 0
+        return drains
+
+    def set_expired_aside(self, reference: Reference) -> None:
+        """Keeps a waiting reference that has expired for the broker to move."""
+        reference.state = DELIVERING
+        self.delivering_count += 1
+        self.found_expired.append(reference)
+        self.aside = True
 
     def take_expired(self) -> list[Reference]:
         """Returns and removes the expired references that the delivery met."""
@@ -604,40 +487,12 @@ class Queue:
 
     def watch_deliveries(self) -> None:
         """Starts the recording of deliveries for the broker's observers."""
-        self.handed_out = []
+        self.deliveries = []
 
     def take_deliveries(self) -> list[tuple[Consumer, Reference]]:
         """Returns the deliveries since the last call, for the observers; an empty list if they are not recorded."""
-        found = self.handed_out
+        found = self.deliveries
         if found is None:
             return []
-        self.handed_out = []
+        self.deliveries = []
         return found
-
-    def set_aside_expired(self, reference: Reference, now_ms: int) -> bool:
-        """Sets an expired reference aside for the broker, but not while a log-view lease pins the queue."""
-        if reference.message.expiration > now_ms or self.active_lease() is not None:
-            return False
-        reference.state = DELIVERING
-        self.delivering_count += 1
-        self.found_expired.append(reference)
-        self.aside = True
-        return True
-
-    def _hand_out(self, consumer: Consumer, reference: Reference) -> None:
-        if consumer.browse_only:
-            cost = consumer.endpoint.deliver(consumer, reference)
-        elif not self.plain:
-            cost = hand_out_specially(self, consumer, reference)
-        else:
-            reference.state = DELIVERING
-            reference.delivery_count += 1
-            reference.consumer = consumer
-            self.delivering_count += 1
-            consumer.unacknowledged.add(reference)
-            cost = consumer.endpoint.deliver(consumer, reference)
-        consumer.delivered += 1
-        if self.handed_out is not None:
-            self.handed_out.append((consumer, reference))
-        if not consumer.unlimited:
-            consumer.credits -= cost

@@ -10,7 +10,6 @@ from atalanta.message.stored_reference import StoredReference
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
-    from atalanta.kernel.queue.paging.page import Page
     from atalanta.kernel.queue.queue import Queue
     from atalanta.message.message import Message
 
@@ -46,24 +45,3 @@ class Reference(StoredReference):
     def uncount_delivery(self) -> None:
         """Takes the latest delivery back: no client has seen the message."""
         self.delivery_count -= 1
-
-    def index_in(self, page: Page) -> int:
-        """Returns the index of the message in that page file; -1 if the file does not hold it."""
-        return -1
-
-
-class PagedReference(Reference):
-    """A reference read from a page file (kernel/queue/paging/paging.py), with its `index` there until it is finished.
-
-    Its message is not among Broker.messages: the page holds what a restart needs.
-    """
-
-    def __init__(
-        self, message: Message, queue: Queue, sequence: int, route_to: bytes, page: Page, index: int
-    ) -> None:
-        super().__init__(message, queue, sequence, route_to)
-        self.page = page
-        self.index = index
-
-    def index_in(self, page: Page) -> int:
-        return self.index if page is self.page else -1

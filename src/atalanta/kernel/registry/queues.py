@@ -13,10 +13,9 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.changes import QueueChanges
-from atalanta.kernel.queue.consumers import remove_consumer
-from atalanta.kernel.queue.delivery import persisted_delivery_count
+from atalanta.kernel.queue.consumers import configure, remove_consumer
+from atalanta.kernel.queue.delivery.displacement import BLOCKS_A_TURN, cut
 from atalanta.kernel.queue.delivery.retroactive_copies import copy_retained
-from atalanta.kernel.queue.displacement import BLOCKS_A_TURN, cut
 from atalanta.kernel.queue.paging import removal
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import QueueSpec
@@ -29,8 +28,9 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Ids
     from atalanta.kernel.publish.plan_writer import PlanWriter
     from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.delivery.dispatcher import Dispatcher
     from atalanta.kernel.registry.addresses import AddressRegistry
-    from atalanta.kernel.registry.binding_ids import BindingIds
+    from atalanta.kernel.registry.bindings import BindingRegistry
     from atalanta.kernel.routing.retroactive_names import Retained
     from atalanta.kernel.settings.broker_config import BrokerConfig
 
@@ -53,7 +53,8 @@ class QueueRegistry:
         config: BrokerConfig,
         addresses: AddressRegistry,
         plans: PlanWriter,
-        binding_ids: BindingIds,
+        dispatcher: Dispatcher,
+        bindings: BindingRegistry,
         ids: Ids,
         observers: list[Observer],
     ) -> None:
@@ -61,8 +62,9 @@ class QueueRegistry:
         self.addresses = addresses
         self.plans = plans
         self.messages = plans.store
+        self.dispatcher = dispatcher
         self.journal = plans.store.journal
-        self.binding_ids = binding_ids
+        self.bindings = bindings
         self.ids = ids
         self.observers = observers
         self.by_name: dict[str, Queue] = {}
@@ -96,12 +98,12 @@ class QueueRegistry:
             not spec.internal and not spec.configuration_managed,
             self._needs_durable_address(spec),
         )
-        queue = Queue(self.binding_ids.take(), spec, selector, self.ids.uuid().hex())
+        queue = Queue(self.bindings.take_id(), spec, selector, self.ids.uuid().hex())
         queue.usage.create(now)
         self.by_name[queue.name] = queue
         self.by_id[queue.id] = queue
         if self.config.persist_delivery_count_before_delivery:
-            persisted_delivery_count.begin(self.messages, queue)
+            self.dispatcher.store_counts_first(queue)
         address.add_queue(queue)
         if spec.internal:
             address.internal = True
@@ -126,7 +128,7 @@ class QueueRegistry:
 
     def _store_with_copies(self, now: int, queue: Queue, retained: Retained) -> None:
         """Writes the queue's record behind its copies: after a crash it has all of them, or does not exist."""
-        copies = copy_retained(self.plans, self.binding_ids.next, now, queue, retained)
+        copies = copy_retained(self.plans, self.bindings.next_id, now, queue, retained)
         if queue.durable:
             copies.batch.add(records.QUEUE, encode_queue(queue))
         lsn = self.plans.append(copies.batch, copies.plans, copies.references, None, 0)
@@ -160,7 +162,7 @@ class QueueRegistry:
             address.add_queue(queue)
         if not changed:
             return queue
-        queue.reconfigure()
+        configure(queue)
         if queue.special is not None:
             cut(self.messages, now, queue, queue.special, BLOCKS_A_TURN)
         self.messages.dispatches.mark_dirty(queue)
@@ -222,6 +224,7 @@ class QueueRegistry:
             writer = Writer()
             writer.int64(queue.id)
             self.journal.append(records.QUEUE_DELETED, writer.getvalue())
+        self.dispatcher.remove(queue)
         removal.forget(self.messages.paging, queue)
         for observer in self.observers:
             observer.on_queue_removed(now, queue)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.memory.address_memory import UNLIMITED
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.management.controls.control import Control, no_work
 from atalanta.management.operations.destinations import routing_types
@@ -72,7 +73,8 @@ def is_paging(address: Address) -> bool:
 
 
 def page_count(address: Address) -> int:
-    return sum(0 if queue.paged is None else len(queue.paged.pages) for queue in address.queues())
+    paged = [paged_queue_of(queue) for queue in address.queues()]
+    return sum(0 if each is None else len(each.pages) for each in paged)
 
 
 ATTRIBUTES: Final[Attributes] = {

@@ -104,7 +104,7 @@ class MessageJob:
 
         A job that only reads gets copies. Messages to be changed are loaded into memory, in the queue's order.
         """
-        found = self.store.paging.reader.after(self.queue, self.cursor - 1)
+        found = self.store.paging.after(self.queue, self.cursor - 1)
         if not found or found[0].sequence >= self.end:
             return True
         wanted = [one for one in found if one.sequence < self.end and self._wants(one)]

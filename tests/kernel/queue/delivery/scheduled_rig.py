@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.broker import maintenance
-from atalanta.kernel.queue.delivery.scheduled import SCHEDULED_TIMER
+from atalanta.kernel.queue.delivery.scheduled_messages import SCHEDULED_TIMER
 from tests.kernel.broker_rig import SECOND, Bench
 
 
@@ -12,7 +11,7 @@ def tick(bench: Bench) -> None:
     due = bench.timers.due.get(SCHEDULED_TIMER)
     if due is not None and due <= bench.now:
         del bench.timers.due[SCHEDULED_TIMER]
-        maintenance.on_timer(bench.broker, bench.now, SCHEDULED_TIMER)
+        bench.broker.on_timer(bench.now, SCHEDULED_TIMER)
     bench.settle()
 
 

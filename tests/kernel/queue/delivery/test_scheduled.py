@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.broker import maintenance
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.queue.delivery import scheduled
-from atalanta.kernel.queue.delivery.scheduled import SCHEDULED_TIMER
+from atalanta.kernel.queue.delivery.scheduled_messages import SCHEDULED_TIMER
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
 from tests.kernel.queue.delivery.scheduled_rig import tick, wait
 
@@ -111,7 +110,7 @@ def test_durable_ones_survive_a_restart_and_keep_their_time() -> None:
     later(bench, b"lost", 5, durable=False)
     bench.settle()
     bench.restart()
-    maintenance.arm(bench.broker, bench.now)
+    bench.broker.start_timers(bench.now)
     queue = bench.broker.queues["orders"]
     assert (queue.message_count, queue.scheduled_count) == (2, 2)
     validate(bench.broker)
@@ -149,7 +148,7 @@ def test_compaction_keeps_what_still_waits() -> None:
     bench.restart()
     queue = bench.broker.queues["orders"]
     assert queue.scheduled_count == 1
-    maintenance.arm(bench.broker, bench.now)
+    bench.broker.start_timers(bench.now)
     wait(bench, 50)
     assert [reference.message.body for reference in queue.live()] == [b"later"]
 
@@ -211,7 +210,7 @@ def test_they_can_be_listed_delivered_early_and_moved_away() -> None:
     assert late.message_count == 0
     validate(bench.broker)
     bench.restart()
-    maintenance.arm(bench.broker, bench.now)
+    bench.broker.start_timers(bench.now)
     queue = bench.broker.queues["orders"]
     assert (queue.message_count, queue.scheduled_count) == (2, 1)
 

@@ -7,6 +7,7 @@ import pytest
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.paging.iteration import everything
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.sessions.session import Session
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
 from tests.kernel.queue.paging.paging_rig import LIMIT, PAGE, files, numbers_of, send
@@ -143,7 +144,8 @@ def test_what_clients_find_expired_of_a_table_in_files_is_counted_once() -> None
             bench.settle()
     bench.settle()
     queue = bench.broker.queues["orders"]
-    assert queue.paged is not None and queue.paged.pages and queue.paged.tail
+    paged = paged_queue_of(queue)
+    assert paged is not None and paged.pages and paged.tail
     first, second = reader(bench), reader(bench)
     bench.settle()
     for client in (first, second):

@@ -13,7 +13,7 @@ import pytest
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.paging.iteration import everything
-from atalanta.kernel.queue.reference import PagedReference
+from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from tests.kernel.broker_rig import Bench, consume, endpoint
 from tests.kernel.memory.large_rig import LargeBench
 from tests.kernel.queue.paging.paging_rig import LIMIT, PAGE, files, numbers_of

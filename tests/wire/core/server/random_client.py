@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from atalanta.kernel.broker import invariants, maintenance
+from atalanta.kernel.broker import invariants
+from atalanta.kernel.broker.broker import SWEEP_TIMER
 from atalanta.kernel.transactions import xa
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import PacketsConfirmed, Ping
@@ -100,7 +101,7 @@ class Chaos:
         if pick.random() < 0.3:
             properties["_AMQ_DUPL_ID"] = pick.choice("xyz")
         if pick.random() < 0.1:
-            ids = list(self.server.broker.queues_by_id) or [1]
+            ids = list(self.server.broker.queue_registry.by_id) or [1]
             properties["_AMQ_ROUTE_TO"] = pick.choice(ids).to_bytes(8, "big")
         kind = pick.choice((None, 0, 1, 5))
         made = text_message(pick.choice(NAMES), "text", pick.random() < 0.7, kind, **properties)
@@ -276,14 +277,14 @@ class Chaos:
             server.now += SECOND
             server.now += self.random.choice((0, 0, 0, 70 * SECOND))
             server.check_alive()
-            maintenance.on_timer(server.broker, server.now, xa.XA_TIMER)
+            server.broker.on_timer(server.now, xa.XA_TIMER)
             if self.random.random() < 0.1:
-                for branch in xa.list_prepared(server.broker):
-                    xa.end_by_operator(
-                        server.broker, server.now, xa.identifier(branch.xid), self.random.random() < 0.5
+                for branch in server.broker.branches.list_prepared():
+                    server.broker.branches.end_by_operator(
+                        server.now, xa.identifier(branch.xid), self.random.random() < 0.5
                     )
             server.broker.log_views.end_leases(server.now)
             server.broker.expiry.scan(server.now)
-            maintenance.on_timer(server.broker, server.now, maintenance.SWEEP_TIMER)
+            server.broker.on_timer(server.now, SWEEP_TIMER)
         server.turn()
         invariants.validate(server.broker)

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from atalanta.kernel.broker.broker import Broker
-from atalanta.kernel.broker.notifications import Notifications
-from atalanta.kernel.ports import BrokerPorts, Passwords, Wire
+from atalanta.kernel.ports import BrokerPorts, Passwords, Process, Wire
 from atalanta.kernel.security.password import StoredPassword
 from atalanta.kernel.security.security import PERMISSIONS, Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -37,7 +36,7 @@ from atalanta.wire.core.server.protocol import CoreProtocol
 from atalanta.wire.host import Host
 from atalanta.wire.protocol import Peer
 from atalanta.wire.sniffer import Sniffer
-from tests.kernel.broker_rig import Bench
+from tests.kernel.broker_rig import Bench, notifications_of
 
 VERSION = 136
 FORCED = "_hornetq.forced.delivery.seq"
@@ -118,11 +117,11 @@ class Server(Bench):
         self.last_conn = 0
 
     def _host(self) -> None:
-        notifications = Notifications(self.broker)
-        self.broker.observers.append(notifications)
+        notifications = notifications_of(self.broker)
+        self.broker.add_observer(notifications)
         self.passwords = PatientPasswords()
         self.management = Management(
-            self.broker, notifications, ResourceRegistry(), NodeStatus("test")
+            self.broker, notifications, ResourceRegistry(), NodeStatus("test"), Process()
         )
         self.connections: dict[int, Connection] = {}
         self.host = Host(self.broker, self.wire, self.connections, self.passwords)

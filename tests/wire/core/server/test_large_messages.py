@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.broker.maintenance import on_timer
 from atalanta.kernel.errors import ILLEGAL_STATE, SECURITY
 from atalanta.kernel.memory.large_body import OPEN_TIMER
 from atalanta.kernel.settings.repository import AddressSettingsRepository
@@ -341,11 +340,11 @@ def test_transactions(commit: bool) -> None:
     send_large(client, "orders", BODY)
     server.settle()
     client.receive()
-    on_timer(server.broker, server.now, OPEN_TIMER)
+    server.broker.on_timer(server.now, OPEN_TIMER)
     server.settle()
     assert files(server) == 1 and server.broker.queues["orders"].message_count == 0
     client.succeeds(Commit(-70) if commit else Rollback(False))
-    on_timer(server.broker, server.now, OPEN_TIMER)
+    server.broker.on_timer(server.now, OPEN_TIMER)
     server.settle()
     assert files(server) == (1 if commit else 0)
     assert server.broker.queues["orders"].message_count == (1 if commit else 0)

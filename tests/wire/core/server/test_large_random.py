@@ -7,7 +7,6 @@ import random
 import pytest
 
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.broker.maintenance import on_timer
 from atalanta.kernel.memory.large_body import OPEN_TIMER
 from atalanta.wire.core.packets.connection import NullResponse
 from atalanta.wire.core.packets.consumer import ConsumerClose, FlowToken, IndividualAcknowledge
@@ -111,7 +110,7 @@ class Play:
             numbers = [int.from_bytes(body[:4], "big") for body in seen[queue]]
             assert numbers == sorted(numbers)
         server.settle()
-        on_timer(server.broker, server.now, OPEN_TIMER)
+        server.broker.on_timer(server.now, OPEN_TIMER)
         server.settle()
         validate(server.broker)
         assert files(server) == 0 and server.broker.large.bodies == {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker.maintenance import on_timer
 from atalanta.kernel.memory.large_body import OPEN_TIMER
 from atalanta.wire.core.packets.connection import NullResponse
 from atalanta.wire.core.packets.session import ReattachSession, ReattachSessionResponse
@@ -18,7 +17,7 @@ BODY = body_of(2 * PIECE + 5)
 
 def look_for_open(server: Server) -> None:
     """The second has passed after which bodies are looked for in transactions."""
-    on_timer(server.broker, server.now, OPEN_TIMER)
+    server.broker.on_timer(server.now, OPEN_TIMER)
     server.settle()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker.maintenance import arm, on_timer
 from atalanta.kernel.sessions.slow_consumers import SLOW_TIMER
 from atalanta.message.properties import Int
 from atalanta.wire.core.packets.consumer import Acknowledge
@@ -23,7 +22,7 @@ def watching(policy: str, threshold: int = 2, **more: object) -> Server:
         **more,
     }
     server.settings.add("q#", values)  # type: ignore[arg-type]
-    arm(server.broker, server.now)
+    server.broker.start_timers(server.now)
     server.broker.clients.close = server.close
     return server
 
@@ -34,7 +33,7 @@ def pass_time(server: Server, seconds: int) -> None:
         due = server.timers.due.get(SLOW_TIMER)
         if due is not None and due <= server.now:
             del server.timers.due[SLOW_TIMER]
-            on_timer(server.broker, server.now, SLOW_TIMER)
+            server.broker.on_timer(server.now, SLOW_TIMER)
     server.settle()
 
 
@@ -56,7 +55,7 @@ def slow_events(server: Server) -> int:
 
 def test_without_a_threshold_nobody_looks() -> None:
     server = Server()
-    arm(server.broker, server.now)
+    server.broker.start_timers(server.now)
     assert SLOW_TIMER not in server.timers.due
 
 

@@ -87,6 +87,43 @@ def test_others_are_let_go_at_once() -> None:
     assert stop(server) == [settled.conn, direct.conn]
 
 
+def test_a_stop_counts_one_delivery_at_most_however_many_clients_still_arrive() -> None:
+    server = Server()
+    sender = server.login()
+    sender.create_queue("orders")
+    server.settle()
+    server.now += 6 * SECOND
+    reader = server.login()
+    reader.consume("orders")
+    sender.publish("orders", "coffee")
+    server.settle()
+    arriving = []
+    for _ in range(10):  # as many as the default of max-delivery-attempts
+        client = server.greeted()
+        client.send(CheckForFailover("elsewhere"), 1)
+        client.open_session(10, "admin", "admin")
+        client.consume("orders")
+        server.settle()
+        arriving.append(client)
+    assert reader.bodies() == ["coffee"]
+    sender.publish("orders", "tea")
+    for conn in stop(server):
+        server.close(conn, "the node stops")
+    server.settle()
+    server.connection(arriving[0].conn).on_blocked(server.now, True)
+    server.connection(arriving[0].conn).on_blocked(server.now, False)
+    for client in arriving:
+        assert client.bodies() == []
+        server.lost(client.conn)
+        server.settle()
+    server.restart()
+    again = server.login()
+    again.consume("orders")
+    server.settle()
+    received = [(packet.message.text(), packet.delivery_count) for packet in again.deliveries()]
+    assert received == [("coffee", 2), ("tea", 1)]
+
+
 def test_what_comes_between_release_and_the_next_turn_stands_behind_what_was_held() -> None:
     server = Server()
     client = server.connect()

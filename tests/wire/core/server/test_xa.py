@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.broker.maintenance import on_timer
 from atalanta.kernel.errors import (
     DUPLICATE_ID,
     ILLEGAL_STATE,
@@ -223,7 +222,7 @@ def test_a_queue_a_prepared_branch_will_send_to_is_not_swept() -> None:
     ok(client, XaEnd(ONE, False), XaPrepare(ONE))
     for _ in range(3):
         server.now += 3_600 * SECOND
-        on_timer(server.broker, server.now, "kernel.sweep")
+        server.broker.on_timer(server.now, "kernel.sweep")
     ok(client, XaCommit(ONE, False))
     assert texts(server, "brand.new") == ["first"]
 
@@ -327,11 +326,11 @@ def test_a_branch_that_takes_too_long_is_rolled_back() -> None:
     client.send(IndividualAcknowledge(0, message.message.id, False))
     assert xa.XA_TIMER in server.timers.due
     server.now += 299 * SECOND
-    on_timer(server.broker, server.now, xa.XA_TIMER)
+    server.broker.on_timer(server.now, xa.XA_TIMER)
     assert xa.XA_TIMER in server.timers.due
     assert client.deliveries() == []
     server.now += 2 * SECOND
-    on_timer(server.broker, server.now, xa.XA_TIMER)
+    server.broker.on_timer(server.now, xa.XA_TIMER)
     (again,) = client.deliveries()
     # It does not know yet and goes on.
     client.publish("out", "too late", wait=False)
@@ -352,7 +351,7 @@ def test_timeouts_are_set_per_session_and_spare_what_is_prepared() -> None:
     assert isinstance(answer, XaGetTimeoutResponse) and answer.timeout_s == 5
     ok(client, XaStart(ONE), XaEnd(ONE, False), XaStart(TWO), XaEnd(TWO, False), XaPrepare(TWO))
     server.now += 6 * SECOND
-    on_timer(server.broker, server.now, xa.XA_TIMER)
+    server.broker.on_timer(server.now, xa.XA_TIMER)
     assert in_doubt(client) == [TWO]
     assert code(client, XaPrepare(ONE)) == -4
     client.call(XaSetTimeout(0))
@@ -366,11 +365,11 @@ def test_an_operator_ends_a_branch_and_its_manager_is_told(commit: bool, heurist
     server = Server()
     client = moved(server)
     ok(client, XaPrepare(ONE))
-    (branch,) = xa.list_prepared(server.broker)
+    (branch,) = server.broker.branches.list_prepared()
     name = xa.identifier(branch.xid)
     assert name == "YnJhbmNoLTFnbG9iYWwBAAAA"
-    assert not xa.end_by_operator(server.broker, server.now, "unknown", commit)
-    assert xa.end_by_operator(server.broker, server.now, name, commit)
+    assert not server.broker.branches.end_by_operator(server.now, "unknown", commit)
+    assert server.broker.branches.end_by_operator(server.now, name, commit)
     expected = ([], ["invoice"]) if commit else (["order"], [])
     server.settle()
     for _ in range(2):

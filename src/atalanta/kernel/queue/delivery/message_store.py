@@ -10,12 +10,12 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.journal.message_record import write_plain_message
 from atalanta.kernel.memory.address_memory import DROP, FAIL
 from atalanta.kernel.queue.delivery.awaiting_journal import Awaiting, DeferredRefusal
-from atalanta.kernel.queue.delivery.scheduled import ScheduledMessages
-from atalanta.kernel.queue.displacement import enter
+from atalanta.kernel.queue.delivery.message_table import MessageTable
+from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.kernel.queue.queue import FINISHED_MIN
-from atalanta.kernel.queue.reference import DELIVERING, DONE, SCHEDULED, PagedReference, Reference
-from atalanta.kernel.trace import places, tell
+from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED, Reference
+from atalanta.kernel.trace import queue_sequences, trace_message
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     from atalanta.kernel.memory.memory import Memory
     from atalanta.kernel.ports import Journal, Pages, Timers, Trace
     from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
+    from atalanta.kernel.queue.last_value_ring import SpecialQueue
     from atalanta.kernel.queue.queue import Queue
     from atalanta.message.message import Message
 
 
-class MessageStore:
-    """Durable messages in memory by id, and the steps by which references enter and leave their queues.
+class MessageStore(MessageTable):
+    """The steps by which references enter and leave their queues.
 
-    `stored_bytes` are those of `messages`. `awaiting` ascends by lsn. `acknowledging`: queues whose acknowledgements of
+    `awaiting` ascends by lsn. `acknowledging`: queues whose acknowledgements of
     this batch of inputs are not in the journal yet. `now` (ns) is the time of the latest input.
     """
 
@@ -45,34 +46,15 @@ class MessageStore:
         trace: Trace,
         pages: Pages | None,
     ) -> None:
-        self.journal = journal
-        self.memory = memory
-        self.large = large
-        self.dispatches = dispatches
-        self.trace = trace
-        self.messages: dict[int, Message] = {}
-        self.stored_bytes: int = 0
-        self.next_message_id: int = 1
+        super().__init__(journal, memory, large, dispatches, timers, trace)
         self.awaiting: deque[Awaiting] = deque()
         self.acknowledging: list[Queue] = []
-        self.scheduled = ScheduledMessages(timers)
         self.paging = Paging(self, pages)
         self.now: int = 0
 
     def set_now(self, now: int) -> None:
         """Sets the time of the input that is handled (ns)."""
         self.now = now
-
-    # -- ids ------------------------------------------------------------------------------------
-    def take_message_id(self) -> int:
-        """Returns the next message id."""
-        message_id = self.next_message_id
-        self.next_message_id = message_id + 1
-        return message_id
-
-    def skip_message_ids(self, next_id: int) -> None:
-        """Continues the ids at `next_id`, unless they are higher already."""
-        self.next_message_id = max(self.next_message_id, next_id)
 
     # -- messages arrive ------------------------------------------------------------------------
     def reference(
@@ -88,12 +70,6 @@ class MessageStore:
                 self.paging.start(queue)
         return reference
 
-    def keep(self, message: Message, stored: list[Reference]) -> None:
-        """Keeps a message that the journal holds for these durable references."""
-        message.store_for(stored)
-        self.messages[message.id] = message
-        self.stored_bytes += stored[0].size
-
     def publish_to_one(
         self, message: Message, queue: Queue, endpoint: Reply | None, token: int
     ) -> None:
@@ -101,7 +77,7 @@ class MessageStore:
         message.id = self.take_message_id()
         reference = self.reference(message, queue, queue.take_sequence(), b"")
         if self.trace.on:
-            tell(self.trace, "story_routed", message, places([reference]))
+            trace_message(self.trace, "story_routed", message, queue_sequences([reference]))
         if reference.durable:
             stored = [reference]
             self.keep(message, stored)
@@ -189,13 +165,28 @@ class MessageStore:
             if not queue.dirty:
                 self.dispatches.mark_dirty(queue)
         if queue.special is not None:
-            enter(self, queue.special, reference)
+            self._apply_special(queue, queue.special, reference)
         if (
             queue.open_consumers == 0
             and not queue.unattended
             and not queue.has_match(reference.message)
         ):
             self.dispatches.note_unattended(queue)
+
+    def _apply_special(self, queue: Queue, special: SpecialQueue, reference: Reference) -> None:
+        """Applies the last-value and ring rules to a message that entered its queue.
+
+        In the tail of a queue that pages, last values are not compared before the messages are read back.
+        """
+        if special.last_value_key is not None and (
+            queue.paged is None or reference.state != READY
+        ):
+            replaced = special.entered(reference)
+            if replaced is not None:
+                self.discard([replaced])
+        if special.ring_size >= 0 and not special.overfull:
+            special.overfull = True
+            self.dispatches.note_ring(queue)
 
     # -- the journal ----------------------------------------------------------------------------
     def reply_when_durable(self, lsn: int, endpoint: Reply | None, token: int) -> None:
@@ -249,7 +240,7 @@ class MessageStore:
                 self.acknowledging.append(queue)
             queue.acknowledging.append(reference.message.id)
         if self.trace.on:
-            tell(self.trace, "story_acknowledged", reference.message, queue.name)
+            trace_message(self.trace, "story_acknowledged", reference.message, queue.name)
         queue.count_acknowledged(1)
         self.drop_from_queue(reference)
         if queue.tombstones >= FINISHED_MIN:
@@ -299,7 +290,7 @@ class MessageStore:
             self.note_lost(reference, "acknowledged by another consumer", batch)
             self.drop_from_queue(reference)
             if self.trace.on:
-                tell(self.trace, "story_acknowledged", reference.message, queue.name)
+                trace_message(self.trace, "story_acknowledged", reference.message, queue.name)
             queue.count_acknowledged(1)
         for queue_id, message_ids in per_queue.items():
             batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
@@ -340,19 +331,28 @@ class MessageStore:
         if reference.durable:
             self.unstore(reference)
 
-    def references_of(self, message: Message) -> list[Reference]:
-        """Returns the references for which the journal keeps the message."""
-        return [each for each in message.references if isinstance(each, Reference)]
-
-    def unstore(self, reference: Reference) -> None:
-        """Ends the journal's need to keep the message for this reference."""
-        message = reference.message
-        if message.unstore(reference) and message.id in self.messages:
-            del self.messages[message.id]
-            self.stored_bytes -= reference.size
-            if message.plain:
-                message.plain = False
-                self.journal.forget(message.lsn)
+    def discard(self, references: list[Reference]) -> None:
+        """Removes references of one queue from the queue and from the journal, because others replace them."""
+        if not references:
+            return
+        queue = references[0].queue
+        message_ids: list[int] = []
+        for reference in references:
+            if reference.durable:
+                message_ids.append(reference.message.id)
+                if not isinstance(reference, PagedReference):
+                    self.unstore(reference)
+                reference.durable = False
+        for reference in references:
+            if queue.special is not None:
+                queue.special.replaced += 1
+            self.drop_from_queue(reference)
+            if self.trace.on:
+                trace_message(self.trace, "story_replaced", reference.message, queue.name)
+        batch = records.Batch()
+        if message_ids:
+            batch.add(records.ACKS, records.encode_acks(queue.id, message_ids))
+        self.append(batch, [], None, 0)
 
     def store_delivery_count(self, reference: Reference, at_ms: int) -> None:
         """Stores the delivery count, and the time (ms) of the next attempt, for a restart. No reply waits for it."""

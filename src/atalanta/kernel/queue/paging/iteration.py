@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
+
 if TYPE_CHECKING:
     from atalanta.kernel.queue.paging.paged_queue import PagedQueue
     from atalanta.kernel.queue.queue import Queue
@@ -13,13 +15,13 @@ if TYPE_CHECKING:
 def everything(queue: Queue) -> list[Reference]:
     """Returns all unfinished messages, in order; messages in page files as copies, all of them at once."""
     found = queue.live()
-    paged = queue.paged
+    paged = paged_queue_of(queue)
     if paged is None:
         return found
-    outside = paged.paging.reader.after(queue, 0)
+    outside = paged.after(0)
     while outside:
         found.extend(outside)
-        outside = paged.paging.reader.after(queue, outside[len(outside) - 1].sequence)
+        outside = paged.after(outside[len(outside) - 1].sequence)
     return found
 
 
@@ -30,10 +32,10 @@ def validate_paged(queue: Queue, paged: PagedQueue) -> None:
     """
     outside: list[Reference] = []
     previous = 0
-    found = paged.paging.reader.after(queue, previous)
+    found = paged.after(previous)
     while found:
         outside.extend(found)
-        found = paged.paging.reader.after(queue, found[len(found) - 1].sequence)
+        found = paged.after(found[len(found) - 1].sequence)
     for reference in outside:
         assert reference.sequence > previous, f"queue {queue.name}: order of pages"
         previous = reference.sequence

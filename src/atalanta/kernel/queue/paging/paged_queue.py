@@ -9,6 +9,7 @@ from librt.strings import BytesWriter
 
 from atalanta.kernel.memory.address_memory import UNLIMITED
 from atalanta.kernel.queue.paging.page import write_entry
+from atalanta.kernel.queue.paging.paged_messages import PagedMessages
 from atalanta.kernel.queue.priorities import LEVELS
 from atalanta.kernel.queue.reference import READY
 
@@ -16,16 +17,17 @@ if TYPE_CHECKING:
     from atalanta.kernel.memory.address_memory import Account
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.paging.page import Page
-    from atalanta.kernel.queue.paging.paging import Paging
+    from atalanta.kernel.queue.paging.reader import PageReader
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
 
 # Bytes of a page read at once, and so the size of one read of a browser.
 BLOCK_BYTES: Final = 128 * 1024
-LOOKS_MAX: Final = 16  # blocks kept in memory for browsing consumers
+BROWSED_MAX: Final = 16  # blocks kept in memory for browsing consumers
+TAIL_MESSAGES: Final = 1_000  # the most references of a tail that one call of `after` returns
 
 
-class Look:
+class BrowsedBlock:
     """A block read for a browsing consumer: the rest of `found` is for the same batch of inputs."""
 
     def __init__(self, found: list[Reference], position: int) -> None:
@@ -34,27 +36,20 @@ class Look:
         self.position = position  # of the consumer, if it is not moved meanwhile
 
 
-class PagedQueue:
-    """State of a queue that pages: `tail` takes new messages; `pages` have unread entries and come before the tail.
+class PagedQueue(PagedMessages):
+    """State of a queue that pages: `tail` takes new messages; `pages` have unread entries and come before the tail."""
 
-    `count` and `bytes` are of pages and tail, and are part of the queue's own. `wanted`: redistribution needs the
-    messages in memory. `last` is the highest sequence.
-    """
-
-    def __init__(self, paging: Paging, queue: Queue) -> None:
-        self.paging = paging
+    def __init__(self, queue: Queue, reader: PageReader) -> None:
+        super().__init__()
         self.queue = queue
+        self.reader = reader
         self.pages: deque[Page] = deque()
         self.tail: list[Reference] = []
         self.tail_bytes: int = 0
-        self.count: int = 0
-        self.bytes: int = 0
-        self.last: int = 0
         self.page_end: int = 0  # at recovery: higher sequences belong to the tail
         self.id_max: int = 0
-        self.wanted: bool = False
         self.touched: bool = False
-        self.looks: dict[Consumer, Look] = {}  # of this batch of inputs
+        self.browsed: dict[Consumer, BrowsedBlock] = {}  # of this batch of inputs
         # The next page's encoding: whole blocks and an open one, with the first `encoded` messages of the tail.
         self.blocks: list[bytes] = []
         self.starts: list[int] = []
@@ -62,11 +57,7 @@ class PagedQueue:
         self.open: BytesWriter = BytesWriter()
         self.encoded: int = 0
 
-    def request(self) -> None:
-        """Requests the messages in memory for a reader that is no consumer (redistribution)."""
-        self.wanted = True
-
-    def place_in_tail(self, sequence: int) -> int:
+    def index_in_tail(self, sequence: int) -> int:
         """Returns the index of the first reference of the tail with at least that sequence."""
         tail = self.tail
         low = 0
@@ -114,6 +105,28 @@ class PagedQueue:
         self.open = BytesWriter()
         self.encoded = 0
 
+    def after(self, sequence: int) -> list[Reference]:
+        """Returns messages outside of memory behind `sequence`, in order: at most one block, an empty list at the end.
+
+        Messages of pages are copies, for reading only.
+        """
+        pages = self.pages
+        reader = self.reader
+        for number in range(first_behind(pages, sequence), len(pages)):
+            page = pages[number]
+            block = max(page.block_with(sequence + 1), page.block_of(page.read))
+            while block < len(page.starts):
+                found: list[Reference] = [
+                    reference
+                    for reference in reader.block(self.queue, page, block)
+                    if reference.sequence > sequence
+                ]
+                if found or reader.failed is not None:
+                    return found
+                block += 1
+        low = self.index_in_tail(sequence + 1)
+        return self.tail[low : low + TAIL_MESSAGES]
+
     def browse(self, consumer: Consumer, now_ms: int) -> Reference | None:
         """Returns the next paged message for a browser, or for a consumer of a non-destructive queue.
 
@@ -121,12 +134,12 @@ class PagedQueue:
         """
         queue = self.queue
         consumer.position = max(consumer.position, queue.end())
-        look = self._look(consumer)
-        found = look.found
+        block = self._browsed_block(consumer)
+        found = block.found
         chosen: Reference | None = None
-        while look.at < len(found):
-            reference = found[look.at]
-            look.at += 1
+        while block.at < len(found):
+            reference = found[block.at]
+            block.at += 1
             consumer.position = reference.sequence + 1
             message = reference.message
             if not consumer.browse_only and 0 < message.expiration <= now_ms:
@@ -136,22 +149,47 @@ class PagedQueue:
                 break
         if not found:
             consumer.position = max(consumer.position, self.last + 1)
-        look.position = consumer.position
+        block.position = consumer.position
         if queue.priorities.mixed():
             # Messages that enter memory from now on were seen in their file, or have a higher sequence.
             consumer.cursors = [consumer.position] * LEVELS
         return chosen
 
-    def _look(self, consumer: Consumer) -> Look:
+    def _browsed_block(self, consumer: Consumer) -> BrowsedBlock:
         """Returns the consumer's block, read once per batch of inputs: consumers take turns, at different positions."""
-        look = self.looks.get(consumer)
-        if look is None or look.at >= len(look.found) or look.position != consumer.position:
-            found = self.paging.reader.after(self.queue, consumer.position - 1)
-            look = Look(found, consumer.position)
-            if consumer not in self.looks and len(self.looks) >= LOOKS_MAX:
-                del self.looks[next(iter(self.looks))]
-            self.looks[consumer] = look
-        return look
+        block = self.browsed.get(consumer)
+        if block is None or block.at >= len(block.found) or block.position != consumer.position:
+            found = self.after(consumer.position - 1)
+            block = BrowsedBlock(found, consumer.position)
+            if consumer not in self.browsed and len(self.browsed) >= BROWSED_MAX:
+                del self.browsed[next(iter(self.browsed))]
+            self.browsed[consumer] = block
+        return block
+
+
+def paged_queue_of(queue: Queue) -> PagedQueue | None:
+    """Returns the state of a queue that pages; None for other queues."""
+    paged = queue.paged
+    return paged if isinstance(paged, PagedQueue) else None
+
+
+def behind_pages(queue: Queue, sequence: int) -> bool:
+    """Returns true at recovery for a message of the tail: the queue pages, and all its pages are before the message."""
+    paged = paged_queue_of(queue)
+    return paged is not None and sequence > paged.page_end
+
+
+def first_behind(pages: deque[Page], sequence: int) -> int:
+    """Returns the index of the first page that ends behind `sequence` (pages ascend); their number if none does."""
+    low = 0
+    high = len(pages)
+    while low < high:
+        middle = (low + high) // 2
+        if pages[middle].last <= sequence:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def within_prefetch(queue: Queue, account: Account, ready: int) -> bool:

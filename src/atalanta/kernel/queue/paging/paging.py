@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.journal import records
 from atalanta.kernel.memory.address_memory import PAGE
 from atalanta.kernel.ports import Pages
-from atalanta.kernel.queue.displacement import discard
 from atalanta.kernel.queue.paging.page import Page, encode_page
-from atalanta.kernel.queue.paging.paged_queue import BLOCK_BYTES, PagedQueue, within_prefetch
+from atalanta.kernel.queue.paging.paged_queue import (
+    BLOCK_BYTES,
+    PagedQueue,
+    paged_queue_of,
+    within_prefetch,
+)
+from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.paging.reader import PageReader, alive
-from atalanta.kernel.queue.reference import READY, PagedReference, Reference
-from atalanta.kernel.trace import tell
+from atalanta.kernel.queue.reference import READY, Reference
+from atalanta.kernel.trace import trace_message
 from atalanta.message.encoding.buffer import Writer
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.delivery.message_store import MessageStore
+    from atalanta.kernel.queue.delivery.message_table import MessageTable
     from atalanta.kernel.queue.queue import Queue
 
 # The least size of a page, in bytes or messages, while memory is short.
@@ -41,7 +46,7 @@ TAIL_MESSAGES_A_TURN: Final = 1_000
 class Paging:
     """The paging of one store. `pages`: every page with an unfinished message, by number."""
 
-    def __init__(self, store: MessageStore, files: Pages | None) -> None:
+    def __init__(self, store: MessageTable, files: Pages | None) -> None:
         self.store = store
         self.files = files if files is not None else Pages()
         self.on = files is not None
@@ -62,13 +67,13 @@ class Paging:
         """Starts paging, because the queue's address or the node is full: further messages wait outside its list."""
         if not self.on or queue.account.policy != PAGE or queue.deleted:
             return
-        queue.paged = PagedQueue(self, queue)
+        queue.paged = PagedQueue(queue, self.reader)
         self.store.trace.count("paging_started")
 
     def take(self, reference: Reference) -> None:
         """Takes a stable message for a queue that pages."""
         queue = reference.queue
-        paged = queue.paged
+        paged = paged_queue_of(queue)
         assert paged is not None
         queue.count_in(reference)
         if reference.state != READY:
@@ -84,7 +89,7 @@ class Paging:
     def take_restored(self, reference: Reference) -> None:
         """Takes a message behind the queue's pages, at recovery and in any order."""
         queue = reference.queue
-        paged = queue.paged
+        paged = paged_queue_of(queue)
         assert paged is not None
         queue.count_in(reference)
         paged.tail.append(reference)
@@ -105,7 +110,7 @@ class Paging:
 
     def touch(self, queue: Queue) -> None:
         """Lists the queue for the work of this batch of inputs."""
-        paged = queue.paged
+        paged = paged_queue_of(queue)
         if paged is not None and not paged.touched:
             paged.touched = True
             self.touched.append(queue)
@@ -115,7 +120,7 @@ class Paging:
         work = self.touched
         self.touched = []
         for queue in work:
-            paged = queue.paged
+            paged = paged_queue_of(queue)
             if paged is None:
                 continue
             paged.touched = False
@@ -191,7 +196,7 @@ class Paging:
         self.put(page, paged.take_blocks(), batch)
         for reference in tail:
             if store.trace.on:
-                tell(store.trace, "story_paged", reference.message, paged.queue.name)
+                trace_message(store.trace, "story_paged", reference.message, paged.queue.name)
             store.drop(reference)
         self.pages[page.number] = page
         paged.pages.append(page)
@@ -223,19 +228,25 @@ class Paging:
             self.files.delete(self.doomed.popleft()[1])
 
     # -- reading --------------------------------------------------------------------------------
+    def after(self, queue: Queue, sequence: int) -> list[Reference]:
+        """Returns messages outside of memory behind `sequence`, see PagedQueue.after; none if the queue does not page.
+        """
+        paged = paged_queue_of(queue)
+        return paged.after(sequence) if paged is not None else []
+
     def refill(self, now: int, queue: Queue, hungry: bool) -> bool:
         """Reads the next block (or a part of the tail) if memory allows; returns true if messages entered the queue.
 
         `hungry`: a consumer has credit, and takes none of the messages in memory.
         """
-        paged = queue.paged
+        paged = paged_queue_of(queue)
         if paged is None or self.reader.failed is not None or not self._room(queue, paged, hungry):
             return False
         return self.bring(now, queue)
 
     def bring(self, now: int, queue: Queue) -> bool:
         """Reads the next block as `refill` does, even if memory is full."""
-        paged = queue.paged
+        paged = paged_queue_of(queue)
         if paged is None or self.reader.failed is not None:
             return False
         came = False
@@ -266,7 +277,7 @@ class Paging:
 
     def bring_forward(self, now: int, queue: Queue, sequence: int) -> None:
         """Reads all pages that begin at or below `sequence`, at recovery: they were in memory before."""
-        paged = queue.paged
+        paged = paged_queue_of(queue)
         if paged is None:
             return
         while paged.pages and paged.pages[0].first <= sequence and self.reader.failed is None:
@@ -359,7 +370,7 @@ class Paging:
                     continue
             if queue.open_consumers == 0 and not queue.has_match(reference.message):
                 store.dispatches.note_unattended(queue)
-        discard(store, replaced)
+        store.discard(replaced)
         store.dispatches.mark_dirty(queue)
 
     # -- finished pages -------------------------------------------------------------------------

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.ports import PageError
 from atalanta.kernel.queue.paging.page import Entry, Page, decode_block
-from atalanta.kernel.queue.reference import PagedReference, Reference
+from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.message.encoding.buffer import DecodeError
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Pages
     from atalanta.kernel.queue.queue import Queue
 
-TAIL_MESSAGES: Final = 1_000  # the most references of a tail that one call returns
 BLOCKS_CACHED: Final = 4
 
 
@@ -51,30 +49,6 @@ class PageReader:
             reference.delivery_count = delivered[0]
         return reference
 
-    def after(self, queue: Queue, sequence: int) -> list[Reference]:
-        """Returns messages outside of memory behind `sequence`, in order: at most one block, an empty list at the end.
-
-        Messages of pages are copies, for reading only.
-        """
-        paged = queue.paged
-        if paged is None:
-            return []
-        pages = paged.pages
-        for place in range(first_behind(pages, sequence), len(pages)):
-            page = pages[place]
-            block = max(page.block_with(sequence + 1), page.block_of(page.read))
-            while block < len(page.starts):
-                found: list[Reference] = [
-                    reference
-                    for reference in self.block(queue, page, block)
-                    if reference.sequence > sequence
-                ]
-                if found or self.failed is not None:
-                    return found
-                block += 1
-        low = paged.place_in_tail(sequence + 1)
-        return paged.tail[low : low + TAIL_MESSAGES]
-
     def block(self, queue: Queue, page: Page, block: int) -> list[PagedReference]:
         """Returns the messages of a block that are unfinished and not in memory."""
         key = (page.number, block)
@@ -95,19 +69,6 @@ class PageReader:
             for reference in found
             if reference.index >= page.read and not page.is_finished(reference.index)
         ]
-
-
-def first_behind(pages: deque[Page], sequence: int) -> int:
-    """Returns the index of the first page that ends behind `sequence` (pages ascend); their number if none does."""
-    low = 0
-    high = len(pages)
-    while low < high:
-        middle = (low + high) // 2
-        if pages[middle].last <= sequence:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def alive(page: Page, index: int, entry: Entry, queue: Queue) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.queue.paging.page import Page, decode_page
-from atalanta.kernel.queue.paging.paged_queue import PagedQueue
-from atalanta.kernel.queue.reference import PagedReference, Reference
+from atalanta.kernel.queue.paging.paged_queue import PagedQueue, paged_queue_of
+from atalanta.kernel.queue.paging.paged_reference import PagedReference
+from atalanta.kernel.queue.reference import Reference
 from atalanta.message.encoding.buffer import DecodeError, Reader
 
 if TYPE_CHECKING:
@@ -140,9 +141,9 @@ class PagingRecovery:
         if page.live == 0:
             paging.done(page)
             return
-        paged = queue.paged
+        paged = paged_queue_of(queue)
         if paged is None:
-            paged = PagedQueue(paging, queue)
+            paged = PagedQueue(queue, paging.reader)
             queue.paged = paged
         paged.pages.append(page)
         paged.last = page.last
@@ -201,7 +202,7 @@ def _restore_bodies(bodies: LargeBodies, queue: Queue, page: Page) -> None:
 
 def pull(paging: Paging, now: int, queue: Queue, message_id: int) -> Reference | None:
     """Reads the pages that may hold a message of a branch in doubt; returns its reference, or None."""
-    paged = queue.paged
+    paged = paged_queue_of(queue)
     if paged is not None:
         for page in list(paged.pages):
             if page.id_min <= message_id <= page.id_max:
@@ -215,10 +216,10 @@ def pull(paging: Paging, now: int, queue: Queue, message_id: int) -> Reference |
 def out_of_tail(paging: Paging, reference: Reference) -> None:
     """Moves a message of a branch in doubt from the tail to memory: a page file must not hold it (Paging.take)."""
     queue = reference.queue
-    paged = queue.paged
+    paged = paged_queue_of(queue)
     if paged is None:
         return
-    index = paged.place_in_tail(reference.sequence)
+    index = paged.index_in_tail(reference.sequence)
     if index >= len(paged.tail) or paged.tail[index] is not reference:
         return
     del paged.tail[index]

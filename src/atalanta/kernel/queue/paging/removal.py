@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
+
 if TYPE_CHECKING:
     from atalanta.kernel.queue.paging.page import Page
     from atalanta.kernel.queue.paging.paged_queue import PagedQueue
+    from atalanta.kernel.queue.paging.paged_reference import PagedReference
     from atalanta.kernel.queue.paging.paging import Paging
     from atalanta.kernel.queue.queue import Queue
-    from atalanta.kernel.queue.reference import PagedReference
 
 
 def clear(paging: Paging, queue: Queue) -> int:
     """Removes all messages outside of memory (purge); returns their number. The caller has journalled the ids."""
-    paged = queue.paged
+    paged = paged_queue_of(queue)
     if paged is None:
         return 0
     queue.paged = None
@@ -41,7 +43,7 @@ def clear(paging: Paging, queue: Queue) -> int:
 
 def drop_through(paging: Paging, queue: Queue, sequence: int) -> int:
     """Removes messages outside of memory up to `sequence`, durably (log view); returns their number."""
-    paged = queue.paged
+    paged = paged_queue_of(queue)
     if paged is None:
         return 0
     before = paged.count
@@ -108,7 +110,7 @@ def _upto(paging: Paging, queue: Queue, page: Page, sequence: int) -> list[Paged
 
 def forget(paging: Paging, queue: Queue) -> None:
     """Ends all pages of a deleted queue, after its record was written."""
-    paged = queue.paged
+    paged = paged_queue_of(queue)
     if paged is not None:
         queue.paged = None
         paging.tail_bytes -= paged.tail_bytes

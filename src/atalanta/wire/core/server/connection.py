@@ -310,7 +310,7 @@ class CoreConnection(FrameConnection):
             self.block_deliveries(blocked)
 
     def block_deliveries(self, blocked: bool) -> None:
-        blocked = blocked or self.pending_redirect is not None
+        blocked = blocked or self.pending_redirect is not None or self.arriving
         for session in self.sessions.values():
             session.session.set_blocked(blocked)
 
@@ -344,9 +344,13 @@ class CoreConnection(FrameConnection):
         sessions here: failover, DISCONNECT and losses are tasks of one OrderedExecutor
         (ClientSessionFactoryImpl.closeExecutor). A request without an answer would block it for its call-timeout. So
         its requests get refusals, until it closes the connection or the node has waited long enough.
+
+        It gets no more deliveries: its messages would go from one such client to the next as these close, and every
+        delivery counts as an attempt (max-delivery-attempts).
         """
         comes = self.came_from is not None or not self.authenticated
         self.arriving = comes and now - self.opened < ARRIVAL_NS
+        self.block_deliveries(True)
         self.say_goodbye()
         if not self.arriving:
             self.host.closing.append((self.conn, "the node stops"))
@@ -398,7 +402,7 @@ class CoreConnection(FrameConnection):
         for session in list(self.sessions.values()):
             session.closed(now, True)
         self.sessions.clear()
-        self.client.close(now, self.host.broker, True)
+        self.client.close(now, self.host.broker.session_services, True)
 
     def lost(self, now: int, why: str) -> None:
         """Keeps the sessions that can be reattached, for the time to live of the connection."""

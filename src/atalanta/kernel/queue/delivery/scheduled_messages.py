@@ -1,0 +1,117 @@
+"""Scheduled messages: sent with a delivery time, or waiting for redelivery.
+
+A message *sent* with a delivery time (`_AMQ_SCHED_DELIVERY`, JMS: setDeliveryDelay) has sequence 0. The message takes
+the queue's next sequence when its time comes, as if it arrived then: consumers and the log view find it behind all
+earlier messages. A message that is *redelivered* (redelivery-delay) keeps its sequence and is skipped until its time
+comes. Both count in `message_count` and `scheduled_count` (QueueImpl.getMessageCount). One timer serves all of them.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.queue.reference import SCHEDULED
+
+if TYPE_CHECKING:
+    from atalanta.kernel.ports import Timers
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.queue.reference import Reference
+
+SCHEDULED_TIMER: Final = "kernel.scheduled"
+STALE_MIN: Final = 1_000  # removed entries before the heap is rebuilt
+
+# Time (ms), message id, queue id: ordered by time, then by arrival. No two entries have the same ids.
+Entry = tuple[int, int, int, "Reference"]
+
+
+class ScheduledMessages:
+    """The scheduled messages of one store.
+
+    `times`: the time (ms) of each waiting reference; the heap may hold entries that were removed. `away`: references
+    being sent to another node, which keeps their time: here they wait until they are returned. `overdue`: those of
+    `away` whose time has passed.
+    """
+
+    def __init__(self, timers: Timers) -> None:
+        self.timers = timers
+        self.times: dict[Reference, int] = {}
+        self.heap: list[Entry] = []
+        self.away: dict[Reference, bool] = {}
+        self.overdue: dict[Reference, Entry] = {}
+        self.armed_ms: int = 0  # 0: the timer is not set
+        self.running: bool = True  # no timer is set while the journal is read
+
+    def hold_new(self, reference: Reference, at_ms: int) -> None:
+        """Schedules a new message: the queue counts the message, which has no sequence yet."""
+        queue = reference.queue
+        queue.count_unsequenced(reference, 1)
+        self.hold(reference, at_ms)
+
+    def hold(self, reference: Reference, at_ms: int) -> None:
+        """Schedules a reference that is not being delivered; it keeps its sequence, if it has one."""
+        reference.state = SCHEDULED
+        reference.consumer = None
+        reference.queue.count_scheduled(reference, 1)
+        self.times[reference] = at_ms
+        heappush(self.heap, (at_ms, int(reference.message.id), reference.queue.id, reference))
+        if self.armed_ms == 0 or at_ms < self.armed_ms:
+            self.arm()
+
+    def forget(self, reference: Reference) -> None:
+        """Removes a reference that leaves its queue before its time; the caller changes the queue's counters."""
+        if self.times.pop(reference, -1) < 0:
+            return
+        self.away.pop(reference, None)
+        self.overdue.pop(reference, None)
+        if len(self.heap) > 2 * len(self.times) + STALE_MIN:
+            self.heap = [entry for entry in self.heap if self.times.get(entry[3], -1) == entry[0]]
+            heapify(self.heap)
+
+    def come_back(self, reference: Reference) -> None:
+        """Records that a reference is no longer being sent to another node, if it was."""
+        self.away.pop(reference, None)
+        entry = self.overdue.pop(reference, None)
+        if entry is not None:
+            heappush(self.heap, entry)
+            self.arm()
+
+    def arm(self) -> None:
+        """Sets the one timer to the earliest time (in the past: it fires at once)."""
+        if not self.heap or not self.running:
+            self.armed_ms = 0
+            return
+        self.armed_ms = self.heap[0][0]
+        self.timers.set(SCHEDULED_TIMER, self.armed_ms * 1_000_000)
+
+    def start(self) -> None:
+        """Starts the timer after the journal has been read."""
+        self.running = True
+        self.arm()
+
+    def take_due(self, now_ms: int, most: int) -> list[Reference]:
+        """Returns and removes up to `most` references whose time has come, in order."""
+        due: list[Reference] = []
+        heap = self.heap
+        while heap and heap[0][0] <= now_ms and len(due) < most:
+            entry = heappop(heap)
+            reference = entry[3]
+            if self.times.get(reference, -1) != entry[0]:
+                continue
+            if self.away and reference in self.away:
+                self.overdue[reference] = entry
+                continue
+            del self.times[reference]
+            due.append(reference)
+        return due
+
+    def of_queue(self, queue: Queue) -> list[tuple[int, Reference]]:
+        """Returns a queue's scheduled messages, (ms, reference), in delivery order (examines those of all queues)."""
+        if queue.scheduled_count == 0:
+            return []
+        found: list[Entry] = []
+        for entry in [*self.heap, *self.overdue.values()]:
+            if entry[3].queue is queue and self.times.get(entry[3], -1) == entry[0]:
+                found.append(entry)
+        found.sort()
+        return [(entry[0], entry[3]) for entry in found]
