@@ -81,7 +81,7 @@ class Ledger:
         """
         self.tell(key, f"{who} gets {key} from {queue}")
         if key not in self.sent:
-            raise Violation(f"{queue} delivered {key}, which nobody sent", key)
+            raise Violation(f"{queue} delivered {key}, which no client sent", key)
         settled_at = self.settled.get((queue, key), 0)
         if settled_at and not 0 < left_at <= settled_at:
             raise Violation(
