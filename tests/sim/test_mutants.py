@@ -23,7 +23,7 @@ from atalanta.sim.loads.large import LargeMessages
 from atalanta.sim.loads.router import Routers
 from atalanta.sim.loads.slow_readers import SlowReaders
 from atalanta.sim.loads.xa import Transactions
-from atalanta.sim.rehearsal import Failure, rehearse
+from atalanta.sim.seed_run import Failure, run_seed
 from atalanta.sim.subject import Subject
 from tests.sim.crash_points import violations
 from tests.sim.mutants import (
@@ -116,7 +116,7 @@ BY_CRASH_POINTS = [
 def test_seeds_find_the_mutant(mutant: Mutant, seeds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant(monkeypatch)
     for seed in range(1, seeds + 1):
-        if isinstance(rehearse(seed, 3, 12.0), Failure):
+        if isinstance(run_seed(seed, 3, 12.0), Failure):
             return
     pytest.fail(f"{seeds} seeds do not see {mutant.__name__}")
 
@@ -127,7 +127,7 @@ def test_worlds_with_departures_find_the_mutant(
 ) -> None:
     mutant(monkeypatch)
     for seed in seeds_where_nodes_leave(first, worlds):
-        if isinstance(rehearse(seed, 3, 12.0), Failure):
+        if isinstance(run_seed(seed, 3, 12.0), Failure):
             return
     pytest.fail(f"{worlds} worlds with departures do not see {mutant.__name__}")
 
@@ -142,7 +142,7 @@ def test_worlds_with_the_subject_find_the_mutant(
 ) -> None:
     mutant(monkeypatch)
     for seed in seeds_with(subject, first, worlds):
-        if isinstance(rehearse(seed, 3, 12.0), Failure):
+        if isinstance(run_seed(seed, 3, 12.0), Failure):
             return
     pytest.fail(f"{worlds} worlds with {subject.__name__} do not see {mutant.__name__}")
 
