@@ -73,7 +73,7 @@ def show(cluster: LiveCluster, found: list[Finding]) -> None:
     """Prints a table of findings, each with its remedy below, then a summary line."""
     console = Console(width=None if sys.stdout.isatty() else FILE_COLUMNS, highlight=False)
     if found:
-        table = Table("", "node", "what is wrong, and what mends it", show_lines=True)
+        table = Table("", "node", "problem and remedy", show_lines=True)
         for column in table.columns:
             column.overflow = "fold"
         table.columns[0].no_wrap = True

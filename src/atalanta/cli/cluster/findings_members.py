@@ -179,7 +179,7 @@ def _unreachable(
         yield _wrong(cluster, node_id, address, f"but answers at {node.at} only ({failed.why})")
         return
     linked = [each.label for each in cluster.nodes if node_id in each.linked()]
-    seen = f"; {', '.join(linked)} can" if linked else "; nobody has a link to it"
+    seen = f"; {', '.join(linked)} can" if linked else "; no member has a link to it"
     yield Finding(
         WARNING if linked else ERROR,
         "unreachable",

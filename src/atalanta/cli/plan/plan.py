@@ -91,7 +91,7 @@ def link_matrix(plan: Plan) -> Table:
     table = Table("from \\ to", title="links", title_justify="left")
     for target in plan.nodes:
         table.add_column(target, overflow="fold")
-    table.add_column("tells its clients of", overflow="fold")
+    table.add_column("announces to clients", overflow="fold")
     for source in plan.nodes:
         row: list[str] = [source]
         for target in plan.nodes:
@@ -108,7 +108,7 @@ def link_list(plan: Plan) -> Table:
     table = Table("from", title="links", title_justify="left")
     table.add_column("to", overflow="fold")
     table.add_column("found by", overflow="fold")
-    table.add_column("tells its clients of", overflow="fold")
+    table.add_column("announces to clients", overflow="fold")
     several = len({link.connection for link in plan.links}) > 1
     for source in plan.nodes:
         links: dict[str, list[str]] = {}

@@ -86,7 +86,7 @@ class Members:
             return
         if not news.node_id or FQQN in news.node_id:
             # The name of its store-and-forward queue would not be valid. No broker announces such an id.
-            self.cluster.told("member_refused", news.node_id, "this is no node id")
+            self.cluster.told("member_refused", news.node_id, "this is not a node id")
             return
         known = self.topology.members.get(news.node_id)
         record = self.cluster.peers.get(news.node_id)

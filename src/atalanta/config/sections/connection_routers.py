@@ -85,7 +85,7 @@ class RouterSection:
             try:
                 re.compile(text or "")
             except (re.error, RecursionError, OverflowError) as error:
-                self._problem(node, f"'{text}' is no regular expression: {error}")
+                self._problem(node, f"'{text}' is not a regular expression: {error}")
         if not config.name:
             self._problem(node, "a <connection-router> needs a name")
         elif config.name in [each.name for each in self.configuration.routers]:
@@ -112,7 +112,7 @@ class RouterSection:
             if key != known:
                 self._problem(node, f"policy {name} has no property '{key}'", known)
             elif not all_digits(text, DIGITS_MAX) or int(text) >= NUMBER_MAX:
-                self._problem(node, f"property {key} of policy {name}: '{text}' is no number")
+                self._problem(node, f"property {key} of policy {name}: '{text}' is not a number")
             else:
                 config.policy_number = int(text)
         if needed and config.policy_number < 1:

@@ -130,7 +130,7 @@ def read_entries(path: Path, configuration: Configuration, report: Report) -> li
     try:
         data = read_regular(path, FILE_BYTES_MAX)
     except FileNotFoundError:
-        configuration.warnings.append(f"{path} is missing: nobody but the cluster can log in")
+        configuration.warnings.append(f"{path} is missing: only the cluster user can log in")
         return []
     except OSError as error:
         report.problem(str(path), 0, f"cannot be read: {error.strerror}")

@@ -295,7 +295,7 @@ def _prefixed(properties: TypedProperties, prefix: str, values: Map | None) -> N
         return
     for entry in values.entries:
         if not isinstance(entry.key, (str, UnsignedLong)):
-            raise DecodeError("annotation key", 0, f"{kind_of(entry.key)} is no symbol")
+            raise DecodeError("annotation key", 0, f"{kind_of(entry.key)} is not a symbol")
         value = entry.value
         if isinstance(value, (Timestamp, Uuid)) or core_value(value) is NOT_CORE:
             properties.put(f"{ENCODED_PREFIX}{prefix}{entry.key}", entry.encoded)
@@ -308,7 +308,7 @@ def _application_properties(properties: TypedProperties, values: Map | None) -> 
         return
     for entry in values.entries:
         if not isinstance(entry.key, str):
-            raise DecodeError("application-properties key", 0, f"{kind_of(entry.key)} is no string")
+            raise DecodeError("application-properties key", 0, f"{kind_of(entry.key)} is not a string")
         name = str(entry.key)
         if name == "JMSXGroupID":
             properties.put("_AMQ_GROUP_ID", str(entry.value))

@@ -222,7 +222,7 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
         # ServerSessionImpl.createAddress: an existing one is extended, never refused (clients race).
         for routing_type in packet.routing_types:
             if routing_type not in (ANYCAST, MULTICAST):
-                raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"{routing_type} is no routing type")
+                raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"{routing_type} is not a routing type")
         for routing_type in packet.routing_types:
             session.broker.address_registry.ensure(
                 session.broker.now, packet.address, routing_type, packet.auto_created, True
@@ -317,7 +317,7 @@ def _routing_type(asked: int, settings: AddressSettings) -> int:
     if asked in (ANYCAST, MULTICAST):
         return asked
     if asked != -1:
-        raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"{asked} is no routing type")
+        raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"{asked} is not a routing type")
     return settings.default_queue_routing_type
 
 
