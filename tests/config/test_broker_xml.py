@@ -97,7 +97,7 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     assert "unknown attribute 'colour'" in found[1][1]
     assert "'many' is not a number" in found[2][1]
     assert "neither true nor false" in found[3][1]
-    assert "no size" in found[4][1]
+    assert "is not a size" in found[4][1]
 
 
 def test_the_error_names_file_and_line(tmp_path: Path) -> None:

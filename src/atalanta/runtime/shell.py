@@ -147,9 +147,9 @@ class Shell:
             if self.departing is None or not self.departing.frozen:
                 for acceptor in self.acceptors:
                     await acceptor.accept()
-            places = [f"{a.listen.name}={place}" for a in self.acceptors for place in a.addresses]
-            self.trace.event("node_ready", {"acceptors": " ".join(places)})
-            ready(places)
+            listening = [f"{a.listen.name}={endpoint}" for a in self.acceptors for endpoint in a.addresses]
+            self.trace.event("node_ready", {"acceptors": " ".join(listening)})
+            ready(listening)
             if self.reloader is not None:
                 self.reloader.start()
         await self._stop.wait()

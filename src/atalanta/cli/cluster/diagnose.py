@@ -88,5 +88,5 @@ def show(cluster: LiveCluster, found: list[Finding]) -> None:
     counts = {
         severity: sum(each.severity == severity for each in merged(found)) for severity in STYLES
     }
-    told = ", ".join(f"{n} {severity}{'s' * (n != 1)}" for severity, n in counts.items() if n)
-    console.print(f"{count} node{'s' * (count != 1)} asked: {told or 'all is well'}", markup=False)
+    summary = ", ".join(f"{n} {severity}{'s' * (n != 1)}" for severity, n in counts.items() if n)
+    console.print(f"{count} node{'s' * (count != 1)} asked: {summary or 'all is well'}", markup=False)

@@ -137,12 +137,12 @@ class RouterSection:
         self.reader.read(node, [into(config)], handlers)
         if config.cluster_connection is not None:
             self.references.add(node, CLUSTER_CONNECTION, config.cluster_connection)
-        ways = [
+        sources = [
             config.cluster_connection is not None,
             config.discovery_group is not None,
             bool(config.static_connectors),
         ]
-        if sum(ways) != 1:
+        if sum(sources) != 1:
             self._problem(
                 node,
                 "a <pool> has either a cluster-connection, a discovery-group-ref or static-connectors",

@@ -85,13 +85,13 @@ def _read_passwords(
     if len(passwords) < len(users):
         _report_repeated(users_path, users, report)
     roles: dict[str, list[str]] = {entry.key: [] for entry in users}
-    strangers: dict[str, list[str]] = {}
+    unknown: dict[str, list[str]] = {}
     for entry in read_entries(roles_path, configuration, report):
         for name in (part.strip() for part in entry.value.split(",")):
             if name in roles:
                 roles[name].append(entry.key)
             elif name and names.subjects:
-                strangers.setdefault(name, []).append(entry.key)
+                unknown.setdefault(name, []).append(entry.key)
             elif name:
                 near = nearest(name, roles)
                 configuration.warnings.append(
@@ -103,7 +103,7 @@ def _read_passwords(
             security.add_user(entry.key, entry.value, roles[entry.key])
         except ValueError as error:
             report.problem(str(users_path), entry.line, f"user '{entry.key}': {error}")
-    return {**roles, **strangers}
+    return {**roles, **unknown}
 
 
 def read_certificate_users(
