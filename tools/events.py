@@ -18,7 +18,7 @@ PAGE = ROOT / "docs" / "reference" / "events.md"
 SOURCE = ROOT / "src" / "atalanta"
 # Logged by the client's or Spark's side: not a node's.
 OTHERS = ("client", "spark")
-TOLD_FIELDS = ["node", "why"]  # Cluster.told(event, node, why)
+REPORT_FIELDS = ["node", "why"]  # LocalNode.report(event, node, why)
 BRIDGE_FIELDS = ["bridge", "to", "why"]  # CoreBridge.tell(event, why)
 ROW = re.compile(r"^\| `([a-z_]+)` \| [a-z]+ \| [^|]*\| (.*) \|$", re.MULTILINE)
 HEAD = """# Events
@@ -37,7 +37,7 @@ This page is generated from the source (`tools/events.py`). Only the meanings ar
 
 
 class Finder(ast.NodeVisitor):
-    """Calls that log an event: `trace.event(name, fields)`, `log_event(logger, name, …)`, `told(…)`, `tell(…)`."""
+    """Calls that log an event: `trace.event(name, fields)`, `log_event(logger, name, …)`, `report(…)`, `tell(…)`."""
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, None]] = {}
@@ -52,8 +52,8 @@ class Finder(ast.NodeVisitor):
             self._add(node.args[0], fields_of(node.args[1]))
         elif called == "log_event" and len(node.args) >= 3:
             self._add(node.args[1], fields_of(node.args[2]))
-        elif called == "told" and len(node.args) == 3:
-            self._add(node.args[0], TOLD_FIELDS)
+        elif called == "report" and len(node.args) == 3:
+            self._add(node.args[0], REPORT_FIELDS)
         elif called == "tell" and len(node.args) == 4:
             self._add(node.args[1], ["name", "id", "where"])
         elif called == "tell" and len(node.args) == 2:

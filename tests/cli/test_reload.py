@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 from typer.testing import CliRunner
 
-from atalanta.app import Storage, read_again, read_files
+from atalanta.app.configuration_files import read_again, read_files
 from atalanta.cli.application import application
 from atalanta.client import Connection, NotAuthorized, connect
 from atalanta.config.users.users_file import UserFiles
@@ -151,7 +151,6 @@ def test_changes_are_noticed_a_new_certificate_as_well(tmp_path: Path) -> None:
 def test_a_file_that_is_named_before_it_is_there_is_watched(tmp_path: Path, missing: str) -> None:
     path = write_broker_xml(tmp_path, 61_616)
     started = read_files(path)[0]
-    storage = Storage(UUID(int=1), None)
     text = path.read_text(encoding="utf-8")
     if missing == "more.xml":
         include = '<xi:include href="more.xml" xmlns:xi="http://www.w3.org/2001/XInclude"/>'
@@ -160,5 +159,5 @@ def test_a_file_that_is_named_before_it_is_there_is_watched(tmp_path: Path, miss
         tls = ":61616?sslEnabled=true;keyStorePath=store.pem"
         path.write_text(text.replace(":61616", tls), encoding="utf-8")
     with pytest.raises(ReloadRefused, match=missing) as caught:
-        read_again(started, storage)
+        read_again(started, UUID(int=1))
     assert (path.parent / missing) in caught.value.files

@@ -11,7 +11,7 @@ from atalanta.cluster.config import (
     ClusterSettings,
     DiscoveryGroupConfig,
 )
-from atalanta.cluster.connection.cluster_connection import Cluster
+from atalanta.cluster.connection.cluster_connection import ClusterConnection
 from atalanta.cluster.connection_routers.config import RouterConfig, RoutersConfig
 from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
@@ -398,7 +398,7 @@ def node_of(host: Host) -> Node:
     return host.node
 
 
-def cluster_of(host: Host) -> Cluster:
+def cluster_of(host: Host) -> ClusterConnection:
     found = node_of(host).cluster
     assert found is not None
     return found

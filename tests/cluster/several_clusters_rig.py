@@ -8,7 +8,7 @@ from atalanta.cluster.config import (
     ClusterConnectionConfig,
     ClusterSettings,
 )
-from atalanta.cluster.connection.cluster_connection import Cluster
+from atalanta.cluster.connection.cluster_connection import ClusterConnection
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.settings.broker_config import QueueConfig
 from atalanta.sim.host import Host
@@ -54,7 +54,7 @@ def make(rig: Rig, east: str = "east", west: str = "west") -> list[Host]:
     return rig.hosts
 
 
-def clusters(host: Host) -> list[Cluster]:
+def clusters(host: Host) -> list[ClusterConnection]:
     found = node_of(host).clusters
     assert found is not None
     return found.connections

@@ -25,8 +25,10 @@ OPTIONS = {
 }
 # The next call of a client may be on its way in spite of all care, on a machine that stands still now and then.
 ERRORS_MAX = 3
-# A client that calls all the time may see one call fail when it is redirected.
-BUSY_ERRORS_MAX = CONNECTIONS
+# Some 30 of the clients are redirected. One that calls all the time may see one call fail; an asynchronous sender (six
+# of them) all sends without an answer, up to ten. Six runs had 0 to 18 in all, four of them on two cores with 7 to 20
+# other processes at work.
+BUSY_ERRORS_MAX = 40
 
 
 def clients(node: BrokerProcess) -> int:
@@ -102,7 +104,8 @@ def restart_one_after_the_other(nodes: Nodes, jms: Jms, fleet: Fleet, errors_max
     until("all is received", lambda: fleet.counts().lost == 0)
     counts = fleet.counts()
     assert counts.confirmed > 1_000
-    assert counts.repeated == 0
+    # At-least-once: an acknowledgement that was lost with its connection may lead to a marked redelivery.
+    assert (counts.repeated, counts.unmarked) == (0, 0)
 
 
 def test_nobody_is_sent_to_a_real_artemis(brokers: Lineup, jms: Jms) -> None:

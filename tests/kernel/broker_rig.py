@@ -225,7 +225,7 @@ class Bench:
         client = Client(self.sessions, "test")
         name = f"session-{self.sessions}"
         session = Session(
-            self.broker,
+            self.broker.session_services,
             client,
             name,
             RecordingEndpoint(),

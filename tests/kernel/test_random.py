@@ -195,7 +195,7 @@ class Play:
             return
         self.sessions.remove(session)
         self.ended.append(session)
-        session.client.close(self.bench.now, self.bench.broker, self.random.random() < 0.5)
+        session.client.close(self.bench.now, self.bench.broker.session_services, self.random.random() < 0.5)
 
     # -- what a log reader does -----------------------------------------------------------------
     def read_log(self) -> None:
@@ -335,7 +335,7 @@ class Play:
     def drain(self) -> None:
         """Everything confirmed has been delivered to somebody, or is now."""
         for session in self.sessions:
-            session.client.close(self.bench.now, self.bench.broker, False)
+            session.client.close(self.bench.now, self.bench.broker.session_services, False)
         self.ended.extend(self.sessions)
         self.bench.now += 100 * SECOND
         self.bench.broker.log_views.end_leases(self.bench.now)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
+from atalanta.kernel.ports import Process
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.management.management import Management, cannot_reload
+from atalanta.management.management import Management
 from atalanta.management.request.jobs import MANAGEMENT_TIMER
 from atalanta.management.resources.registry import ResourceRegistry
 from atalanta.management.status import NodeStatus
@@ -31,10 +31,10 @@ class Desk(Bench):
         config: BrokerConfig | None = None,
         settings: AddressSettingsRepository | None = None,
         paging: bool = False,
-        reload: Callable[[str], None] = cannot_reload,
+        process: Process | None = None,
     ) -> None:
         super().__init__(config, settings, paging)
-        self.reload = reload
+        self.process = process or Process()
         self.steps = 0
         self.closed: list[int] = []
         self.open_desk()
@@ -43,7 +43,7 @@ class Desk(Bench):
         notifications = notifications_of(self.broker)
         self.resources = ResourceRegistry()
         self.management = Management(
-            self.broker, notifications, self.resources, NodeStatus("9.9"), self.reload
+            self.broker, notifications, self.resources, NodeStatus("9.9"), self.process
         )
         self.management.start(self.now)
         self.broker.clients.close = lambda connection, why: self.closed.append(connection)

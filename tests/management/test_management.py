@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.errors import SECURITY, BrokerError
-from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.management.resources.acceptor import ListedAcceptor
 from atalanta.message.message import Message
@@ -99,9 +98,9 @@ def test_without_the_permission_nothing_is_done() -> None:
     desk = Desk()
     desk.queue("work")
     session = desk.session()
-    security = Security(True)
+    security = desk.broker.security
+    security.enabled = True
     security.add_rule("activemq.management", {"manage": ["admin"]})
-    desk.broker.security = security
     with pytest.raises(BrokerError) as refused:
         desk.put("queue.work", "pause", session=session)
     assert refused.value.code == SECURITY
@@ -162,11 +161,11 @@ def test_each_call_can_need_a_permission_of_its_own() -> None:
     desk.queue("work")
     session = desk.session()
     session.identity.roles = ("operator",)
-    security = Security(True)
+    security = desk.broker.security
+    security.enabled = True
     security.add_rule("activemq.management", {"manage": ["operator"]})
     security.add_rule("mops.#", {"view": ["operator"]})
     security.add_rule("mops.queue.work.pause", {"edit": ["operator"]})
-    desk.broker.security = security
     assert desk.ask("queue.work", "getMessageCount", session=session) == 0
     assert desk.ask("queue.work", "pause", session=session) is None
     with pytest.raises(Refused, match="permission edit on address mops.queue.work.resume"):

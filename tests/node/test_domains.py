@@ -21,7 +21,7 @@ from tests.node.machine_rig import Machine
 
 
 def reload(machine: Machine, *doors: AcceptorConfig) -> None:
-    """`u` at usual doors, `v` at those with a domain; there are the domains that doors name, as in app.py."""
+    """`u` at usual doors, `v` at those with a domain; there are the domains that doors name, as in app."""
     security = Security()
     security.add_user("u", "p", ["all"])
     security.add_rule("#", {name: ["all"] for name in PERMISSIONS})

@@ -89,14 +89,14 @@ def test_a_stop_waits_for_clients_that_come_just_then_but_not_for_long(plain: bo
     looks = [True, True, False]
 
     async def use(running: Running) -> None:
-        running.shell.arriving = lambda: looks.pop(0)
+        running.node.clients_arrive = lambda: looks.pop(0)
 
     run(with_echo(use), plain)
     assert not looks
 
     async def use_for_ever(running: Running) -> None:
         running.shell.limits = replace(running.shell.limits, stop_arrivals_s=0.05)
-        running.shell.arriving = lambda: True
+        running.node.clients_arrive = lambda: True
 
     status, _ = run(with_echo(use_for_ever), plain)
     assert status == exit_codes.STOPPED

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from atalanta.client.log_entries import BYTES, TEXT, PropertyValue
+from atalanta.client.log.log_entries import BYTES, TEXT, PropertyValue
 from atalanta.message.codec import decode_message, encode_message, text_body
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.message import Message

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 from atalanta import __version__
-from atalanta.app import StartupError, run_broker
+from atalanta.app.run import run_broker
+from atalanta.app.startup_error import StartupError
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.build import build_name
 from atalanta.runtime.process.event_loop import loop_name

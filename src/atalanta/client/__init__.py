@@ -21,7 +21,7 @@ from atalanta.client.discovery.load_balancing import (
     RandomSticky,
     RoundRobin,
 )
-from atalanta.client.logview import Chunk, Lease, LogView, Plan, Position
+from atalanta.client.log.log_view import Chunk, Lease, LogView, Plan, Position
 from atalanta.client.management import Management, ManagementFailed
 from atalanta.client.message import Message, Property, ReceivedMessage
 from atalanta.client.options import Server

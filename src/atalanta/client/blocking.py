@@ -25,8 +25,8 @@ from atalanta.client.consumer import CUMULATIVE, INDIVIDUAL
 from atalanta.client.consumer import Consumer as AsyncConsumer
 from atalanta.client.discovery.factory import UrlOptions, chosen_member
 from atalanta.client.discovery.load_balancing import Balancing
-from atalanta.client.logview import CHUNK_BYTES, Chunk, Lease, Plan, Position
-from atalanta.client.logview import LogView as AsyncLogView
+from atalanta.client.log.log_view import CHUNK_BYTES, Chunk, Lease, Plan, Position
+from atalanta.client.log.log_view import LogView as AsyncLogView
 from atalanta.client.management import Management as AsyncManagement
 from atalanta.client.message import MULTICAST, Message, ReceivedMessage
 from atalanta.client.options import ClientOptions, Server

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from atalanta.client.consumer import ACKNOWLEDGE_MODES, INDIVIDUAL, Consumer
 from atalanta.client.large.body_file import LargeFile
-from atalanta.client.logview import LogView
+from atalanta.client.log.log_view import LogView
 from atalanta.client.management import Management
 from atalanta.client.message import ANYCAST, MULTICAST, ROUTING_NAMES
 from atalanta.client.producer import Encoder, Producer

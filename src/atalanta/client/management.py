@@ -16,7 +16,15 @@ from atalanta.client.consumer import AUTO, Consumer
 from atalanta.client.message import MULTICAST, Message, ReceivedMessage
 from atalanta.client.producer import Producer
 from atalanta.message.message import TEXT
+from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.errors import CallTimedOut, ClientError, NotAuthorized
+from atalanta.wire.core.client.management import (
+    ATTRIBUTE,
+    OPERATION,
+    RESOURCE,
+    SUCCEEDED,
+    value_of,
+)
 
 if TYPE_CHECKING:
     from atalanta.client.connection import Connection
@@ -59,12 +67,12 @@ class Management:
 
     async def call(self, resource: str, operation: str, *parameters: object) -> object:
         """Executes an operation. Raises ManagementFailed with the broker's reason, or CallTimedOut."""
-        properties = {"_AMQ_ResourceName": resource, "_AMQ_OperationName": operation}
+        properties = {RESOURCE: resource, OPERATION: operation}
         return await self._ask(resource, operation, properties, json.dumps(list(parameters)))
 
     async def get(self, resource: str, attribute: str) -> object:
         """Returns the value of an attribute under its name in Artemis' controls (`MessageCount`)."""
-        properties = {"_AMQ_ResourceName": resource, "_AMQ_Attribute": attribute}
+        properties = {RESOURCE: resource, ATTRIBUTE: attribute}
         return await self._ask(resource, attribute, properties, None)
 
     async def rows(
@@ -151,13 +159,11 @@ def page_of(text: object, operation: str) -> tuple[list[dict[str, object]], int]
 
 def result_of(reply: ReceivedMessage, resource: str, what: str) -> object:
     """Returns the value in an answer: a JSON array of one value, or no body."""
-    text = reply.text
     try:
-        values = json.loads(text) if text else []
-    except (ValueError, RecursionError) as error:
-        raise ManagementFailed(resource, what, f"the answer is not JSON: {error}") from None
-    value: object = values[0] if isinstance(values, list) and values else None
-    if reply.header("_AMQ_OperationSucceeded") is not True:
+        value = value_of(reply.text)
+    except ProtocolError as error:
+        raise ManagementFailed(resource, what, str(error)) from None
+    if reply.header(SUCCEEDED) is not True:
         raise ManagementFailed(
             resource, what, str(value) if value is not None else "no reason given"
         )

@@ -118,7 +118,7 @@ class Producer:
         self._confirm_durable = options.block_on_durable_send
         self._confirm_others = options.block_on_non_durable_send
         self._room: Acknowledgement = shell.waiting(self._wait_for_room)
-        self._credits: Acknowledgement = shell.waiting(producer.credits.empty)
+        self._credits: Acknowledgement = shell.waiting(producer.queue.empty)
 
     @property
     def unconfirmed(self) -> int:
@@ -138,7 +138,7 @@ class Producer:
     @property
     def blocked(self) -> bool:
         """Returns True if messages wait for credits: the broker grants none while the address or the disk is full."""
-        return len(self._producer.credits.waiting) > 0
+        return len(self._producer.queue.waiting) > 0
 
     async def send(self, message: Message | ReceivedMessage) -> None:
         """Sends a message and returns when the broker has confirmed it. Raises the broker's error.
@@ -167,13 +167,13 @@ class Producer:
             self._raise_errors()
         _, confirm = self._send(message)
         if not confirm:
-            return READY if not self._producer.credits.waiting else self._credits
+            return READY if not self._producer.queue.waiting else self._credits
         return READY if self._producer.unconfirmed < self.window else self._room
 
     async def drain(self) -> None:
         """Returns when every sent message is confirmed. Raises SendFailed if one was refused."""
         await self._shell.answer(self._producer.wait_for_room(0))
-        await self._shell.answer(self._producer.credits.empty())
+        await self._shell.answer(self._producer.queue.empty())
         if self._producer.errors:
             self._raise_errors()
 
@@ -218,7 +218,7 @@ class Producer:
         if whole is not None:
             return message.with_body(whole)
         await self._shell.answer(producer.wait_for_room(0))
-        await self._shell.answer(producer.credits.empty())
+        await self._shell.answer(producer.queue.empty())
         await body.send(producer, self._encoder.head(message))
         return None
 

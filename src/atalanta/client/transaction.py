@@ -80,8 +80,8 @@ class Transaction:
             await self._end_of_stream()
             return await self.send(address, message, routing)
         producer.send(message.body, head, False)
-        if producer.credits.waiting:
-            await self._shell.answer(producer.credits.empty())
+        if producer.queue.waiting:
+            await self._shell.answer(producer.queue.empty())
         if producer.errors:
             raise producer.errors.pop(0)
 

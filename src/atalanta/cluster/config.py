@@ -241,6 +241,13 @@ class ClusterSettings:
             made.put(key, value)
         return made
 
+    def announces(self, transport: TransportConfiguration) -> bool:
+        """Tells if a connector leads to this node, by the connectors that its cluster connections announce."""
+        return any(
+            transport.same_target(self.transport(each.connector))
+            for each in self.cluster_connections
+        )
+
     @property
     def has_default_password(self) -> bool:
         """Tells if cluster user and password are the defaults. Artemis warns then (AMQ222007)."""

@@ -123,6 +123,11 @@ class OwnSettings:
         first = [] if self.dns_discovery is None else [self.dns_discovery]
         return [*first, *self.dns_by_cluster.values()]
 
+    def dns_text(self, name: str, number: int) -> str | None:
+        """Returns dns-discovery of the cluster connection `name`, the `number`-th of the node; None if not set."""
+        text = self.dns_by_cluster.get(name)
+        return self.dns_discovery if text is None and number == 0 else text
+
 
 @dataclass
 class OwnBridge:

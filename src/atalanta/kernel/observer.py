@@ -1,4 +1,7 @@
-"""The observer of a broker's changes: the base class of notifications and the cluster."""
+"""The observer of a broker's queues and addresses: the base class of notifications and the cluster.
+
+kernel/sessions/clients.py extends it to clients and sessions.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,11 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Identity
-    from atalanta.kernel.sessions.client import Client
-    from atalanta.kernel.sessions.session import Session
-    from atalanta.kernel.sessions.session_consumer import SessionConsumer
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Observer:
-    """Receives the changes of a broker, after each change. A subclass overrides the methods it needs."""
+    """Receives changes, after each change. A subclass overrides the methods it needs."""
 
     def on_queue_added(self, now: int, queue: Queue) -> None:
         return None
@@ -31,23 +31,6 @@ class Observer:
         return None
 
     def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
-        return None
-
-    def on_consumer_slow(self, now: int, consumer: SessionConsumer) -> None:
-        """The consumer takes fewer messages than its address allows (slow-consumer-policy NOTIFY)."""
-        return None
-
-    def on_session_created(self, now: int, session: Session) -> None:
-        return None
-
-    def on_session_closed(self, now: int, session: Session) -> None:
-        return None
-
-    def on_connection_created(self, now: int, client: Client) -> None:
-        """Called with the first session of the connection: a connection without a session belongs to no user."""
-        return None
-
-    def on_connection_destroyed(self, now: int, client: Client) -> None:
         return None
 
     def on_address_added(self, now: int, address: Address) -> None:

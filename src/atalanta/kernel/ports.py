@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from librt.strings import BytesWriter
 from mypy_extensions import mypyc_attr
 
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -181,6 +183,23 @@ class Trace:
     def event(self, name: str, fields: dict[str, object]) -> None:
         """Records an event. Event names are stable, because operators search for them."""
         raise _missing(self, "Trace.event")
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Process:
+    """The process that runs the node. This base class has no configuration files and no acceptors."""
+
+    def reload(self, why: str) -> None:
+        """Reads the configuration files again. BrokerError if there are none."""
+        raise BrokerError(ILLEGAL_STATE, "this node has no configuration files to reload")
+
+    def accept_no_more(self) -> None:
+        """Closes the acceptors: new connections are refused."""
+        return None
+
+    def stop_later(self, delay_ns: int, why: str) -> None:
+        """Stops the node after the delay."""
+        return None
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

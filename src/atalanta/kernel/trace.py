@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from atalanta.message.message import Message
 
 
-def tell(trace: Trace, event: str, message: Message, where: str) -> None:
+def trace_message(trace: Trace, event: str, message: Message, where: str) -> None:
     """Records a trace event of a message; `event` begins with `story_`; `where` is a queue, a peer or a reason."""
     trace.event(event, {"name": message.duplicate_id or b"", "id": message.id, "where": where})
 
 
-def places(references: list[Reference]) -> str:
-    """Returns `queue#sequence` of each reference, joined by blanks; "nowhere" if there is none."""
+def queue_sequences(references: list[Reference]) -> str:
+    """Returns `queue#sequence` of each reference, joined by blanks; "no queue" if there is none."""
     if not references:
-        return "nowhere"
+        return "no queue"
     return " ".join([f"{each.queue.name}#{each.sequence}" for each in references])

@@ -8,7 +8,7 @@ with a JSON array of parameters in its body; the answer is a JSON array of one v
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
@@ -50,6 +50,7 @@ from atalanta.message.encoding.buffer import DecodeError, Reader
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.broker.notifications import Notifications
+    from atalanta.kernel.ports import Process
     from atalanta.kernel.sessions.session import Session
     from atalanta.management.controls.control import Control
     from atalanta.management.resources.registry import ResourceRegistry
@@ -60,13 +61,8 @@ BODY_BYTES_MAX: Final = 1 << 20
 PARAMETERS_MAX: Final = 10_000
 
 
-def cannot_reload(why: str) -> None:
-    """Raises BrokerError: a node without files has nothing to reload."""
-    raise BrokerError(ILLEGAL_STATE, "this node has no configuration files to reload")
-
-
 class Management:
-    """The management service. `resources` are those of the node's other parts, `reload` reads the configuration again.
+    """The management service. `resources` are those of the node's other parts, `process` reads the configuration again.
 
     `controls` holds one control for each kind of resource, by the first segment of the resource's name.
     """
@@ -77,7 +73,7 @@ class Management:
         notifications: Notifications,
         resources: ResourceRegistry,
         status: NodeStatus,
-        reload: Callable[[str], None] = cannot_reload,
+        process: Process,
     ) -> None:
         self.broker: Broker = broker
         self.notifications = notifications
@@ -85,7 +81,7 @@ class Management:
         self.status = status
         self.permission: ManagementPermission = ManagementPermission(broker.config)
         self.replies = Replies(
-            broker.journal, broker.plans, broker.trace, broker.publisher.prepare
+            broker.journal, broker.publisher, broker.plans, broker.trace
         )
         self.jobs: Jobs = Jobs(broker.timers, self.replies)
         self.pauses: Pauses = Pauses(broker.values, broker.dispatches)
@@ -93,21 +89,21 @@ class Management:
             broker.config, broker.queues, broker.timers
         )
         self._metrics = Metrics(broker, resources, status, self.jobs)
-        self.controls: dict[str, Control] = self._controls(reload)
-        broker.services[broker.config.management_address] = self.handle
+        self.controls: dict[str, Control] = self._controls(process)
+        broker.session_services.request_handlers[broker.config.management_address] = self.handle
 
-    def _controls(self, reload: Callable[[str], None]) -> dict[str, Control]:
+    def _controls(self, process: Process) -> dict[str, Control]:
         broker = self.broker
         config = broker.config
         resources = self.resources
         counters = CounterOperations(self.counters)
         prepared = PreparedTransactionOperations(broker)
         roles = Roles(broker.security)
-        sender = MessageSender(broker.security, broker.ids, broker.publisher.publish)
+        sender = MessageSender(broker.security, broker.ids, broker.publisher)
         diverts = DivertControl(config, broker.diverts)
         bridges = BridgeControl(resources)
         return {
-            "broker": self._broker_control(reload, roles, counters, prepared, diverts, bridges),
+            "broker": self._broker_control(process, roles, counters, prepared, diverts, bridges),
             "queue": self._queue_control(sender, counters, prepared),
             "address": AddressControl(
                 config,
@@ -128,7 +124,7 @@ class Management:
 
     def _broker_control(
         self,
-        reload: Callable[[str], None],
+        process: Process,
         roles: Roles,
         counters: CounterOperations,
         prepared: PreparedTransactionOperations,
@@ -153,7 +149,7 @@ class Management:
             self.notifications,
             self.status,
             self.resources,
-            reload,
+            process,
             lists,
             destinations,
             roles,
@@ -183,8 +179,8 @@ class Management:
             broker.addresses,
             broker.origins,
             self.jobs,
-            broker.expiry.expire,
-            broker.dead_letters.move,
+            broker.expiry,
+            broker.dead_letters,
         )
         return QueueControl(
             broker.config,
@@ -243,8 +239,8 @@ class Management:
             result = self._call(call)
         except BrokerError as error:
             self.replies.refuse(now, call, error.text)
-        except DecodeError as error:
-            self.replies.refuse(now, call, f"management request cannot be read: {error}")
+        except DecodeError as damage:  # a separate name: mypyc gives each name one type
+            self.replies.refuse(now, call, f"management request cannot be read: {damage}")
         else:
             if result is not LATER:
                 changed = self.broker.journal.last > before

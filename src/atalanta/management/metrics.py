@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address import Address
+    from atalanta.kernel.security.permissions import Permissions
     from atalanta.kernel.sessions.clients import Clients
     from atalanta.management.request.jobs import Jobs
     from atalanta.management.resources.registry import ResourceRegistry
@@ -148,7 +149,9 @@ class Metrics:
         plain = "".join(
             f"{head(name, why)}artemis_{name}{label} {value}\n" for name, why, value in figures
         )
-        return plain + security_figures(escape(broker.config.name), clients)
+        return plain + security_figures(
+            escape(broker.config.name), clients, broker.permissions
+        )
 
     def own_figures(self) -> Iterator[str]:
         """Yields the journal's progress, the number of queues, and the counters of the trace port."""
@@ -219,13 +222,13 @@ def escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def security_figures(broker_name: str, clients: Clients) -> str:
+def security_figures(broker_name: str, clients: Clients, permissions: Permissions) -> str:
     """Returns the login and permission counters. A permission cached by a session counts once for an address."""
     lines = head("authentication_count", "logins since the start")
     for result, count in (("success", clients.logins_total), ("failure", clients.logins_refused)):
         lines += f'artemis_authentication_count{{broker="{broker_name}",result="{result}"}} {count}\n'
     lines += head("authorization_count", "permissions asked for since the start")
-    answers = (("success", clients.permissions_granted), ("failure", clients.permissions_refused))
+    answers = (("success", permissions.granted), ("failure", permissions.refused))
     for result, count in answers:
         lines += f'artemis_authorization_count{{broker="{broker_name}",result="{result}"}} {count}\n'
     return lines

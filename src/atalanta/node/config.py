@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from atalanta.cluster.config import ClusterSettings
@@ -10,11 +9,20 @@ from atalanta.cluster.connection_routers.config import RoutersConfig
 from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
-from atalanta.kernel.ports import Disk, Ids, LargeFiles, Links, Passwords, Timers, Trace, Wire
+from atalanta.kernel.ports import (
+    Disk,
+    Ids,
+    LargeFiles,
+    Links,
+    Passwords,
+    Process,
+    Timers,
+    Trace,
+    Wire,
+)
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.management.management import cannot_reload
 from atalanta.store.config import JournalConfig
 from atalanta.wire.core.config import AcceptorConfig
 
@@ -48,4 +56,4 @@ class Ports:
     trace: Trace
     passwords: Passwords = field(default_factory=Passwords)
     large: LargeFiles | None = None
-    reload: Callable[[str], None] = cannot_reload
+    process: Process = field(default_factory=Process)

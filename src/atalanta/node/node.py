@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.connection.cluster_connection import Cluster
+from atalanta.cluster.connection.cluster_connection import ClusterConnection
 from atalanta.cluster.discovery.meeting_places import MEETING
 from atalanta.cluster.part import Part
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
+from atalanta.kernel.broker.disk_limit import DiskLimit
 from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
@@ -84,6 +85,9 @@ class Node:
             config.node_id,
             config.own.producer_window_bytes,
         )
+        self.disk_limit = DiskLimit(
+            config.broker, self.broker.memory, self.broker.address_registry, ports.trace
+        )
         self.notifications = Notifications(
             config.broker,
             config.node_id,
@@ -107,12 +111,13 @@ class Node:
             self.notifications,
             resources,
             ports.links,
+            ports.process,
             self.connections,
             self.acceptors,
         )
         self.parts = parts.by_name
         self.management = Management(
-            self.broker, self.notifications, resources, self.status, ports.reload
+            self.broker, self.notifications, resources, self.status, ports.process
         )
         # Most parts do nothing in `flush`, and an empty call is expensive when batches are short.
         self._turning = [part for part in self.parts.values() if type(part).flush is not Part.flush]
@@ -134,7 +139,7 @@ class Node:
     def start(self, now: int) -> None:
         """Creates the configured addresses and queues, arms timers, and connects to peers. `recover` must be called
         before."""
-        self.broker.observers.append(self.notifications)
+        self.broker.add_observer(self.notifications)
         self.management.start(now)
         self.broker.resources.delete_unnamed(now)
         self.broker.resources.create(now)
@@ -382,7 +387,7 @@ class Node:
                 part.on_timer(now, key)
 
     @property
-    def cluster(self) -> Cluster | None:
+    def cluster(self) -> ClusterConnection | None:
         """Returns the first cluster connection, for callers that name none."""
         return None if self.clusters is None else self.clusters.connections[0]
 
@@ -411,7 +416,7 @@ class Node:
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
         """Handles the usage of the journal's disk."""
         self.status.measure_disk(used_fraction)
-        self.broker.disk_limit.update(used_fraction, free_bytes)
+        self.disk_limit.update(used_fraction, free_bytes)
 
     def on_durable(self, now: int, lsn: int) -> None:
         """Passes the durable LSN to the broker, and starts compaction if old segments can be removed."""

@@ -7,7 +7,7 @@ from typing import Protocol
 from atalanta.cluster.balancing.balancers import Balancers
 from atalanta.cluster.balancing.management import BalanceView
 from atalanta.cluster.config import ClusterSettings
-from atalanta.cluster.connection.cluster_connections import Clusters
+from atalanta.cluster.connection.cluster_connections import ClusterConnections
 from atalanta.cluster.connection_routers.config import RoutersConfig
 from atalanta.cluster.connection_routers.routers import Routers
 from atalanta.cluster.core_bridges.bridges import CoreBridges
@@ -22,7 +22,7 @@ from atalanta.cluster.part import Part
 from atalanta.cluster.scale_down.management import Asked
 from atalanta.cluster.scale_down.scale_down import ScaleDown
 from atalanta.kernel.broker.notifications import Notifications
-from atalanta.kernel.ports import Links
+from atalanta.kernel.ports import Links, Process
 from atalanta.management.resources.registry import ResourceRegistry
 from atalanta.wire.connection import Connection
 from atalanta.wire.core.config import AcceptorConfig
@@ -53,6 +53,7 @@ class Parts:
         notifications: Notifications,
         resources: ResourceRegistry,
         links: Links,
+        process: Process,
         connections: dict[int, Connection],
         acceptors: dict[str, AcceptorConfig],
     ) -> None:
@@ -61,10 +62,11 @@ class Parts:
         self.notifications = notifications
         self.resources = resources
         self.links = links
+        self.process = process
         self.connections = connections
         self.acceptors = acceptors
         self.by_name: dict[str, Part] = {}
-        self.clusters: Clusters | None = None
+        self.clusters: ClusterConnections | None = None
         self.scale_down: ScaleDown | None = None
         discovery = Discovery(
             config.cluster or config.bridges.listening(), host.broker, links, host
@@ -88,23 +90,19 @@ class Parts:
         """Creates the parts of a cluster member."""
         own = self.config.own
         host = self.host
-        clusters = Clusters(
-            cluster,
-            host.broker,
-            self.notifications,
-            self.resources,
-            host,
-            self.links,
-            host.wire,
-            discovery,
-            own,
+        clusters = ClusterConnections(
+            cluster, self.notifications, self.resources, host, self.links, discovery, own
         )
         self.clusters = clusters
         self.by_name["cluster"] = clusters
         if own.dns_texts():
             self.by_name["dns"] = DnsDiscovery(own, clusters)
         scale_down = ScaleDown(
-            clusters, self.connections, own.scale_down_timeout_ms, own.scale_down_reader_timeout_ms
+            clusters,
+            self.connections,
+            self.process,
+            own.scale_down_timeout_ms,
+            own.scale_down_reader_timeout_ms,
         )
         self.scale_down = scale_down
         self.by_name["scaledown"] = scale_down

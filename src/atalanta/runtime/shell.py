@@ -13,14 +13,15 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
+from atalanta.kernel.ports import Process
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.disk.disk_monitor import DiskMonitor
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.inputs import NodeInputs
-from atalanta.runtime.lifecycle.critical_analyzer import CriticalAnalyzer
-from atalanta.runtime.lifecycle.graceful_shutdown import ClientsLeaving, Departing
-from atalanta.runtime.lifecycle.reloader import Reloaded, Reloader
+from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown, ScaleDownAtStop
+from atalanta.runtime.lifecycle.lifecycle import Lifecycle
+from atalanta.runtime.lifecycle.reloader import Reloaded
 from atalanta.runtime.net.acceptor import Acceptor, Listen
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.net.links import LoopLinks
@@ -51,14 +52,18 @@ class StoppableDisk(Protocol):
         """Releases files, lock and threads."""
 
 
-class Shell:
-    """Owns the ports of one node. Create it inside the event loop that will run it."""
+class Shell(Process):
+    """Owns the ports of one node. Create it inside the event loop that will run it.
+
+    `signals` False: SIGTERM, SIGINT and SIGHUP are for the network guard.
+    """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         limits: Limits | None = None,
         trace: LogTrace | None = None,
+        signals: bool = True,
     ) -> None:
         self.loop = loop
         self.limits = limits or Limits()
@@ -71,15 +76,9 @@ class Shell:
         self.links = LoopLinks(self.connections, self.trace)
         self.passwords = ThreadPasswords(loop, self.driver)
         self.acceptors: list[Acceptor] = []
-        self.reloader: Reloader | None = None
-        self.departing: Departing | None = None
-        self.clients_leaving: ClientsLeaving | None = None
-        self.arriving: Callable[[], bool] | None = (
-            None  # clients from another node to be redirected
-        )
-        self.heeds_signals = True  # else the network guard handles them
         self.paused = False  # stopped in order to start again
-        self.analyzer: CriticalAnalyzer | None = None
+        self._lifecycle = Lifecycle()
+        self._handles_signals = signals
         self._disk: StoppableDisk | None = None
         self._stop = asyncio.Event()
         self._status = exit_codes.STOPPED
@@ -104,13 +103,18 @@ class Shell:
             raise
 
     async def run(
-        self, node: NodeInputs, disk: StoppableDisk, ready: Callable[[list[str]], None]
+        self,
+        node: NodeInputs,
+        disk: StoppableDisk,
+        ready: Callable[[list[str]], None],
+        lifecycle: Lifecycle,
     ) -> int:
         """Drives `node` until a stop and returns the exit status. `ready` gets "acceptor=host:port" words.
 
         Errors of recovery are raised, after everything was closed.
         """
         self._disk = disk
+        self._lifecycle = lifecycle
         self.driver.attach(node)
         try:
             settle_allocator()
@@ -131,27 +135,28 @@ class Shell:
         return self._status
 
     def _signals(self) -> AbstractContextManager[object]:
-        if not self.heeds_signals:
+        if not self._handles_signals:
             return nullcontext()
         return StopSignals(self.loop, self.request_stop, self.request_reload)
 
     async def _serve(self, ready: Callable[[list[str]], None]) -> None:
+        lifecycle = self._lifecycle
         self._check_clock()
         self.driver.start()
-        if self.analyzer is not None:
-            self.analyzer.start()
+        if lifecycle.analyzer is not None:
+            lifecycle.analyzer.start()
         if self._monitor is not None:
             self._monitor.start()
         if not self._stop.is_set():
             # A node that continues a scale-down after a crash accepts no clients.
-            if self.departing is None or not self.departing.frozen:
+            if lifecycle.scale_down is None or not lifecycle.scale_down.frozen:
                 for acceptor in self.acceptors:
                     await acceptor.accept()
-            listening = [f"{a.listen.name}={endpoint}" for a in self.acceptors for endpoint in a.addresses]
+            listening = [f"{a.listen.name}={address}" for a in self.acceptors for address in a.addresses]
             self.trace.event("node_ready", {"acceptors": " ".join(listening)})
             ready(listening)
-            if self.reloader is not None:
-                self.reloader.start()
+            if lifecycle.reloader is not None:
+                lifecycle.reloader.start()
         await self._stop.wait()
         if self._status == exit_codes.STOPPED:
             await self._stop_gracefully()
@@ -167,8 +172,8 @@ class Shell:
 
         Returns False, without effect, if the node already stops or scales down.
         """
-        departing = self.departing
-        leaves = departing is not None and (departing.frozen or departing.under_way())
+        scale_down = self._lifecycle.scale_down
+        leaves = scale_down is not None and (scale_down.frozen or scale_down.under_way())
         if leaves or self._stop.is_set():
             return False
         self.paused = True
@@ -177,8 +182,17 @@ class Shell:
 
     def request_reload(self, why: str) -> None:
         """Reads the configuration again; no effect while the node stops."""
-        if self.reloader is not None and not self._stop.is_set():
-            self.reloader.request(why)
+        reloader = self._lifecycle.reloader
+        if reloader is not None and not self._stop.is_set():
+            reloader.request(why)
+
+    def reload(self, why: str) -> None:
+        """Implements Process.reload."""
+        self.request_reload(why)
+
+    def stop_later(self, delay_ns: int, why: str) -> None:
+        """Implements Process.stop_later."""
+        self.loop.call_later(delay_ns / 1e9, self.request_stop, why)
 
     def apply(self, reloaded: Reloaded) -> None:
         """Applies a configuration to the node, and to TLS connections from now on."""
@@ -189,37 +203,38 @@ class Shell:
         self.driver.reload(reloaded.config)
 
     def accept_no_more(self) -> None:
-        """Closes the acceptors: the operating system refuses new connections."""
+        """Implements Process.accept_no_more: the operating system refuses new connections."""
         self._close_acceptors()
 
-    async def _leave(self, departing: Departing) -> None:
+    async def _leave(self, scale_down: ScaleDownAtStop) -> None:
         """Scales the node down; clients are served until the target is known."""
-        if departing.wanted_at_stop() and not departing.under_way() and not departing.frozen:
+        if scale_down.wanted_at_stop() and not scale_down.under_way() and not scale_down.frozen:
             self.driver.leave()
-        while departing.under_way() and not self.driver.broken:
+        while scale_down.under_way() and not self.driver.broken:
             await asyncio.sleep(STOP_LOOK_S)
-        wanted = departing.wanted_at_stop() or departing.frozen
-        if wanted and departing.left() and self._status == exit_codes.STOPPED:
+        wanted = scale_down.wanted_at_stop() or scale_down.frozen
+        if wanted and scale_down.left() and self._status == exit_codes.STOPPED:
             self._status = exit_codes.MESSAGES_LEFT
 
-    async def _let_clients_leave(self, leaving: ClientsLeaving) -> None:
+    async def _let_clients_leave(self, leaving: GracefulShutdown) -> None:
         self._close_acceptors()
         if not leaving.all_gone():
             self.trace.event("stop_waits_for_clients", {"clients": leaving.clients()})
             await self._until(leaving.all_gone, leaving.deadline(self.loop.time()))
 
     async def _stop_gracefully(self) -> None:
-        if self.clients_leaving is not None and not self.paused:
-            await self._let_clients_leave(self.clients_leaving)
-        if self.departing is not None and not self.paused:
-            await self._leave(self.departing)
+        lifecycle = self._lifecycle
+        if lifecycle.graceful_shutdown is not None and not self.paused:
+            await self._let_clients_leave(lifecycle.graceful_shutdown)
+        if lifecycle.scale_down is not None and not self.paused:
+            await self._leave(lifecycle.scale_down)
         deadline = self.loop.time() + self.limits.stop_deadline_s
         self._close_acceptors()
         self.links.close()
         self.driver.stop()
         self.driver.end_turn()
-        if self.arriving is not None:
-            arriving = self.arriving
+        arriving = lifecycle.arriving
+        if arriving is not None:
             patience_s = self.loop.time() + self.limits.stop_arrivals_s
             await self._until(lambda: not arriving(), min(deadline, patience_s))
         await self._until(self._disk_idle, deadline)
@@ -270,8 +285,8 @@ class Shell:
             self._clock_check.cancel()
         if self._monitor is not None:
             self._monitor.stop()
-        if self.reloader is not None:
-            self.reloader.close()
+        if self._lifecycle.reloader is not None:
+            self._lifecycle.reloader.close()
         self._close_acceptors()
         self.links.close()
         self.timers.clear()
@@ -280,5 +295,5 @@ class Shell:
         self.connections.handshakes.close()
         if self._disk is not None:
             self._disk.close()
-        if self.analyzer is not None:
-            self.analyzer.stop()
+        if self._lifecycle.analyzer is not None:
+            self._lifecycle.analyzer.stop()

@@ -165,7 +165,7 @@ def deep_answer() -> Message:
 
 
 def test_an_answer_that_no_parser_takes_is_an_error_of_the_protocol() -> None:
-    with pytest.raises(ProtocolError, match="no JSON"):
+    with pytest.raises(ProtocolError, match="not JSON"):
         answer_of(deep_answer())
 
 
@@ -176,5 +176,5 @@ def test_the_target_of_a_departure_whose_answer_is_no_json_loses_its_link() -> N
     while part.link is None or not part.link.requests.unanswered:
         assert not part.over()
         rig.world.step()
-    with pytest.raises(ProtocolError, match="no JSON"):
+    with pytest.raises(ProtocolError, match="not JSON"):
         part.link.requests.on_message(rig.world.now, deep_answer())

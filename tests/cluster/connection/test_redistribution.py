@@ -202,7 +202,7 @@ def test_a_non_destructive_queue_is_not_redistributed() -> None:
 def test_what_was_moved_and_is_not_yet_on_disk_does_not_hide_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(redistribution, "LOOKS_MAX", 3)
+    monkeypatch.setattr(redistribution, "SCAN_MAX", 3)
     monkeypatch.setattr(redistribution, "MOVES_MAX", 3)
     rig = Rig()
     stocked(rig, 12, delay_ms=0)

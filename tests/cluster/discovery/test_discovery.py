@@ -169,7 +169,7 @@ def test_a_node_found_at_a_new_address_is_dialled_there() -> None:
     rig.cluster(2, discovery=True)
     cluster = cluster_of(rig.hosts[0])
     moved = TransportConfiguration.tcp("moved", "n9", 61616)
-    cluster.find(rig.world.now, "discovered/node-1", moved)
+    cluster.scanner.find(rig.world.now, "discovered/node-1", moved)
     assert cluster.scanner.targets["discovered/node-1"].host == "n9"
     assert linked(rig.hosts[0]) == 1, "the connection there is stays"
 

@@ -163,7 +163,7 @@ def test_each_cluster_connection_has_names_of_its_own() -> None:
     assert clusters is not None
     found = [sorted(cluster.topology.members) for cluster in clusters.connections]
     assert found == [["node-0", "node-1"], ["node-0", "node-2"]]
-    assert all(cluster.finds_by_name for cluster in clusters.connections)
+    assert all(cluster.has_names for cluster in clusters.connections)
 
 
 def nothing_static(config: ClusterConnectionConfig) -> None:

@@ -241,7 +241,7 @@ def test_a_group_ends_by_its_timeout() -> None:
 
 
 def test_parked_messages_of_a_group_wait_for_their_node() -> None:
-    """Others come back to whoever consumes (cluster/parked/parked_messages.py)."""
+    """Others come back to whoever consumes (cluster/store_and_forward/parked_messages.py)."""
     rig = Rig()
     hosts = grouped_cluster(rig)
     group_stored(rig, hosts[1], "red", "1")

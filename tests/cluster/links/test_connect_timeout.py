@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.connection.cluster_connection import (
+from atalanta.cluster.connection.dialer import (
     CONNECT_TIMEOUT_MAX_MS,
     connect_timeout_ms,
 )

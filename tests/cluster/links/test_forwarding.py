@@ -211,12 +211,12 @@ def test_peers_hear_of_a_queue_only_once_it_is_durable() -> None:
 def test_ids_of_queues_are_never_used_for_others_after_a_restart() -> None:
     rig = Rig()
     hosts = rig.cluster(2)
-    first = {node_of(hosts[0]).broker.binding_ids.next}
-    first.update(node_of(hosts[0]).broker.remotes_by_id)
+    first = {node_of(hosts[0]).broker.bindings.next_id}
+    first.update(node_of(hosts[0]).broker.bindings.remotes)
     hosts[0].crash()
     hosts[0].start()
     rig.formed()
-    assert not first.intersection(node_of(hosts[0]).broker.remotes_by_id)
+    assert not first.intersection(node_of(hosts[0]).broker.bindings.remotes)
 
 
 def test_a_message_for_a_queue_that_is_gone_is_no_second_copy_for_the_others() -> None:
@@ -307,7 +307,7 @@ def test_headers_of_a_leaving_node_mean_nothing_from_a_client() -> None:
         {"_AMQ_ACK_ROUTE_TO": queue_of(hosts[1], "orders").id.to_bytes(8, "big")},
         {
             "_AMQ_SCALEDOWN_TO": queue_of(hosts[2], "private").id.to_bytes(8, "big"),
-            "_AMQ_SCALEDOWN_NODE": cluster_of(hosts[2]).node_id,
+            "_AMQ_SCALEDOWN_NODE": cluster_of(hosts[2]).local.node_id,
         },
     ]
     producer = rig.client(hosts[0])

@@ -62,8 +62,8 @@ def test_which_connector_describes_a_link(
     settings.connectors["static"] = parse_connector("static", f"tcp://peer:7{static}")
     cluster.config.static_connectors = ["static"]
     links = RecordingLinks()
-    cluster.links = links
-    cluster.dial("key", announced(name, secure))
+    cluster.dialer.links = links
+    cluster.dialer.dial("key", announced(name, secure))
     assert links.dialled == [("peer", 7, connector)]
 
 

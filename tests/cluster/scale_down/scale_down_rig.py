@@ -33,6 +33,7 @@ def leave(rig: Rig, host: Host, seconds: float = 60) -> ScaleDown:
     """The node leaves, and ends when it has."""
     part = begin(rig, host)
     rig.until(part.over, seconds)
+    rig.until(part.mark.durable)  # the simulated stop does not write what the journal still holds
     host.stop()
     return part
 

@@ -9,7 +9,6 @@ from atalanta.cluster.scale_down.phase import DONE, FAILED
 from atalanta.cluster.scale_down.stages import Mover
 from atalanta.kernel.queue.reference import DELIVERING
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.transactions import xa
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets.transaction import XaCommit, XaRollback, Xid
@@ -188,7 +187,7 @@ def test_a_prepared_transaction_stays_where_a_queue_of_it_cannot_be_had_at_the_t
     # Nothing began there, and all of it is still here.
     assert not node_of(second).broker.branches.by_xid
     first.start()
-    assert [branch.xid for branch in xa.list_prepared(node_of(first).broker)]
+    assert [branch.xid for branch in node_of(first).broker.branches.list_prepared()]
     assert count(first, "orders") == 2
 
 
@@ -203,7 +202,7 @@ def test_a_prepared_transaction_ends_at_the_target(
     first, second = in_doubt(rig)
     part = leave(rig, first)
     assert (part.phase, part.left()) == (DONE, 0)
-    assert [branch.xid for branch in xa.list_prepared(node_of(second).broker)]
+    assert [branch.xid for branch in node_of(second).broker.branches.list_prepared()]
     states = [each.state for each in queue_of(second, "orders").live()]
     assert states.count(DELIVERING) == 1
     if restart:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.transactions import xa
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.sim.host import Host
@@ -87,4 +86,4 @@ def end_branch(rig: Rig, host: Host, packet: Packet) -> None:
 
 
 def in_doubt_at(host: Host) -> int:
-    return len(xa.list_prepared(node_of(host).broker))
+    return len(node_of(host).broker.branches.list_prepared())

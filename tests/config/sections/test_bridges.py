@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.app import StartupError, bridge_settings
+from atalanta.app.node_config import bridge_settings
+from atalanta.app.startup_error import StartupError
 from atalanta.cli.instance.check import check_files
 from atalanta.cluster.core_bridges.config import BridgeConfig
 from atalanta.cluster.native_config import OwnBridge

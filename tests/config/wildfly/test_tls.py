@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.app import acceptor_tls, secure_connectors
+from atalanta.app.transports import acceptor_tls, secure_connectors
 from atalanta.client import Message
 from atalanta.client.blocking import connect
 from atalanta.config.broker_xml import read_broker_xml

@@ -13,13 +13,19 @@ WITHOUT_PAUSE = -1
 
 @dataclass(frozen=True)
 class Counts:
-    """`unsure`: the call failed, so nobody knows. `repeated`: others that came, or were delivered, more than twice."""
+    """Counts of messages, then of failed calls and exceptions of consumers.
+
+    `unsure`: the sending call failed. `repeated`: delivered again after the broker confirmed an acknowledgement.
+    `unmarked`: delivered again without JMSRedelivered. `redelivered`: again, marked, not confirmed before.
+    """
 
     confirmed: int
     unsure: int
     received: int
     lost: int
     repeated: int
+    unmarked: int
+    redelivered: int
     failures: int
     consumer_failures: int
 

@@ -7,7 +7,7 @@ from tests.kernel.broker_rig import Bench, notifications_of
 
 
 def listening(bench: Bench) -> None:
-    bench.broker.observers.append(notifications_of(bench.broker))
+    bench.broker.add_observer(notifications_of(bench.broker))
     bench.queue("listener", "activemq.notifications", 0, durable=False)
 
 

@@ -106,7 +106,7 @@ def test_a_lost_connection_gives_messages_back_as_redelivered() -> None:
     first.send(bench.now, bench.message("orders", b"a"), 1)
     bench.settle()
     assert endpoint(first).delivered == [(0, 1, b"a")]
-    first.client.close(bench.now, bench.broker, True)
+    first.client.close(bench.now, bench.broker.session_services, True)
     second = bench.session()
     consume(second, bench, "orders")
     bench.settle()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.notification_options import NotificationOptions
 from tests.kernel.broker.notification_rig import listening, told
@@ -52,7 +51,7 @@ def test_connections_addresses_and_expired_messages_only_if_asked_for() -> None:
         bench = bench_with(NotificationOptions(connections=on, addresses=on, expired=on))
         queue = bench.queue("work")
         session = bench.session()
-        session.client.close(bench.now, bench.broker, False)
+        session.client.close(bench.now, bench.broker.session_services, False)
         bench.broker.publisher.publish(bench.now, bench.message("work"), None, 0)
         bench.settle()
         bench.broker.expiry.expire(bench.now, queue.live())
@@ -94,7 +93,7 @@ def test_deliveries_only_if_asked_for() -> None:
 def test_refusals_are_told() -> None:
     bench = bench_with(NotificationOptions())
     session = bench.session()
-    bench.broker.security = Security(True)
+    bench.broker.security.enabled = True
     with pytest.raises(BrokerError):
         session.check("createDurableQueue", "work::q")
     (refused,) = told(bench, "SECURITY_PERMISSION_VIOLATION")
@@ -108,7 +107,7 @@ def test_refusals_are_told() -> None:
 
 def test_a_durable_queue_keeps_notifications_over_a_restart() -> None:
     bench = Bench()
-    bench.broker.observers.append(notifications_of(bench.broker))
+    bench.broker.add_observer(notifications_of(bench.broker))
     bench.queue("audit", "activemq.notifications", 0)
     bench.session()
     bench.settle()

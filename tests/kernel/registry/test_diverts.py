@@ -8,7 +8,6 @@ from atalanta.kernel.broker.broker import SWEEP_TIMER
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
 from atalanta.kernel.routing.divert_config import ANYCAST, MULTICAST, PASS, DivertConfig
-from atalanta.kernel.sessions.session_queues import delete_queue
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
 
@@ -341,7 +340,7 @@ def test_a_divert_keeps_its_address() -> None:
     session = bench.session()
     consume(session, bench, "orders")
     session.close_consumer(bench.now, 0)
-    delete_queue(session, bench.now, "orders")
+    session.delete_queue(bench.now, "orders")
     for _ in range(3):
         bench.broker.on_timer(bench.now, SWEEP_TIMER)
     assert "orders" in bench.broker.addresses

@@ -11,7 +11,6 @@ from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.bindings import OFF, RemoteBinding
-from atalanta.kernel.sessions.session_queues import create_queue, delete_queue
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint, notifications_of
 from tests.kernel.registry.retroactive_rig import (
@@ -160,7 +159,7 @@ def test_a_consumed_queue_that_comes_again_begins_anew() -> None:
         session.acknowledge(bench.now, 0, endpoint(session).message_ids[2], False, 0)
         session.close_consumer(bench.now, 0)
         bench.settle()
-        delete_queue(session, bench.now, "late")
+        session.delete_queue(bench.now, "late")
         bench.settle()
 
 
@@ -202,7 +201,7 @@ def test_after_a_crash_a_queue_is_there_with_all_its_copies_or_not_at_all(count:
             assert len(bodies(bench.broker.queues["late"])) == count
         else:
             assert "late" not in bench.broker.queues
-            assert durable == before or bench.broker.binding_ids.next > ids
+            assert durable == before or bench.broker.bindings.next_id > ids
             assert len(bench.broker.store.messages) == count  # in both rings each
 
 
@@ -212,7 +211,7 @@ def test_a_queue_that_is_gone_and_its_copies_leave_nothing() -> None:
     bench.settle()
     used = bench.broker.memory.used_bytes
     subscribe(bench)
-    delete_queue(bench.session(), bench.now, "late")
+    bench.session().delete_queue(bench.now, "late")
     bench.settle()
     assert bench.broker.memory.used_bytes == used
     validate(bench.broker)
@@ -251,7 +250,7 @@ def test_an_address_that_only_a_peer_has_keeps_what_is_sent_to_it_here() -> None
 def test_peers_are_not_told_of_the_rings() -> None:
     bench = Bench(BrokerConfig(), repository())
     notifications = notifications_of(bench.broker)
-    bench.broker.observers.append(notifications)
+    bench.broker.add_observer(notifications)
     listener = bench.queue("listener", "activemq.notifications", 0, durable=False)
     bench.queue("mine", "prices", 0)
     notifications.send_queue_info(bench.now, listener, "")
@@ -278,7 +277,7 @@ def test_a_queue_that_goes_on_for_one_elsewhere_gets_no_copies() -> None:
     bench.settle()
     session = bench.session()
     session.identity.cluster = True
-    create_queue(session, bench.now, QueueSpec("moved", "prices", 0))
+    session.create_queue(bench.now, QueueSpec("moved", "prices", 0))
     bench.settle()
     assert bodies(bench.broker.queues["moved"]) == []
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from atalanta.kernel.broker.broker import SWEEP_TIMER
 from atalanta.kernel.routing.divert_config import DivertConfig
-from atalanta.kernel.sessions.session_queues import delete_queue
 from atalanta.kernel.settings.broker_config import BrokerConfig, QueueConfig
 from tests.kernel.broker_rig import SECOND, Bench
 from tests.kernel.registry.retroactive_rig import (
@@ -29,7 +28,7 @@ def test_an_automatic_address_keeps_its_messages_between_its_queues() -> None:
     bench.settle()
     assert bench.broker.addresses["prices"].auto_created
     bench.broker.queues["prices"].usage.was_used = True
-    delete_queue(bench.session(), bench.now, "prices")
+    bench.session().delete_queue(bench.now, "prices")
     for _ in range(3):
         bench.now += SECOND
         bench.broker.on_timer(bench.now, SWEEP_TIMER)

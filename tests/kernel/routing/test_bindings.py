@@ -61,7 +61,7 @@ def remote(bench: Bench, name: str, address: str, routing_name: str) -> RemoteBi
     forward.spec.internal = True
     forward.internal = True
     made = RemoteBinding(
-        bench.broker.binding_ids.take(), address, routing_name, name, 7, 1, forward, ON_DEMAND
+        bench.broker.bindings.take_id(), address, routing_name, name, 7, 1, forward, ON_DEMAND
     )
     bench.broker.addresses[address].add_remote(made)
     return made

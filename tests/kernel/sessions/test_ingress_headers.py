@@ -54,7 +54,7 @@ def test_the_time_of_arrival_where_the_address_asks_for_it_also_after_a_reload()
     settings = AddressSettingsRepository()
     bench = Bench(settings=settings)
     bench.queue("q")
-    assert not bench.broker.stamping
+    assert not bench.broker.ingress_headers.wanted
     fresh = AddressSettingsRepository()
     fresh.add("#", {"enable_ingress_timestamp": False})
     fresh.add("q", {"enable_ingress_timestamp": True})

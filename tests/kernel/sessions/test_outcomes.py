@@ -6,9 +6,9 @@ import pytest
 
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.sessions.outcomes import ACCEPT, REJECT, RELEASE
-from atalanta.kernel.sessions.session import TRANSACTIONS_MAX, Session
+from atalanta.kernel.sessions.session import ACCEPT, REJECT, RELEASE, Session
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.kernel.transactions.owner import TRANSACTIONS_MAX
 from tests.kernel.broker_rig import Bench, consume, endpoint
 
 

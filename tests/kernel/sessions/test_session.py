@@ -87,7 +87,7 @@ def test_a_client_that_keeps_failing_on_a_message_gets_rid_of_it_in_the_end() ->
         consume(session, bench, "in")
         bench.settle()
         assert endpoint(session).delivered == [(0, attempt, b"poison")]
-        session.client.close(bench.now, bench.broker, True)
+        session.client.close(bench.now, bench.broker.session_services, True)
         bench.settle()
         if attempt == 1:
             bench.restart()

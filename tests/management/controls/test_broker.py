@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker.invariants import validate
+from atalanta.kernel.ports import Process
 from tests.kernel.broker_rig import consume, endpoint
 from tests.management.management_rig import Desk, Refused
 
@@ -59,7 +60,13 @@ def test_what_there_is_none_of_is_empty_and_the_rest_says_where_it_stands() -> N
 
 
 def test_a_request_reloads_the_configuration() -> None:
-    asked: list[str] = []
-    desk = Desk(reload=asked.append)
-    desk.ask("broker", "reloadConfigurationFile")
-    assert asked == ["management"]
+    class Reloads(Process):
+        def __init__(self) -> None:
+            self.asked: list[str] = []
+
+        def reload(self, why: str) -> None:
+            self.asked.append(why)
+
+    process = Reloads()
+    Desk(process=process).ask("broker", "reloadConfigurationFile")
+    assert process.asked == ["management"]

@@ -95,7 +95,7 @@ def test_connections_sessions_consumers_and_producers() -> None:
     assert details[0]["consumerID"] == 7 and details[0]["messagesDelivered"] == 2
     assert desk.get("broker", "ConnectionCount") == 1
     session.close(desk.now, False)
-    session.client.close(desk.now, desk.broker, False)
+    session.client.close(desk.now, desk.broker.session_services, False)
     assert desk.get("broker", "ConnectionCount") == 0
     assert desk.get("broker", "TotalSessionCount") == 1
 

@@ -118,7 +118,7 @@ def test_a_log_that_hangs_keeps_nobody_from_ending_the_node(monkeypatch: pytest.
 HUNG = """
 import os, sys, time
 from pathlib import Path
-from atalanta.app import run_broker
+from atalanta.app.run import run_broker
 from atalanta.runtime.disk import commit_file
 real = commit_file.write_synced
 def hang(*arguments):

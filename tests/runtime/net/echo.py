@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 
+from atalanta.runtime.lifecycle.lifecycle import Lifecycle
 from atalanta.runtime.net.acceptor import Listen
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.shell import Shell
@@ -38,6 +39,7 @@ class EchoNode:
         self.times: list[int] = []
         self.flushes = 0
         self.bytes_taken = 0
+        self.clients_arrive: Callable[[], bool] = lambda: False
         self.server_names: list[str | None] = []  # that those who were accepted asked for
         self.certificates: list[str] = []
         self.open: list[int] = []
@@ -59,6 +61,10 @@ class EchoNode:
     def start(self, now: int) -> None:
         """Noted."""
         self._note(now, "start")
+
+    def arriving(self) -> bool:
+        """Tells what the test has set."""
+        return self.clients_arrive()
 
     def on_accept(
         self,
@@ -232,7 +238,7 @@ async def with_echo(
     shell.bind([listen])
     started: asyncio.Future[list[str]] = loop.create_future()
     disk = MemoryDisk()
-    task = loop.create_task(shell.run(node, disk, started.set_result))
+    task = loop.create_task(shell.run(node, disk, started.set_result, Lifecycle(arriving=node.arriving)))
     async with asyncio.timeout(3 * DEADLINE_S):
         await use(Running(shell, node, task, await started))
         shell.request_stop("the test is over")

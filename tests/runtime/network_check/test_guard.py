@@ -35,7 +35,6 @@ class Life:
 
     def __init__(self) -> None:
         self.paused = False
-        self.heeds_signals = True
         self.leaves = False
         self.reloads: list[str] = []
         self.over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -134,7 +133,6 @@ def test_signals_go_to_the_life_of_the_moment() -> None:
     async def whole() -> int:
         bench = Bench(Check())
         await bench.until(1)
-        assert not bench.lives[0].heeds_signals
         os.kill(os.getpid(), signal.SIGHUP)
         async with asyncio.timeout(DEADLINE_S):
             while not bench.lives[0].reloads:

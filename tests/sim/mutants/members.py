@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from atalanta.cluster.config import ClusterConnectionConfig
-from atalanta.cluster.connection.members import Members
 from atalanta.cluster.connection.redistribution import Redistribution
 from atalanta.cluster.connection.remote_bindings import RemoteBindings
 from atalanta.cluster.links.outgoing import Outgoing
-from atalanta.cluster.topology import Topology
+from atalanta.cluster.topology.members import Members
+from atalanta.cluster.topology.topology import Topology
 from atalanta.kernel.publish import message_router
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.routing import router
@@ -48,7 +48,7 @@ def late_messages_not_redistributed(patch: Patch) -> None:
 
 
 def member_stays_away(patch: Patch) -> None:
-    patch.setattr(Members, "back", lambda self, now, record: None)
+    patch.setattr(Members, "restore", lambda self, now, member: None)
 
 
 def member_that_left_is_remembered(patch: Patch) -> None:

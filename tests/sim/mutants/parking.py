@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.cluster.links.sent_mark import SentMark
-from atalanta.cluster.parked.parked_messages import PARKED_WHY, Away, ParkedMessages
+from atalanta.cluster.store_and_forward.parked_messages import PARKED_WHY, Away, ParkedMessages
 from atalanta.kernel.publish.message_mover import MessageMover
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.routing.router import Route

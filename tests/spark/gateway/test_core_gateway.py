@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from atalanta.client.log_entries import Message, entries_of
+from atalanta.client.log.log_entries import Message, entries_of
 from atalanta.spark.errors import (
     Fenced,
     GatewayError,

@@ -8,7 +8,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from atalanta.app import StartupError, acceptor_tls, bridge_settings, secure_connectors
+from atalanta.app.node_config import bridge_settings
+from atalanta.app.startup_error import StartupError
+from atalanta.app.transports import acceptor_tls, secure_connectors
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.checks.bridges import check_bridges
 from atalanta.config.checks.cluster import check_cluster

@@ -7,7 +7,7 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
-from atalanta.app import Storage, node_config
+from atalanta.app.node_config import node_config
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.checks.findings import WILDCARD_HOSTS
 from atalanta.config.configuration import Configuration
@@ -46,8 +46,7 @@ def file_node(path: Path, label: str) -> FileNode:
         again = read_broker_xml(path, dict(os.environ))
         broker = again.broker
         security = Security(False, broker.cluster_user, broker.cluster_password, broker.wildcard)
-        storage = Storage(uuid.uuid5(uuid.NAMESPACE_URL, label), None)
-        config = node_config(again, security, storage)
+        config = node_config(again, security, uuid.uuid5(uuid.NAMESPACE_URL, label))
         config.journal = replace(config.journal, segment_size_bytes=SEGMENT_BYTES)
         return Node(config, ports)
 

@@ -15,7 +15,7 @@ from atalanta.cluster.part import Part
 from atalanta.wire.connection import ClientConnection
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.wire.connection import Connection
     from atalanta.wire.core.config import AcceptorConfig
 
@@ -28,7 +28,7 @@ class Balancers(Part):
     def __init__(
         self,
         own: OwnSettings,
-        clusters: Clusters,
+        clusters: ClusterConnections,
         connections: Mapping[int, Connection],
         acceptors: Mapping[str, AcceptorConfig],
         leaving: Callable[[], bool],

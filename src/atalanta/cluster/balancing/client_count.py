@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.message.message import Message
-from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connection import Cluster
+    from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings
+    from atalanta.cluster.topology.topology import Member
+    from atalanta.wire.core.transport import TransportConfiguration
 
 KIND: Final = "ATALANTA_CLIENTS"
 NODE: Final = "_ATALANTA_Node"
@@ -25,34 +26,39 @@ CLIENTS: Final = "_ATALANTA_Clients"
 ZONE: Final = "_ATALANTA_Zone"
 ACCEPTS: Final = "_ATALANTA_Accepts"
 NAME: Final = "_ATALANTA_Cluster"
-DOOR: Final = "_ATALANTA_Door"
+CONNECTOR: Final = "_ATALANTA_Door"
 
 
 class ClientCount:
-    """The last count of a member, received at `heard_at` (ns). `accepts`: it takes clients of others."""
+    """The last count of a member, received at `received_ns`. `accepts`: it takes clients of others."""
 
-    def __init__(self, clients: int, zone: str | None, accepts: bool, heard_at: int) -> None:
+    def __init__(self, clients: int, zone: str | None, accepts: bool, received_ns: int) -> None:
         self.clients = clients
         self.zone = zone
         self.accepts = accepts
-        self.heard_at = heard_at
+        self.received_ns = received_ns
 
 
-def place_of(door: TransportConfiguration) -> str:
+def address_of(connector: TransportConfiguration) -> str:
     """Returns the host:port by which the notification names a connector."""
-    return f"{door.host}:{door.port}"
+    return f"{connector.host}:{connector.port}"
 
 
-def read_count(now: int, message: Message, cluster: Cluster, node_id: str) -> ClientCount | None:
-    """Returns the count in a notification; None if it is none of that member in that cluster."""
+def read_count(
+    now: int,
+    message: Message,
+    member: Member,
+    config: ClusterConnectionConfig,
+    settings: ClusterSettings,
+) -> ClientCount | None:
+    """Returns the count in a notification; None if it is not that member's count in the cluster of `config`."""
     properties = message.properties
-    if properties.get("_AMQ_NotifType") != KIND or properties.get(NODE) != node_id:
+    if properties.get("_AMQ_NotifType") != KIND or properties.get(NODE) != member.node_id:
         return None
-    member = cluster.topology.members.get(node_id)
-    if member is None or member.primary is None or properties.get(DOOR) != place_of(member.primary):
+    if member.primary is None or properties.get(CONNECTOR) != address_of(member.primary):
         return None
     name = properties.get(NAME)
-    if name != cluster.config.name and name in cluster.clusters.by_name:
+    if name != config.name and any(name == each.name for each in settings.cluster_connections):
         return None
     clients = properties.get(CLIENTS)
     zone = properties.get(ZONE)
@@ -62,7 +68,7 @@ def read_count(now: int, message: Message, cluster: Cluster, node_id: str) -> Cl
     return ClientCount(clients, zone if isinstance(zone, str) and zone else None, accepts, now)
 
 
-def tell_count(
+def publish_count(
     notifications: Notifications,
     now: int,
     source: tuple[str, str, str],
@@ -71,9 +77,9 @@ def tell_count(
     accepts: bool,
 ) -> None:
     """Publishes the count to all peers. `source`: node id, cluster connection, host:port of its connector."""
-    node_id, name, door = source
+    node_id, name, connector = source
     notifications.publish(
         now,
         KIND,
-        {NODE: node_id, NAME: name, DOOR: door, CLIENTS: clients, ZONE: zone, ACCEPTS: accepts},
+        {NODE: node_id, NAME: name, CONNECTOR: connector, CLIENTS: clients, ZONE: zone, ACCEPTS: accepts},
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.balancing.client_count import place_of, tell_count
+from atalanta.cluster.balancing.client_count import address_of, publish_count
 from atalanta.cluster.balancing.movable import Eligibility, is_client
 from atalanta.cluster.balancing.plan import Place, moves_of
 from atalanta.cluster.balancing.redirects import Redirects
@@ -21,8 +21,8 @@ from atalanta.kernel.routing.bindings import OFF, STRICT
 from atalanta.wire.connection import ClientConnection
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connection import Cluster
-    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.cluster.connection.cluster_connection import ClusterConnection
+    from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.wire.connection import Connection
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.transport import TransportConfiguration
@@ -47,8 +47,8 @@ class Rebalance:
     def __init__(
         self,
         own: OwnSettings,
-        clusters: Clusters,
-        cluster: Cluster,
+        clusters: ClusterConnections,
+        cluster: ClusterConnection,
         connections: Mapping[int, Connection],
         acceptors: Mapping[str, AcceptorConfig],
         prefix: str,
@@ -57,14 +57,14 @@ class Rebalance:
         self.clusters = clusters
         self.cluster = cluster
         self.prefix = prefix
-        self.broker = cluster.broker
+        self.broker = clusters.broker
         self.connections = connections
         self.acceptors = acceptors
         self.leaving: Callable[[], bool] = stays  # set by the node; a leaving node takes no clients
-        self.eligibility = Eligibility(cluster.broker, own.rebalance_any_client, self.follows)
-        self.eligibility.door = cluster.transport(cluster.config.connector)
+        self.eligibility = Eligibility(clusters.broker, own.rebalance_any_client, self.follows)
+        self.eligibility.door = clusters.settings.transport(cluster.config.connector)
         for acceptor in acceptors.values():
-            self.eligibility.doors += clusters.of_door(acceptor) is cluster
+            self.eligibility.doors += clusters.serving(acceptor) is cluster
         self.clients: int = 0
         self.told: tuple[int, bool] = (-1, True)
         self.told_at: int = 0
@@ -149,9 +149,11 @@ class Rebalance:
             self.told = told
             self.told_at = now
             name = self.cluster.config.name
-            source = (self.broker.node_id, name, place_of(self.eligibility.door))
-            notifications = self.cluster.notifications
-            tell_count(notifications, now, source, self.clients, self.own.zone, accepts)
+            source = (self.broker.node_id, name, address_of(self.eligibility.door))
+            notifications = self.clusters.notifications
+            publish_count(
+                notifications, now, source, self.clients, self.own.zone, accepts
+            )
 
     def places(self, now: int) -> list[Place]:
         """Returns this node and the members that take clients; redirected clients count at their target already."""
@@ -163,7 +165,7 @@ class Rebalance:
                 news is not None
                 and news.accepts
                 and record.linked()
-                and now - news.heard_at < STALE_NS
+                and now - news.received_ns < STALE_NS
                 and self.target(node_id) is not None
             ):
                 clients = news.clients + coming.get(node_id, 0)

@@ -149,7 +149,7 @@ class Redirects:
                 del self.sent[conn]
             elif now - redirect.sent_at > LINGER_NS:
                 del self.sent[conn]
-                self.node.cluster.host.closing.append(
+                self.node.clusters.host.closing.append(
                     (conn, "was sent to another node and did not go")
                 )
 
@@ -182,7 +182,7 @@ class Redirects:
             if (
                 news is not None
                 and now - at < ARRIVAL_NS
-                and news.heard_at < at + REPORT_DELAY_NS
+                and news.received_ns < at + REPORT_DELAY_NS
             ):
                 arrivals[node_id] = arrivals.get(node_id, 0) + 1
             else:

@@ -16,41 +16,40 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.routing.bindings import RemoteBinding
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connections import Clusters
-    from atalanta.cluster.connection.remote_bindings import RemoteBindings
+    from collections.abc import Callable
 
-TIMER: Final = "cluster.detours"
+    from atalanta.cluster.connection.remote_bindings import RemoteBindings
+    from atalanta.kernel.ports import Timers, Trace
+
+TIMER: Final = "cluster.alternate_routes"
 PAUSE_NS: Final = 2_000_000_000  # longer than a notification takes through all nodes
 
 
-class Detours:
-    """Checks all spare routes of a node."""
+class AlternateRoutes:
+    """Checks all spare routes of a node. `peers` returns the bindings of all peers."""
 
-    def __init__(self, clusters: Clusters) -> None:
-        self.clusters = clusters
-        self.armed: bool = False
+    def __init__(
+        self, timers: Timers, trace: Trace, peers: Callable[[], list[RemoteBindings]]
+    ) -> None:
+        self.timers = timers
+        self.trace = trace
+        self.peers = peers
+        self.timer_set: bool = False
 
-    def look_soon(self, now: int) -> None:
+    def routes_changed(self, now: int) -> None:
         """Sets the timer of the check after a change that may need another route."""
-        if not self.armed and any(peer.spares for peer in self._peers()):
-            self.armed = True
-            self.clusters.broker.timers.set(TIMER, now + PAUSE_NS)
-
-    def _peers(self) -> list[RemoteBindings]:
-        return [
-            record.bindings
-            for cluster in self.clusters.connections
-            for record in cluster.peers.values()
-        ]
+        if not self.timer_set and any(peer.spares for peer in self.peers()):
+            self.timer_set = True
+            self.timers.set(TIMER, now + PAUSE_NS)
 
     def on_timer(self, now: int) -> None:
-        self.armed = False
-        ways: dict[str, list[RemoteBindings]] = {}
-        for peer in self._peers():
+        self.timer_set = False
+        spares: dict[str, list[RemoteBindings]] = {}
+        for peer in self.peers():
             for cluster_name, spare in peer.spares.items():
                 if spare.connected and spare.path:
-                    ways.setdefault(cluster_name, []).append(peer)
-        for cluster_name, peers in ways.items():
+                    spares.setdefault(cluster_name, []).append(peer)
+        for cluster_name, peers in spares.items():
             self._choose(now, cluster_name, peers)
 
     def _choose(self, now: int, cluster_name: str, peers: list[RemoteBindings]) -> None:
@@ -59,16 +58,14 @@ class Detours:
             if better(peer.spares[cluster_name], best.spares[cluster_name]):
                 best = peer
         spare = best.spares[cluster_name]
-        holder = self.clusters.holder_of(cluster_name)
-        if holder is None:
+        used = next((peer for peer in self.peers() if cluster_name in peer.bindings), None)
+        if used is None:
             best.use_spare(now, cluster_name)
             return
-        cluster, node_id = holder
-        used = cluster.peers[node_id].bindings
         active = used.bindings[cluster_name]
         if spare.consumer_count > 0 and better(spare, active):
-            self.clusters.broker.trace.event(
-                "binding_detour", {"queue": cluster_name, "from": node_id, "to": best.node_id}
+            self.trace.event(
+                "binding_detour", {"queue": cluster_name, "from": used.node_id, "to": best.node_id}
             )
             used.swap(now, cluster_name, best)
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from mypy_extensions import mypyc_attr
+
 from atalanta.cluster.address_prefixes import Covered
 from atalanta.cluster.balancing.client_count import KIND as CLIENT_COUNTS
 from atalanta.cluster.balancing.client_count import read_count
@@ -18,7 +20,7 @@ from atalanta.cluster.links.cluster_link import ClusterLink
 from atalanta.cluster.links.forwarding import forwarded, link_bytes, send_frames
 from atalanta.cluster.links.limits import WINDOW_BYTES, OutgoingLimits
 from atalanta.cluster.links.outgoing import Outgoing
-from atalanta.kernel.trace import tell
+from atalanta.kernel.trace import trace_message
 from atalanta.message.codec import text_body
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.management import consumption, request_message
@@ -40,8 +42,9 @@ from atalanta.wire.core.packets.session import CreateSessionResponse
 
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterConnectionConfig
-    from atalanta.cluster.connection.cluster_connection import Cluster
     from atalanta.cluster.connection.peer import PeerRecord
+    from atalanta.cluster.links.sent_mark import SentMark
+    from atalanta.cluster.topology.members import Members
     from atalanta.kernel.queue.reference import Reference
     from atalanta.message.message import Message
 
@@ -99,55 +102,78 @@ def limits_of(config: ClusterConnectionConfig) -> OutgoingLimits:
 class PeerOutgoing(Outgoing):
     """Sends the messages of the peer's store-and-forward queue, with the headers of the cluster."""
 
-    def __init__(self, bridge: Bridge, record: PeerRecord) -> None:
-        super().__init__(
-            bridge,
-            bridge.cluster.broker,
-            record.forward,
-            SEND_CHANNEL,
-            limits_of(bridge.cluster.config),
-        )
-        self.cluster = bridge.cluster
+    def __init__(self, bridge: Bridge, record: PeerRecord, mark: SentMark) -> None:
+        local = bridge.local
+        limits = limits_of(local.config)
+        super().__init__(bridge, bridge.host.broker, record.forward, SEND_CHANNEL, limits)
+        self.local = local
         self.record = record
-        self.link_bytes = link_bytes(bridge.cluster.node_id, record.node_id)
-        self.mark = bridge.cluster.parked.mark_of(record.node_id, record.forward)
+        self.link_bytes = link_bytes(local.node_id, record.node_id)
+        self.use_duplicate_detection: bool = local.config.use_duplicate_detection
+        self.mark = mark
 
     def prepared(self, reference: Reference) -> Message:
-        return forwarded(reference, self.link_bytes, self.cluster.config.use_duplicate_detection)
+        return forwarded(reference, self.link_bytes, self.use_duplicate_detection)
 
     def sent(self, reference: Reference) -> None:
         self.record.forwarded += 1
         if self.broker.trace.on:
-            tell(self.broker.trace, "story_forwarded", reference.message, self.record.node_id)
+            trace_message(self.broker.trace, "story_forwarded", reference.message, self.record.node_id)
 
     def confirmed(self, reference: Reference) -> None:
         self.record.confirmed += 1
         if self.broker.trace.on:
-            tell(self.broker.trace, "story_taken_over", reference.message, self.record.node_id)
+            trace_message(self.broker.trace, "story_taken_over", reference.message, self.record.node_id)
 
     def refused(self, text: str) -> None:
-        self.cluster.told("forward_refused", self.record.node_id, text)
+        self.local.report("forward_refused", self.record.node_id, text)
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class BridgeListener:
+    """The owner of the bridges of a cluster connection."""
+
+    def bridge_open(self, now: int, record: PeerRecord) -> None:
+        """Handles that the sessions at the peer are open."""
+        raise NotImplementedError
+
+    def bridge_lost(self, now: int, bridge: Bridge, why: str) -> None:
+        """Handles the end of a bridge, with or without DISCONNECT of the peer."""
+        raise NotImplementedError
 
 
 class Bridge(ClusterLink):
     """The bridge's state. Its sessions are created after the peer accepted the credentials."""
 
-    def __init__(self, cluster: Cluster, conn: int, now: int, record: PeerRecord) -> None:
-        super().__init__(cluster, conn, now, cluster.attempts.again(record.node_id))
+    def __init__(
+        self,
+        members: Members,
+        listener: BridgeListener,
+        record: PeerRecord,
+        mark: SentMark,
+        conn: int,
+        now: int,
+        again: bool,
+    ) -> None:
+        """`again`: there was a link to that peer before, so the timeout of reconnects applies."""
+        super().__init__(members, conn, now, again)
+        self.listener = listener
         self.record = record
         self.sessions_open: int = 0
         self.left_to: str = ""  # target of the peer's scale-down, if it leaves for good
-        self.outgoing = PeerOutgoing(self, record)
+        self.outgoing = PeerOutgoing(self, record, mark)
         self.queue_name: str = ""
 
     # -- opening --------------------------------------------------------------------------------
     def on_ready(self, now: int) -> None:
-        self.cluster.members.back(now, self.record)
+        local = self.local
+        if self.record.member is not None:
+            self.members.restore(now, self.record.member)
         self.announce(False)
-        settings = self.cluster.settings
-        name = self.cluster.unique_name()
-        window = self.cluster.config.confirmation_window_bytes
-        client_id = self.cluster.config.client_id
+        settings = local.settings
+        name = local.unique_name()
+        window = local.config.confirmation_window_bytes
+        client_id = local.config.client_id
         for suffix, channel in (("-send", SEND_CHANNEL), ("-notify", NOTIFICATION_CHANNEL)):
             session = SessionSettings(
                 name=name + suffix,
@@ -166,18 +192,17 @@ class Bridge(ClusterLink):
         if self.sessions_open != 2:
             return
         self.transport.answered()
-        self.cluster.bridge_open(now, self.record)
+        self.listener.bridge_open(now, self.record)
         self.outgoing.open()
-        own_name = self.cluster.broker.config.name
-        self.queue_name = f"notif.{self.cluster.unique_name()}.ActiveMQServerImpl_name={own_name}"
+        local = self.local
+        names = self.host.broker.config
+        self.queue_name = f"notif.{local.unique_name()}.ActiveMQServerImpl_name={names.name}"
         text = notification_filter(
-            self.cluster.config.max_hops,
-            self.cluster.config.address,
-            self.cluster.settings.internal_naming_prefix,
+            local.config.max_hops, local.config.address, local.settings.internal_naming_prefix
         )
         self.send(
             CreateQueueV2(
-                address=self.cluster.notification_address,
+                address=names.management_notification_address,
                 queue=self.queue_name,
                 filter=text,
                 durable=False,
@@ -188,13 +213,11 @@ class Bridge(ClusterLink):
         )
         for packet in consumption(self.queue_name, NOTIFICATION_CREDITS, requires_response=True):
             self.send(packet, NOTIFICATION_CHANNEL)
-        body = text_body(json.dumps([self.queue_name, self.cluster.config.address]))
-        address = self.cluster.broker.config.management_address
+        body = text_body(json.dumps([self.queue_name, local.config.address]))
         request = request_message(
-            now, address, "broker", "_AMQ_OperationName", "sendQueueInfoToQueue", body
+            now, names.management_address, "broker", "_AMQ_OperationName", "sendQueueInfoToQueue", body
         )
         self.write(send_frames(request, NOTIFICATION_CHANNEL, MANAGEMENT_CORRELATION))
-        self.cluster.parked.back(self.record.node_id)
         self.outgoing.attach()
 
     # -- frames in ------------------------------------------------------------------------------
@@ -215,14 +238,15 @@ class Bridge(ClusterLink):
                 raise ProtocolError(f"the peer refused the bridge: {text}")
             self.outgoing.on_refused(now, packet)
         elif not isinstance(packet, QueueQueryResponseV3):
-            self.cluster.broker.trace.count("bridge_packets_ignored")
+            self.host.broker.trace.count("bridge_packets_ignored")
 
     def _notified(self, now: int, packet: ReceiveMessage) -> None:
         self.record.bindings.on_notification(now, packet.message)
-        self.record.clients = (
-            read_count(now, packet.message, self.cluster, self.record.node_id)
-            or self.record.clients
-        )
+        member = self.members.topology.members.get(self.record.node_id)
+        if member is not None:
+            local = self.local
+            count = read_count(now, packet.message, member, local.config, local.settings)
+            self.record.clients = count or self.record.clients
         self.send(FlowToken(0, packet.message.size + 64), NOTIFICATION_CHANNEL)
 
     def on_blocked(self, now: int, blocked: bool) -> None:
@@ -241,4 +265,4 @@ class Bridge(ClusterLink):
     # -- the end --------------------------------------------------------------------------------
     def on_lost(self, now: int, why: str) -> None:
         self.outgoing.detach(now)
-        self.cluster.bridge_lost(now, self, why)
+        self.listener.bridge_lost(now, self, why)

@@ -9,26 +9,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.config import ClusterSettings
-from atalanta.cluster.connection.alternate_routes import TIMER as DETOURS_TIMER
-from atalanta.cluster.connection.alternate_routes import Detours
-from atalanta.cluster.connection.cluster_connection import Cluster
+from atalanta.cluster.connection.alternate_routes import TIMER as ALTERNATE_ROUTES_TIMER
+from atalanta.cluster.connection.alternate_routes import AlternateRoutes
+from atalanta.cluster.connection.cluster_connection import ClusterConnection
 from atalanta.cluster.connection.management import ListedCluster
-from atalanta.cluster.connection.members import FQQN
 from atalanta.cluster.connection.redistribution import TIMER as REDISTRIBUTE_TIMER
 from atalanta.cluster.connection.redistribution import Redistribution
+from atalanta.cluster.connection.remote_bindings import RemoteBindings, RouteListener
+from atalanta.cluster.connection.remote_routes import RemoteRoutes
 from atalanta.cluster.discovery.discovery import Discovery
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.part import Part
+from atalanta.cluster.topology.members import FQQN
 from atalanta.kernel.publish.scale_down_target import ForwardQueues
 from atalanta.wire.connection import ClientConnection, Connection
-from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.host import ClusterHooks
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.broker.notifications import Notifications
-    from atalanta.kernel.ports import Links, Wire
+    from atalanta.kernel.ports import Links
     from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.routing.bindings import RemoteBinding
     from atalanta.management.resources.registry import ResourceRegistry
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
@@ -37,37 +38,38 @@ if TYPE_CHECKING:
 PREFIX: Final = "cluster."
 
 
-class Clusters(Part):
+class ClusterConnections(Part, RouteListener):
     """The cluster connections in the order of broker.xml. The first one serves acceptors that name none."""
 
     def __init__(
         self,
         settings: ClusterSettings,
-        broker: Broker,
         notifications: Notifications,
         resources: ResourceRegistry,
         host: Host,
         links: Links,
-        wire: Wire,
         discovery: Discovery,
-        own: OwnSettings | None = None,
+        own: OwnSettings,
     ) -> None:
+        broker = host.broker
         self.settings = settings
         self.broker = broker
         self.notifications = notifications
         self.host = host
         self.links = links
-        self.wire = wire
         self.discovery = discovery
-        self.own = own or OwnSettings()
-        self.connections: list[Cluster] = []
-        for config in settings.cluster_connections:
-            self.connections.append(Cluster(self, config, len(self.connections)))
-            listed = self.connections[len(self.connections) - 1]
-            resources.register_cluster_connection(config.name, ListedCluster(listed))
+        self.own = own
+        self.redistribution = Redistribution(broker)
+        self.alternate_routes = AlternateRoutes(broker.timers, broker.trace, self.peer_bindings)
+        routes = RemoteRoutes(broker, notifications)
+        self.connections: list[ClusterConnection] = []
+        for number, config in enumerate(settings.cluster_connections):
+            connection = ClusterConnection(
+                config, number, settings, own, host, links, discovery, routes, self
+            )
+            self.connections.append(connection)
+            resources.register_cluster_connection(config.name, ListedCluster(connection))
         self.by_name = {cluster.config.name: cluster for cluster in self.connections}
-        self.redistribution = Redistribution(self)
-        self.detours = Detours(self)
         host.cluster = AcceptorHooks(self)
         resources.register_topology(self.connections[0].members.describe)
 
@@ -84,6 +86,7 @@ class Clusters(Part):
             cluster.start(now)
 
     def stop(self, now: int) -> None:
+        self.redistribution.stopping = True
         for cluster in self.connections:
             cluster.stop(now)
 
@@ -91,41 +94,39 @@ class Clusters(Part):
         for cluster in self.connections:
             cluster.flush(now)
 
-    def look_at_parked(self, now: int) -> None:
-        """Checks the messages parked for absent members: a consumer on another node may take them."""
+    # -- routes ---------------------------------------------------------------------------------
+    def peer_bindings(self) -> list[RemoteBindings]:
+        """Returns the bindings of all peers of all cluster connections."""
+        return [
+            record.bindings
+            for cluster in self.connections
+            for record in cluster.peers.values()
+        ]
+
+    def routes_changed(self, now: int) -> None:
+        self.alternate_routes.routes_changed(now)
+
+    def consumers_added(self, now: int, remote: RemoteBinding) -> None:
+        """Moves messages to the new consumers: those parked for absent members, and those of local queues."""
         for cluster in self.connections:
-            cluster.parked.look_again(now)
+            cluster.parked.scan_again(now)
+        self.redistribution.remote_consumer(now, remote)
 
     # -- look-up --------------------------------------------------------------------------------
-    def of_key(self, key: str) -> Cluster | None:
+    def of_key(self, key: str) -> ClusterConnection | None:
         number = key[len(PREFIX) :].partition(".")[0]
         if number.isdecimal() and int(number) < len(self.connections):
             return self.connections[int(number)]
         return None
 
-    def of_acceptor(self, connection: ClientConnection) -> Cluster:
-        return self.of_door(connection.acceptor)
+    def of_acceptor(self, connection: ClientConnection) -> ClusterConnection:
+        return self.serving(connection.acceptor)
 
-    def of_door(self, acceptor: AcceptorConfig | None) -> Cluster:
+    def serving(self, acceptor: AcceptorConfig | None) -> ClusterConnection:
         """Returns the cluster connection that an acceptor serves."""
         name = None if acceptor is None else acceptor.cluster_connection
         found = None if name is None else self.by_name.get(name)
         return self.connections[0] if found is None else found
-
-    def is_own(self, transport: TransportConfiguration) -> bool:
-        """Tells if a connector leads to this node, by the connectors that its cluster connections announce."""
-        for cluster in self.connections:
-            if transport.same_target(cluster.transport(cluster.config.connector)):
-                return True
-        return False
-
-    def holder_of(self, cluster_name: str) -> tuple[Cluster, str] | None:
-        """Returns the cluster connection and the peer whose bridge brought that remote binding."""
-        for cluster in self.connections:
-            owner = cluster.owner_of(cluster_name)
-            if owner is not None:
-                return cluster, owner
-        return None
 
     # -- inputs ---------------------------------------------------------------------------------
     def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
@@ -141,8 +142,8 @@ class Clusters(Part):
         if key.startswith(REDISTRIBUTE_TIMER):
             self.redistribution.on_timer(now, key)
             return
-        if key == DETOURS_TIMER:
-            self.detours.on_timer(now)
+        if key == ALTERNATE_ROUTES_TIMER:
+            self.alternate_routes.on_timer(now)
             return
         cluster = self.of_key(key)
         if cluster is not None:
@@ -155,7 +156,7 @@ class MemberForwardQueues(ForwardQueues):
     The messages wait here even if this node does not know the member yet.
     """
 
-    def __init__(self, clusters: Clusters) -> None:
+    def __init__(self, clusters: ClusterConnections) -> None:
         self.clusters = clusters
 
     def forward_queue(self, now: int, node_id: str, make: bool) -> Queue | None:
@@ -175,21 +176,21 @@ class MemberForwardQueues(ForwardQueues):
 class AcceptorHooks(ClusterHooks):
     """Passes the requests of a connection to the cluster connection of its acceptor."""
 
-    def __init__(self, clusters: Clusters) -> None:
+    def __init__(self, clusters: ClusterConnections) -> None:
         super().__init__(clusters.broker.node_id)
         self.clusters = clusters
 
     def subscribe(self, now: int, connection: ClientConnection, is_cluster: bool) -> None:
-        self.clusters.of_acceptor(connection).subscribers.subscribe(now, connection, is_cluster)
+        self.clusters.of_acceptor(connection).subscribe(connection, is_cluster)
 
     def logged_in(self, now: int, connection: ClientConnection) -> None:
-        self.clusters.of_acceptor(connection).subscribers.logged_in(now, connection)
+        self.clusters.of_acceptor(connection).subscribers.logged_in(connection)
 
     def unsubscribe(self, connection: ClientConnection) -> None:
-        self.clusters.of_acceptor(connection).subscribers.unsubscribe(connection)
+        self.clusters.of_acceptor(connection).unsubscribe(connection)
 
     def announced(self, now: int, connection: ClientConnection, packet: NodeAnnounce) -> None:
-        self.clusters.of_acceptor(connection).subscribers.announced(now, connection, packet)
+        self.clusters.of_acceptor(connection).announced(now, connection, packet)
 
     def may_fail_over(self, node_id: str | None) -> bool:
         """Answers CHECK_FOR_FAILOVER as ActiveMQPacketHandler.handleCheckForFailover does.

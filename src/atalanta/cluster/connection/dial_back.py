@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connection import Cluster
-    from atalanta.cluster.connection.peer import PeerRecord
+    from atalanta.cluster.topology.local_node import LocalNode
+    from atalanta.cluster.topology.topology import Member
 
 DIAL_BACK: Final = "dialback."
 # A peer dials as soon as it gets our announcement, and again after its retry-interval (0.5 to 2 s).
@@ -26,8 +26,8 @@ WHAT_TO_DO: Final = (
 class DialBack:
     """The check of one cluster connection: node ids of accepted connections, `links` of those that are links."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
+    def __init__(self, local: LocalNode) -> None:
+        self.local = local
         self.announced: dict[int, str] = {}  # connection -> node id
         self.links: dict[int, str] = {}
         self.missing: dict[str, bool] = {}  # reported: no link from it
@@ -46,29 +46,26 @@ class DialBack:
             return
         self.links[conn] = node_id
         if self.missing.pop(node_id, None):
-            self.cluster.broker.trace.event("dialed_back", {"node": node_id})
+            self.local.trace.event("dialed_back", {"node": node_id})
 
     def on_closed(self, conn: int) -> None:
         self.announced.pop(conn, None)
         self.links.pop(conn, None)
 
     # -- our own links --------------------------------------------------------------------------
-    def on_link(self, now: int, record: PeerRecord) -> None:
+    def on_link(self, now: int, node_id: str) -> None:
         """Sets the timer for the peer's link after this node's link to it was opened."""
-        self.unreached.pop(record.node_id, None)
-        key = self.cluster.key(DIAL_BACK + record.node_id)
-        self.cluster.broker.timers.set(key, now + WAIT_NS)
+        self.unreached.pop(node_id, None)
+        self.local.set_timer(DIAL_BACK + node_id, now + WAIT_NS)
 
-    def on_timer(self, now: int, node_id: str) -> None:
-        record = self.cluster.peers.get(node_id)
-        if record is None or not record.linked() or node_id in self.missing:
+    def on_timer(self, node_id: str) -> None:
+        """Records `not_dialed_back` once, if there is no link from the peer. This node's link to it is open."""
+        if node_id in self.missing or node_id in self.links.values():
             return
-        if node_id in self.links.values():
-            return
-        own = self.cluster.own_member().primary
+        own = self.local.member().primary
         assert own is not None
         self.missing[node_id] = True
-        self.cluster.broker.trace.event(
+        self.local.trace.event(
             "not_dialed_back",
             {
                 "node": node_id,
@@ -78,19 +75,18 @@ class DialBack:
             },
         )
 
-    def on_unreachable(self, record: PeerRecord, why: str) -> None:
+    def on_unreachable(self, member: Member, why: str) -> None:
         """Records `member_unreachable` once, until a link to the member is open."""
-        member = record.member
-        if member is None or member.primary is None or record.node_id in self.unreached:
+        if member.primary is None or member.node_id in self.unreached:
             return
-        self.unreached[record.node_id] = True
+        self.unreached[member.node_id] = True
         at = f"{member.primary.host}:{member.primary.port}"
-        self.cluster.broker.trace.event(
-            "member_unreachable", {"node": record.node_id, "announced": at, "why": why}
+        self.local.trace.event(
+            "member_unreachable", {"node": member.node_id, "announced": at, "why": why}
         )
 
     def forget(self, node_id: str) -> None:
-        """Forgets a node that is no peer any more."""
+        """Forgets a node that is not a peer any longer."""
         self.missing.pop(node_id, None)
         self.unreached.pop(node_id, None)
-        self.cluster.broker.timers.cancel(self.cluster.key(DIAL_BACK + node_id))
+        self.local.cancel_timer(DIAL_BACK + node_id)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from atalanta.cluster.parked.parked_messages import may_have_arrived
+from atalanta.cluster.store_and_forward.parked_messages import may_have_arrived
 from atalanta.management.resources.cluster_connection import ListedClusterConnection
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connection import Cluster
+    from atalanta.cluster.connection.cluster_connection import ClusterConnection
     from atalanta.cluster.connection.peer import PeerRecord
     from atalanta.kernel.queue.queue import Queue
 
 
 class ListedCluster(ListedClusterConnection):
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterConnection) -> None:
         self.cluster = cluster
 
     def attribute(self, name: str) -> object:
@@ -26,7 +26,7 @@ class ListedCluster(ListedClusterConnection):
         plain: dict[str, object] = {
             "Name": config.name,
             "Address": config.address,
-            "NodeID": cluster.node_id,
+            "NodeID": cluster.local.node_id,
             "DuplicateDetection": config.use_duplicate_detection,
             "MessageLoadBalancingType": config.message_load_balancing,
             "MaxHops": config.max_hops,
@@ -65,7 +65,7 @@ class ListedCluster(ListedClusterConnection):
             self._link(record.node_id, record.forward, record) for record in cluster.peers.values()
         ]
         for node_id in cluster.parked.away:
-            queue = cluster.broker.queues.get(cluster.forward_name(node_id))
+            queue = cluster.queues.by_name.get(cluster.forward_name(node_id))
             if node_id not in cluster.peers and queue is not None and queue.message_count > 0:
                 rows.append(self._link(node_id, queue, None))
         return rows

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.cluster.connection.remote_bindings import RemoteBindings
-
 if TYPE_CHECKING:
     from atalanta.cluster.balancing.client_count import ClientCount
     from atalanta.cluster.connection.bridge import Bridge
-    from atalanta.cluster.connection.cluster_connection import Cluster
-    from atalanta.cluster.topology import Member
+    from atalanta.cluster.connection.remote_bindings import RemoteBindings
+    from atalanta.cluster.topology.topology import Member
     from atalanta.kernel.queue.queue import Queue
 
 
 class PeerRecord:
     """A member with a primary connector."""
 
-    def __init__(self, cluster: Cluster, node_id: str, forward: Queue) -> None:
-        self.node_id = node_id
-        self.forward = forward
-        self.bindings = RemoteBindings(cluster, node_id, forward)
+    def __init__(self, bindings: RemoteBindings) -> None:
+        self.node_id: str = bindings.node_id
+        self.forward: Queue = bindings.forward
+        self.bindings = bindings
         self.bridge: Bridge | None = None
         self.dialing: bool = False
         self.member: Member | None = None

@@ -21,35 +21,38 @@ from atalanta.kernel.queue.reference import READY
 from atalanta.kernel.routing.bindings import RemoteBinding
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.kernel.broker.broker import Broker
 
 MOVES_MAX: Final = 500  # messages per event-loop iteration; the rest follows by a zero timer
-LOOKS_MAX: Final = 5_000
+SCAN_MAX: Final = 5_000
 TIMER: Final = "cluster.redistribute."
 
 
 class Redistribution(Observer):
-    def __init__(self, clusters: Clusters) -> None:
-        self.clusters = clusters
-        self.armed: dict[str, bool] = {}
+    """The redistribution of a node. `timers_set` has the names of the queues whose delay runs."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.timers_set: dict[str, bool] = {}
         self.moved: int = 0
+        self.stopping: bool = False
 
     # -- triggers -------------------------------------------------------------------------------
     def on_consumer_added(self, now: int, consumer: Consumer) -> None:
         """Cancels redistribution when a local consumer without selector is added: it takes all messages."""
         if consumer.selector is None and not consumer.browse_only:
-            self._disarm(consumer.queue)
+            self._cancel(consumer.queue)
 
-    def _disarm(self, queue: Queue) -> None:
-        if queue.name in self.armed:
-            del self.armed[queue.name]
-            self.clusters.broker.timers.cancel(TIMER + queue.name)
+    def _cancel(self, queue: Queue) -> None:
+        if queue.name in self.timers_set:
+            del self.timers_set[queue.name]
+            self.broker.timers.cancel(TIMER + queue.name)
 
     def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
         """Starts the delay again, whatever timer was set before."""
         queue = consumer.queue
         if not consumer.browse_only and not takes_everything(queue):
-            self._disarm(queue)
+            self._cancel(queue)
             self.consider(now, queue)
 
     def on_unattended(self, now: int, queue: Queue) -> None:
@@ -60,8 +63,8 @@ class Redistribution(Observer):
         self.consider(now, queue)
 
     def remote_consumer(self, now: int, remote: RemoteBinding) -> None:
-        self.clusters.look_at_parked(now)
-        address = self.clusters.broker.addresses.get(remote.address)
+        """Considers the local queues of that name when another node has consumers."""
+        address = self.broker.addresses.get(remote.address)
         group = None if address is None else address.groups.get(remote.routing_name)
         if group is not None:
             for queue in list(group.locals):
@@ -77,14 +80,14 @@ class Redistribution(Observer):
             or queue.spec.temporary
         ):
             return
-        delay_ms = self.clusters.broker.settings.match(queue.spec.address).redistribution_delay_ms
-        if delay_ms < 0 or queue.name in self.armed or not self._somebody_elsewhere(queue):
+        delay_ms = self.broker.settings.match(queue.spec.address).redistribution_delay_ms
+        if delay_ms < 0 or queue.name in self.timers_set or not self._has_remote_consumer(queue):
             return
-        self.armed[queue.name] = True
-        self.clusters.broker.timers.set(TIMER + queue.name, now + delay_ms * 1_000_000)
+        self.timers_set[queue.name] = True
+        self.broker.timers.set(TIMER + queue.name, now + delay_ms * 1_000_000)
 
-    def _somebody_elsewhere(self, queue: Queue) -> bool:
-        address = self.clusters.broker.addresses.get(queue.spec.address)
+    def _has_remote_consumer(self, queue: Queue) -> bool:
+        address = self.broker.addresses.get(queue.spec.address)
         group = None if address is None else address.groups.get(queue.routing_name())
         if group is None:
             return False
@@ -96,10 +99,10 @@ class Redistribution(Observer):
     # -- moving ---------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
         name = key[len(TIMER) :]
-        self.armed.pop(name, None)
-        if self.clusters.connections[0].stopping:
+        self.timers_set.pop(name, None)
+        if self.stopping:
             return
-        broker = self.clusters.broker
+        broker = self.broker
         queue = broker.queues.get(name)
         if queue is None or queue.active_lease() is not None:
             return
@@ -111,9 +114,9 @@ class Redistribution(Observer):
             queue.paged.request()
             broker.paging.touch(queue)
         moves = 0
-        # Moved messages stay in the list until their record is durable. They do not count for LOOKS_MAX.
+        # Moved messages stay in the list until their record is durable. They do not count for SCAN_MAX.
         start = queue.skip_taken()
-        waiting = queue.references[start : start + LOOKS_MAX]
+        waiting = queue.references[start : start + SCAN_MAX]
         for reference in waiting:
             if reference.state != READY or reference.message.group_id is not None:
                 continue
@@ -126,13 +129,13 @@ class Redistribution(Observer):
             broker.mover.redistribute(reference, target.forward, route_to)
             moves += 1
             if moves >= MOVES_MAX:
-                self.armed[name] = True
+                self.timers_set[name] = True
                 broker.timers.set(key, now)
                 break
         self.moved += moves
         if moves and queue.paged is not None:
             # The rest is read into memory in this event-loop iteration.
-            self.armed[name] = True
+            self.timers_set[name] = True
             broker.timers.set(key, now)
         if moves:
             broker.trace.count("messages_redistributed", moves)

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.distance import distance_of
+from atalanta.cluster.topology.distance import distance_of
 from atalanta.kernel.broker.notifications import VIA
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.registry.queues import parse_filter
-from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.bindings import RemoteBinding
-from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.message.message import Message
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connection import Cluster
-
+    from atalanta.cluster.connection.remote_routes import RemoteRoutes
+    from atalanta.cluster.topology.local_node import LocalNode
+    from atalanta.kernel.queue.queue import Queue
 
 GROUPING_KINDS: Final = ("PROPOSAL", "PROPOSAL_RESPONSE", "UNPROPOSAL")
+
+
+class RouteListener:
+    """The listener for changes of the routes to other nodes."""
+
+    def routes_changed(self, now: int) -> None:
+        """Handles a change after which a spare route may be the better one."""
+        raise NotImplementedError
+
+    def consumers_added(self, now: int, remote: RemoteBinding) -> None:
+        """Handles that the queue of a binding has consumers that it had not before."""
+        raise NotImplementedError
 
 
 class RemoteBindings:
@@ -27,23 +37,35 @@ class RemoteBindings:
     Between RESET and RESET_COMPLETE the peer sends all its bindings. Those that it does not send again are removed.
     """
 
-    def __init__(self, cluster: Cluster, node_id: str, forward: Queue) -> None:
-        self.cluster = cluster
+    def __init__(
+        self,
+        node_id: str,
+        forward: Queue,
+        mode: int,
+        local: LocalNode,
+        routes: RemoteRoutes,
+        listener: RouteListener,
+    ) -> None:
         self.node_id = node_id
         self.forward = forward
+        self.mode = mode
+        self.local = local
+        self.routes = routes
+        self.notifications = routes.notifications
+        self.listener = listener
         self.bindings: dict[str, RemoteBinding] = {}
         # Spare routes: another peer reaches the queue as well and has the active binding (alternate_routes.py).
         self.spares: dict[str, RemoteBinding] = {}
         self.complete: bool = False
         self.started: bool = False
-        self.said: dict[str, bool] = {}
+        self.announced: dict[str, bool] = {}  # since RESET
 
     def on_notification(self, now: int, message: Message) -> None:
         properties = message.properties
         if "_AMQ_RESET_QUEUE_DATA" in properties:
             self.started = True
             self.complete = False
-            self.said = {}
+            self.announced = {}
             self._forget_consumers(now)
             return
         if not self.started:
@@ -66,9 +88,9 @@ class RemoteBindings:
         elif kind == "SESSION_CREATED":
             distance = distance_of(message.properties)
             if distance is not None:
-                self.cluster.notifications.session_elsewhere(now, message, distance)
+                self.notifications.session_elsewhere(now, message, distance)
         elif kind in GROUPING_KINDS:
-            grouping = self.cluster.broker.router.grouping
+            grouping = self.routes.grouping
             if grouping is not None:
                 grouping.on_notification(now, self.node_id, kind, message)
 
@@ -89,17 +111,17 @@ class RemoteBindings:
             or not isinstance(binding_id, int)
             or distance is None
         ):
-            self.cluster.told(
+            self.local.report(
                 "notification_incomplete", self.node_id, "BINDING_ADDED without its properties"
             )
             return
-        self.said[cluster_name] = True
-        if cluster_name.endswith(self.cluster.node_id):
+        self.announced[cluster_name] = True
+        if cluster_name.endswith(self.local.node_id):
             return
-        if is_resource(self.cluster.broker.config, address_name):
+        if self.routes.is_local_only(address_name):
             return  # a real Artemis announces them; with STRICT neither node would keep all messages
         path = self._path(properties.get(VIA), distance)
-        if self.cluster.node_id in path.split(","):
+        if self.local.node_id in path.split(","):
             self.spares.pop(cluster_name, None)
             self._lose(now, cluster_name)  # the peer's route leads through this node
             return
@@ -119,16 +141,16 @@ class RemoteBindings:
             binding_id,
             distance + 1,
             self.forward,
-            self.cluster.mode,
+            self.mode,
         )
         remote.path = path
         self._set_filter(remote, properties.get("_AMQ_FilterString"))
-        if self.cluster.clusters.holder_of(cluster_name) is None:
+        if cluster_name not in self.routes.active:
             self.spares.pop(cluster_name, None)
             self._enter(now, remote)
             return
         if not self.spares:
-            self.cluster.told(
+            self.local.report(
                 "binding_known_elsewhere",
                 self.node_id,
                 f"{cluster_name} and maybe others: several ways, or max-hops is higher than needed",
@@ -145,22 +167,22 @@ class RemoteBindings:
         if remote.cluster_name not in self.bindings:
             remote.distance = distance
             remote.path = path
-            self.cluster.clusters.detours.look_soon(now)
+            self.listener.routes_changed(now)
             return
         self._tell_consumers(now, remote, "CONSUMER_CLOSED")
         before = remote.distance
         remote.distance = distance
         remote.path = path
         self._tell_again(now, remote, before)
-        self.cluster.clusters.detours.look_soon(now)
+        self.listener.routes_changed(now)
 
     def _tell_again(self, now: int, remote: RemoteBinding, before: int) -> None:
         """Announces a binding with a new route to nodes further away, after its consumers were closed for them."""
-        notifications = self.cluster.notifications
-        if remote.distance < self.cluster.config.max_hops:
+        notifications = self.notifications
+        if remote.distance < self.local.config.max_hops:
             notifications.remote_binding(now, "BINDING_ADDED", remote)
             self._tell_consumers(now, remote, "CONSUMER_CREATED")
-        elif before < self.cluster.config.max_hops:
+        elif before < self.local.config.max_hops:
             # The binding is beyond max-hops now. BINDING_REMOVED goes as far as its BINDING_ADDED went.
             distance = remote.distance
             remote.distance = before
@@ -168,42 +190,31 @@ class RemoteBindings:
             remote.distance = distance
 
     def _enter(self, now: int, remote: RemoteBinding) -> None:
-        """Adds the binding to its address: messages are routed to it from now on."""
-        broker = self.cluster.broker
-        remote.id = broker.binding_ids.take()
+        """Makes the binding active: messages are routed to it from now on."""
         self.bindings[remote.cluster_name] = remote
-        self._address(remote.address).add_remote(remote)
-        broker.remotes_by_id[remote.id] = remote
-        self.cluster.notifications.remote_binding(now, "BINDING_ADDED", remote)
-        if broker.router.grouping is not None:
-            broker.router.grouping.remote_added(now, remote.cluster_name)
+        self.routes.add(now, remote)
 
     def use_spare(self, now: int, cluster_name: str) -> None:
         """Makes a spare route active after the one in use was lost for good."""
         remote = self.spares.pop(cluster_name)
         self._enter(now, remote)
         self._tell_consumers(now, remote, "CONSUMER_CREATED")
-        self.cluster.clusters.redistribution.remote_consumer(now, remote)
+        self.listener.consumers_added(now, remote)
 
     def swap(self, now: int, cluster_name: str, other: RemoteBindings) -> None:
         """Makes this peer's route a spare, and that of `other` active under the same binding id."""
         mine = self.bindings.pop(cluster_name)
         theirs = other.spares.pop(cluster_name)
         self._tell_consumers(now, mine, "CONSUMER_CLOSED")
-        theirs.id = mine.id
-        mine.id = 0
-        self.cluster.broker.remotes_by_id[theirs.id] = theirs
-        address = self._address(mine.address)
-        address.add_remote(theirs)
-        address.remove_remote(mine)
+        self.routes.replace(mine, theirs)
         self.spares[cluster_name] = mine
         other.bindings[cluster_name] = theirs
         other._tell_again(now, theirs, mine.distance)
-        self.cluster.clusters.redistribution.remote_consumer(now, theirs)
+        self.listener.consumers_added(now, theirs)
 
     def _tell_consumers(self, now: int, remote: RemoteBinding, kind: str) -> None:
         """Publishes one notification for each consumer to the nodes further away."""
-        notifications = self.cluster.notifications
+        notifications = self.notifications
         with_selector = 0
         for text, (_, count) in remote.selectors.items():
             with_selector += count
@@ -238,15 +249,7 @@ class RemoteBindings:
                 remote.filter = parse_filter(text)
                 remote.filter_text = text
             except BrokerError as error:
-                self.cluster.told("remote_filter_unreadable", self.node_id, error.text)
-
-    def _address(self, name: str) -> Address:
-        registry = self.cluster.broker.address_registry
-        address = registry.by_name.get(name)
-        if address is None:
-            address = Address(name, True, True, True)
-            registry.add(address)
-        return address
+                self.local.report("remote_filter_unreadable", self.node_id, error.text)
 
     def _consumer(self, now: int, message: Message, created: bool) -> None:
         cluster_name = self._text(message, "_AMQ_ClusterName")
@@ -259,55 +262,54 @@ class RemoteBindings:
         try:
             selector = parse_filter(filter_text)
         except BrokerError as error:
-            self.cluster.told("remote_filter_unreadable", self.node_id, error.text)
+            self.local.report("remote_filter_unreadable", self.node_id, error.text)
             return
-        said = distance_of(message.properties)
-        distance = remote.distance if said is None else said + 1
+        hops = distance_of(message.properties)
+        distance = remote.distance if hops is None else hops + 1
         if spare is not None:
             if created:
                 spare.add_consumer(filter_text, selector)
             else:
                 spare.remove_consumer(filter_text)
-            self.cluster.clusters.detours.look_soon(now)
+            self.listener.routes_changed(now)
         elif created:
             remote.add_consumer(filter_text, selector)
-            self.cluster.notifications.remote_consumer(now, "CONSUMER_CREATED", remote, filter_text, distance)
+            self.notifications.remote_consumer(now, "CONSUMER_CREATED", remote, filter_text, distance)
             if self.complete:
-                self.cluster.clusters.redistribution.remote_consumer(now, remote)
+                self.listener.consumers_added(now, remote)
         else:
             remote.remove_consumer(filter_text)
-            self.cluster.notifications.remote_consumer(now, "CONSUMER_CLOSED", remote, filter_text, distance)
+            self.notifications.remote_consumer(now, "CONSUMER_CLOSED", remote, filter_text, distance)
             if remote.consumer_count == 0:
-                self.cluster.clusters.detours.look_soon(now)
+                self.listener.routes_changed(now)
 
     def _complete(self, now: int) -> None:
         for cluster_name in [*self.bindings, *self.spares]:
-            if cluster_name not in self.said:
+            if cluster_name not in self.announced:
                 self.spares.pop(cluster_name, None)
                 self._lose(now, cluster_name)
         self.complete = True
         for spare in self.spares.values():
             spare.connected = True
-        self.cluster.clusters.detours.look_soon(now)
+        self.listener.routes_changed(now)
         for remote in list(self.bindings.values()):
             remote.connected = True
             if remote.consumer_count > 0:
-                self.cluster.clusters.redistribution.remote_consumer(now, remote)
-        grouping = self.cluster.broker.router.grouping
+                self.listener.consumers_added(now, remote)
+        grouping = self.routes.grouping
         if grouping is not None:
             grouping.peer_complete(now, self.node_id)
 
     # -- end of the link ------------------------------------------------------------------------
-    def disconnected(self) -> None:
+    def disconnected(self, now: int) -> None:
         """Keeps the bindings of a peer that is away, perhaps for a short time. They attract no messages."""
         self.started = False
         self.complete = False
-        now = self.cluster.broker.now
         self._forget_consumers(now)
         for remote in [*self.bindings.values(), *self.spares.values()]:
             remote.connected = False
-        self.cluster.clusters.detours.look_soon(now)
-        grouping = self.cluster.broker.router.grouping
+        self.listener.routes_changed(now)
+        grouping = self.routes.grouping
         if grouping is not None:
             grouping.peer_lost(now, self.node_id)
 
@@ -315,28 +317,16 @@ class RemoteBindings:
         """Removes a route. The queue itself may still exist."""
         remote = self.bindings.get(cluster_name)
         if remote is not None:
-            self.cluster.broker.unknown_bindings.add_lost(remote.id)
+            self.routes.remember_lost(remote)
         self.remove(now, cluster_name)
 
     def remove(self, now: int, cluster_name: str) -> None:
         remote = self.bindings.pop(cluster_name, None)
         if remote is None:
             return
-        broker = self.cluster.broker
-        broker.remotes_by_id.pop(remote.id, None)
-        address = broker.addresses.get(remote.address)
-        if address is not None:
-            address.remove_remote(remote)
-            if (
-                not address.groups
-                and address.lsn == 0
-                and address.auto_created
-                and not address.internal
-            ):
-                broker.address_registry.remove(address)
-        self.cluster.notifications.remote_binding(now, "BINDING_REMOVED", remote)
-        self.cluster.clusters.detours.look_soon(now)
-        grouping = broker.router.grouping
+        self.routes.remove(now, remote)
+        self.listener.routes_changed(now)
+        grouping = self.routes.grouping
         if grouping is not None:
             grouping.remote_removed(now, cluster_name)
 
@@ -345,6 +335,6 @@ class RemoteBindings:
         self.spares.clear()
         for cluster_name in list(self.bindings):
             self._lose(now, cluster_name)
-        grouping = self.cluster.broker.router.grouping
+        grouping = self.routes.grouping
         if grouping is not None:
             grouping.peer_lost(now, self.node_id)

@@ -10,31 +10,47 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.cluster.discovery.discovery import DiscoveryListener
 from atalanta.cluster.links.cluster_link import ClusterLink
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connection import Cluster
+    from atalanta.cluster.connection.dialer import Dialer
+    from atalanta.cluster.links.retry import Attempts
+    from atalanta.cluster.topology.members import Members
 
 LOCATE: Final = "locate."
+DISCOVERED: Final = "discovered/"
 
 
-class Scanner:
-    """Connectors by name. `open` are those that answered the login; `tired` have used up their attempts."""
+class Scanner(DiscoveryListener):
+    """Connectors by name. `open` are those that answered the login; `exhausted` have used up their attempts."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
+    def __init__(self, members: Members, attempts: Attempts, dialer: Dialer) -> None:
+        self.members = members
+        self.local = members.local
+        self.attempts = attempts
+        self.dialer = dialer
+        self.stopping: bool = False
         self.targets: dict[str, TransportConfiguration] = {}
         self.locators: dict[str, Locator] = {}
         self.open: dict[str, bool] = {}
         self.tries: dict[str, int] = {}  # failures in a row; they set the pause
         self.scans: dict[str, int] = {}  # failures since the last `wake`; they have a limit
-        self.tired: dict[str, bool] = {}
+        self.exhausted: dict[str, bool] = {}
+
+    def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
+        """Keeps a locator to a node of the discovery group while it is announced or connected."""
+        if self.targets.get(DISCOVERED + node_id) != connector:
+            self.find(now, DISCOVERED + node_id, connector)
+
+    def undiscovered(self, now: int, node_id: str) -> None:
+        self.forget(DISCOVERED + node_id)
 
     def find(self, now: int, name: str, target: TransportConfiguration) -> None:
         """Keeps a locator to this connector, unless it is this node's own."""
-        if self.cluster.clusters.is_own(target):
+        if self.local.settings.announces(target):
             return
         known = name in self.targets or name in self.locators
         self.targets[name] = target
@@ -50,26 +66,26 @@ class Scanner:
     def _fresh(self, name: str) -> None:
         self.tries.pop(name, None)
         self.scans.pop(name, None)
-        self.tired.pop(name, None)
+        self.exhausted.pop(name, None)
 
     def dial(self, name: str) -> None:
         target = self.targets.get(name)
-        if target is not None and name not in self.locators and not self.cluster.stopping:
-            self.cluster.dial(self.cluster.key(LOCATE + name), target)
+        if target is not None and name not in self.locators and not self.stopping:
+            self.dialer.dial(self.local.key(LOCATE + name), target)
 
     def wake(self, now: int) -> None:
         """Tries the connectors again whose attempts were used up."""
-        tired = list(self.tired)
+        exhausted = list(self.exhausted)
         self.scans.clear()
-        self.tired.clear()
-        for name in tired:
+        self.exhausted.clear()
+        for name in exhausted:
             self.dial(name)
 
     # -- results of dials -----------------------------------------------------------------------
     def dialed(self, now: int, conn: int, name: str) -> Locator | None:
         if name in self.locators or name not in self.targets:
             return None
-        locator = Locator(self.cluster, conn, now, name)
+        locator = Locator(self, conn, now, name)
         self.locators[name] = locator
         locator.open(now, self.targets[name])
         return locator
@@ -83,8 +99,7 @@ class Scanner:
         """Handles a lost connection or a failed dial."""
         self.locators.pop(name, None)
         self.open.pop(name, None)
-        cluster = self.cluster
-        if cluster.stopping or name not in self.targets:
+        if self.stopping or name not in self.targets:
             return
         if not self.open:
             self._alone(now)
@@ -92,35 +107,38 @@ class Scanner:
         self.tries[name] = tries + 1
         scans = self.scans.get(name, 0) + 1
         self.scans[name] = scans
-        limit = cluster.config.topology_scanner_attempts
+        limit = self.local.config.topology_scanner_attempts
         if self.open and 0 <= limit <= scans:
-            self.tired[name] = True
-            cluster.told(
+            self.exhausted[name] = True
+            self.local.report(
                 "cluster_topology_incomplete", name, f"not reached in {scans} attempts; others are"
             )
             return
-        pause_ms = cluster.attempts.pause_ms(tries)
-        cluster.broker.timers.set(cluster.key(LOCATE + name), now + pause_ms * 1_000_000)
+        pause_ms = self.attempts.pause_ms(tries)
+        self.local.set_timer(LOCATE + name, now + pause_ms * 1_000_000)
 
     def _alone(self, now: int) -> None:
         """Tries all connectors again when none is connected any more."""
-        for name in list(self.tired):
-            del self.tired[name]
+        for name in list(self.exhausted):
+            del self.exhausted[name]
             self.dial(name)
 
 
 class Locator(ClusterLink):
-    def __init__(self, cluster: Cluster, conn: int, now: int, key: str) -> None:
-        super().__init__(cluster, conn, now)
-        self.key = key
+    """The link to a connector, by which this node learns the topology. `name` is the connector's name."""
+
+    def __init__(self, scanner: Scanner, conn: int, now: int, name: str) -> None:
+        super().__init__(scanner.members, conn, now)
+        self.scanner = scanner
+        self.name = name
 
     def on_ready(self, now: int) -> None:
         self.transport.answered()
-        self.cluster.scanner.opened(now, self.key)
+        self.scanner.opened(now, self.name)
         self.announce(True)
 
     def on_said(self, now: int, packet: Packet, channel: int) -> None:
         return None
 
     def on_lost(self, now: int, why: str) -> None:
-        self.cluster.scanner.lost(now, self.key)
+        self.scanner.lost(now, self.name)

@@ -8,9 +8,9 @@ from atalanta.cluster.connection_routers.target import Target, TargetLink
 from atalanta.cluster.discovery.discovery import DiscoveryListener
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.cluster.connection_routers.config import PoolConfig
-    from atalanta.cluster.connection_routers.dialing import Dialing
+    from atalanta.cluster.connection_routers.dialer import TargetDialer
     from atalanta.cluster.discovery.discovery import Discovery
     from atalanta.wire.core.transport import TransportConfiguration
     from atalanta.wire.host import Host
@@ -32,22 +32,22 @@ class Pool(DiscoveryListener):
         key: str,
         counts: bool,
         host: Host,
-        dialing: Dialing,
-        clusters: Clusters | None,
+        dialer: TargetDialer,
+        clusters: ClusterConnections | None,
         discovery: Discovery | None,
     ) -> None:
         self.config = config
         self.key = key
         self.counts = counts
         self.host = host
-        self.dialing = dialing
+        self.dialer = dialer
         self.clusters = clusters
         self.discovery = discovery
         broker = host.broker
         self.internal_prefix = broker.config.internal_naming_prefix
         self.credentials: tuple[str | None, str | None] = (config.user, config.password)
         if config.user is None:
-            settings = dialing.settings
+            settings = dialer.settings
             self.credentials = (settings.cluster_user, settings.cluster_password)
         self.targets: list[Target] = []
         self.made: int = 0
@@ -61,7 +61,7 @@ class Pool(DiscoveryListener):
         if config.local_target_enabled:
             self.targets.append(Target(0, None, self.host.broker.node_id))
         for name in config.static_connectors:
-            self._add(self.dialing.settings.transport(name), "")
+            self._add(self.dialer.settings.transport(name), "")
         if config.discovery_group is not None and self.discovery is not None:
             self.listening = True
             self.discovery.listen(now, config.discovery_group, self)
@@ -166,7 +166,7 @@ class Pool(DiscoveryListener):
     def _dial(self, target: Target) -> None:
         if target.connector is not None and not target.dialing and not self.stopping:
             target.dialing = True
-            self.dialing.dial(f"{self.key}{target.number}", target.connector)
+            self.dialer.dial(f"{self.key}{target.number}", target.connector)
 
     def _of_key(self, rest: str) -> Target | None:
         for target in self.targets:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.connection_routers.cache import Cache
 from atalanta.cluster.connection_routers.config import CLIENT_ID, RouterConfig, RoutersConfig
-from atalanta.cluster.connection_routers.dialing import Dialing
+from atalanta.cluster.connection_routers.dialer import TargetDialer
 from atalanta.cluster.connection_routers.keys import Newcomer
 from atalanta.cluster.connection_routers.management import Listed
 from atalanta.cluster.connection_routers.policies import Policy
@@ -26,7 +26,7 @@ from atalanta.kernel.errors import INCOMPATIBLE, REMOTE_DISCONNECT, ROUTING, Bro
 from atalanta.wire.host import Routing
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.cluster.discovery.discovery import Discovery
     from atalanta.kernel.ports import Links
     from atalanta.kernel.security.security import Identity
@@ -58,7 +58,7 @@ class Routers(Part, Routing):
         host: Host,
         resources: ResourceRegistry,
         links: Links,
-        clusters: Clusters | None,
+        clusters: ClusterConnections | None,
         discovery: Discovery | None,
     ) -> None:
         self.clusters = clusters
@@ -85,9 +85,9 @@ class Routers(Part, Routing):
             counts = policy is not None and policy.counts
             number = str(self.made)
             self.made += 1
-            dialing = Dialing(config.settings, self.clusters, self.links)
+            dialer = TargetDialer(config.settings, self.clusters, self.links)
             pool = Pool(
-                each.pool, f"routers.{number}.", counts, self.host, dialing, self.clusters, self.discovery
+                each.pool, f"routers.{number}.", counts, self.host, dialer, self.clusters, self.discovery
             )
             self.pools[number] = pool
         cache = None if each.cache is None else Cache(each.cache, each.name, self.broker.values)

@@ -21,7 +21,7 @@ from atalanta.kernel.errors import (
     SESSION_CREATION_REJECTED,
     UNEXPECTED_ROUTING_TYPE,
 )
-from atalanta.kernel.trace import tell
+from atalanta.kernel.trace import trace_message
 from atalanta.wire.core.client.settings import SessionSettings, session_creation
 from atalanta.wire.core.client.transport import Goodbye
 from atalanta.wire.core.packet_types import (
@@ -107,12 +107,12 @@ class CoreOutgoing(Outgoing):
     def sent(self, reference: Reference) -> None:
         self.bridge.sent += 1
         if self.broker.trace.on:
-            tell(self.broker.trace, "story_forwarded", reference.message, self.bridge.name)
+            trace_message(self.broker.trace, "story_forwarded", reference.message, self.bridge.name)
 
     def confirmed(self, reference: Reference) -> None:
         self.bridge.acknowledged += 1
         if self.broker.trace.on:
-            tell(self.broker.trace, "story_taken_over", reference.message, self.bridge.name)
+            trace_message(self.broker.trace, "story_taken_over", reference.message, self.bridge.name)
 
     def refused(self, text: str) -> None:
         self.bridge.tell("core_bridge_refused", text)

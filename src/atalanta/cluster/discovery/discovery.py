@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.config import BroadcastGroupConfig, ClusterSettings, DiscoveryGroupConfig
 from atalanta.cluster.discovery.host_list import HostsPlace
 from atalanta.cluster.discovery.meeting_places import MEETING, FolderPlace, MulticastPlace, Place
-from atalanta.cluster.duplicate_node_id import Sightings, tell_shared
 from atalanta.cluster.part import Part
+from atalanta.cluster.topology.duplicate_node_id import Sightings, tell_shared
 from atalanta.wire.connection import Connection, ProtocolError
 from atalanta.wire.core.broadcast_datagram import (
     Announcement,

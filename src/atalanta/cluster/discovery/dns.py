@@ -14,7 +14,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_uri
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.cluster.native_config import OwnSettings
 
 PREFIX: Final = "dns."
@@ -59,7 +59,7 @@ def dns_names(text: str) -> list[DnsName]:
 class DnsDiscovery(Part):
     """Resolves the names of all cluster connections, in their order. Keys are "dns.<number of the name>"."""
 
-    def __init__(self, own: OwnSettings, clusters: Clusters) -> None:
+    def __init__(self, own: OwnSettings, clusters: ClusterConnections) -> None:
         self.clusters = clusters.connections
         self.links = clusters.links
         self.broker = clusters.broker
@@ -67,11 +67,8 @@ class DnsDiscovery(Part):
         self.names: list[DnsName] = []
         self.stopping = False
         for number, cluster in enumerate(self.clusters):
-            text = own.dns_by_cluster.get(cluster.config.name)
-            if text is None and number == 0:
-                text = own.dns_discovery
+            text = own.dns_text(cluster.config.name, number)
             if text is not None:
-                cluster.finds_by_name = True
                 for name in dns_names(text):
                     name.number = number
                     self.names.append(name)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.address_prefixes import Covered
-from atalanta.cluster.distance import DISTANCE, distance_of
 from atalanta.cluster.part import Part
+from atalanta.cluster.topology.distance import DISTANCE, distance_of
 from atalanta.kernel.broker.notifications import Properties
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.observer import Observer

@@ -18,26 +18,28 @@ from atalanta.wire.core.packets.cluster import ClusterConnect, ClusterConnectRep
 from atalanta.wire.core.packets.topology import ClusterTopology, SubscribeTopologyV2
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connection import Cluster
+    from atalanta.cluster.topology.members import Members
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ClusterLink(DialedLink):
     """The link's state. `ready`: the peer accepted the cluster's credentials."""
 
-    def __init__(self, cluster: Cluster, conn: int, now: int, again: bool = False) -> None:
+    def __init__(self, members: Members, conn: int, now: int, again: bool = False) -> None:
         """`again`: there was a link to that member before, so the timeout of reconnects applies."""
-        config = cluster.config
+        local = members.local
+        config = local.config
         timeout_ms = config.call_failover_timeout_ms if again else config.call_timeout_ms
         settings = link_settings(config.connection_ttl_ms, config.check_period_ms, timeout_ms)
-        super().__init__(cluster.host, conn, now, settings)
-        self.cluster = cluster
+        super().__init__(local.host, conn, now, settings)
+        self.members = members
+        self.local = local
         self.ready: bool = False
 
     # -- conversation ---------------------------------------------------------------------------
     def log_in(self, now: int) -> None:
         """Sends the cluster's credentials, as an Artemis node does."""
-        settings = self.cluster.settings
+        settings = self.local.settings
         self.send(ClusterConnect(settings.cluster_user, settings.cluster_password), CLUSTER_CHANNEL)
 
     def on_ready(self, now: int) -> None:
@@ -55,13 +57,13 @@ class ClusterLink(DialedLink):
             self.ready = True
             self.on_ready(now)
         elif isinstance(packet, ClusterTopology):
-            self.cluster.members.on_topology(now, packet)
+            self.members.on_topology(now, packet)
         else:
             self.on_said(now, packet, channel)
 
     def announce(self, as_cluster: bool) -> None:
         """Announces this node, and subscribes to the topology."""
-        own = self.cluster.own_member()
+        own = self.local.member()
         self.send(
             NodeAnnounce(
                 node_id=own.node_id,

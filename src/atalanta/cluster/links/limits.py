@@ -33,8 +33,3 @@ class OutgoingLimits:
         if large_bytes_min > 0:
             self.chunk_bytes = min(large_bytes_min, CHUNK_BYTES_MAX)
         self.one_at_a_time = one_at_a_time
-
-    @property
-    def credit_step_bytes(self) -> int:
-        """Returns the credits of one request: half of the window, kept in reserve too (AbstractProducerCreditsImpl)."""
-        return max(self.producer_window_bytes // 2, 1)

@@ -18,12 +18,10 @@ from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.sessions.bridge_consumer import BridgeEndpoint
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.client.credits import SessionCredits
+from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
-from atalanta.wire.core.packets.producer import (
-    CreateProducer,
-    ProducerCredits,
-    RequestProducerCredits,
-)
+from atalanta.wire.core.packets.producer import CreateProducer, ProducerCredits
 
 if TYPE_CHECKING:
     from atalanta.cluster.links.limits import OutgoingLimits
@@ -65,8 +63,7 @@ class Outgoing:
         self.waiting: deque[Reference] = deque()
         self.unanswered: dict[int, Reference] = {}
         self.next_correlation: int = 1
-        self.credits: dict[str, int] = {}
-        self.asked: dict[str, bool] = {}
+        self.credits: SessionCredits = SessionCredits(limits.producer_window_bytes, self._send)
         self.acknowledged: list[Reference] = []
         self.spoiled: list[Reference] = []  # could not be prepared
         self.large: LargeForwarding | None = None  # being sent: no other message meanwhile
@@ -96,7 +93,7 @@ class Outgoing:
     # -- life -----------------------------------------------------------------------------------
     def open(self) -> None:
         """Creates the producer. The session on `channel` exists already."""
-        self.link.send(CreateProducer(1, None), self.channel)
+        self._send(CreateProducer(1, None))
 
     def attach(self) -> None:
         """Starts to consume the queue."""
@@ -165,30 +162,17 @@ class Outgoing:
             self.link.write(send_frames(copy, self.channel, correlation))
 
     def _may_send(self, message: Message) -> bool:
-        """Tells if the peer's credit is enough for the message. Takes the credit, or requests more."""
+        """Returns True if the peer's credit is enough for the message, and takes the credit."""
         if self.limits.producer_window_bytes < 0:
             return True
-        address = self.target(message)
-        step = self.limits.credit_step_bytes
-        left = self.credits.get(address, 0)
-        if left < message.size:
-            self._ask(address, max(message.size, step))
-            return False
-        self.credits[address] = left - message.size
-        if left - message.size < step:
-            self._ask(address, step)
-        return True
-
-    def _ask(self, address: str, amount: int) -> None:
-        """Requests credits, one request at a time. The peer withholds them while its memory is full."""
-        if address not in self.asked:
-            self.asked[address] = True
-            self.link.send(RequestProducerCredits(amount, address), self.channel)
+        return self.credits.take(self.target(message), message.size)
 
     def on_credits(self, packet: ProducerCredits) -> None:
-        self.asked.pop(packet.address, None)
-        self.credits[packet.address] = self.credits.get(packet.address, 0) + packet.credits
+        self.credits.granted(packet)
         self.pump()
+
+    def _send(self, packet: Packet) -> None:
+        self.link.send(packet, self.channel)
 
     # -- large messages -------------------------------------------------------------------------
     def large_sent(self) -> None:

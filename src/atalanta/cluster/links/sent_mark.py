@@ -3,7 +3,7 @@
 A message is sent only after its sequence is *reserved*: a durable record says "up to here may have been sent".
 Reservations run ahead of sending, the further the more is sent. So a link at full speed does not wait for the disk,
 and thousands of messages share a record. When the link is lost, the exact sequence replaces the reservation. While
-it is open, a check every LOOK_NS takes back what a slow link, or one without credits, does not use. After a crash
+it is open, a check every CHECK_NS takes back what a slow link, or one without credits, does not use. After a crash
 of this node few messages then count as sent that were not.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 STEP_MIN: Final = 256  # sequences of the first reservation; doubled each time
 STEP_MAX: Final = 16_384
 STEP_IDLE: Final = 64  # reserved by an idle link
-LOOK_NS: Final = 200_000_000
+CHECK_NS: Final = 200_000_000
 PREFIX: Final = "sent."
 
 
@@ -44,7 +44,7 @@ class SentMark:
         self.asked: int = self.through
         self.asked_lsn: int = 0  # of a reservation that is being written; 0: none
         self.step: int = STEP_MIN
-        self.timer: str = ""  # key of the timer of `look`; "": no checks
+        self.timer: str = ""  # key of the timer of `give_back_idle`; "": no checks
         self.seen: int = self.through
 
     def may_send(self, sequence: int) -> bool:
@@ -63,10 +63,10 @@ class SentMark:
         self.reserved = self.asked
         self.low = self.reserved - self.step // 2
         if self.timer:
-            self.broker.timers.set(self.timer, self.broker.now + LOOK_NS)
+            self.broker.timers.set(self.timer, self.broker.now + CHECK_NS)
         return True
 
-    def look(self, now: int) -> None:
+    def give_back_idle(self, now: int) -> None:
         """Gives back sequences that are not needed until two checks later. A later reservation may include them."""
         used = self.through - self.seen
         self.seen = self.through
@@ -79,7 +79,7 @@ class SentMark:
             self._store(self.reserved, False)
             ahead = keep
         if self.asked_lsn == 0 and ahead > 2 * STEP_IDLE:
-            self.broker.timers.set(self.timer, now + LOOK_NS)
+            self.broker.timers.set(self.timer, now + CHECK_NS)
 
     def link_lost(self) -> None:
         """Gives back all reserved sequences that are not used: the link sends no more."""

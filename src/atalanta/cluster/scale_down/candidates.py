@@ -9,7 +9,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
     from atalanta.cluster.config import ScaleDownConfig
-    from atalanta.cluster.connection.cluster_connection import Cluster
+    from atalanta.cluster.connection.cluster_connection import ClusterConnection
 
 
 
@@ -44,7 +44,7 @@ class Choice:
     `connector` is the connector that an operator named. That connector is preferred to everything in the file.
     """
 
-    def __init__(self, config: ScaleDownConfig, cluster: Cluster) -> None:
+    def __init__(self, config: ScaleDownConfig, cluster: ClusterConnection) -> None:
         self.config = config
         self.cluster = cluster
         self.connector: str | None = None
@@ -67,17 +67,16 @@ class Choice:
             return [
                 Candidate(node_id, transport)
                 for node_id, transport in self.heard.nodes.items()
-                if node_id != self.cluster.node_id and self._in_group(node_id)
+                if node_id != self.cluster.local.node_id and self._in_group(node_id)
             ]
         linked: list[Candidate] = []
         others: list[Candidate] = []
         for member in self.cluster.topology.members.values():
-            if member.node_id == self.cluster.node_id or member.primary is None:
+            if member.node_id == self.cluster.local.node_id or member.primary is None:
                 continue
             if not self._in_group(member.node_id):
                 continue
-            record = self.cluster.peers.get(member.node_id)
-            there = record is not None and record.linked()
+            there = self.cluster.is_linked(member.node_id)
             (linked if there else others).append(Candidate(member.node_id, member.primary))
         return linked + others
 
@@ -108,6 +107,6 @@ class Choice:
         return member is not None and member.scale_down_group == wanted
 
     def _named(self, names: list[str]) -> list[Candidate]:
-        own = self.cluster.transport(self.cluster.config.connector)
-        transports = [self.cluster.transport(name) for name in names]
+        own = self.cluster.settings.transport(self.cluster.config.connector)
+        transports = [self.cluster.settings.transport(name) for name in names]
         return [Candidate("", each) for each in transports if not each.same_target(own)]

@@ -5,8 +5,6 @@ Management requests are sent to the target as messages, as Artemis' ScaleDownHan
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.links.cluster_link import ClusterLink
@@ -14,10 +12,14 @@ from atalanta.cluster.links.forwarding import PRODUCER_ID
 from atalanta.cluster.scale_down.shipments import Sender
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.client.errors import error_of
 from atalanta.wire.core.client.management import AnswerHandler, ManagementRequests
+from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client.request import FAIL, NO_CORRELATION, Request, RequestTable
 from atalanta.wire.core.client.settings import SessionSettings, session_creation
 from atalanta.wire.core.client.transport import Goodbye
-from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, SESSION_CHANNEL
+from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, NEWEST_VERSION, SESSION_CHANNEL
+from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.cluster import ScaleDownAnnouncement
 from atalanta.wire.core.packets.connection import (
@@ -31,7 +33,6 @@ from atalanta.wire.core.packets.producer import ProducerCredits
 from atalanta.wire.core.packets.query import BindingQuery, BindingQueryResponseV5
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import CreateSessionResponse
-from atalanta.wire.core.packets.transaction import XaInDoubtResponse, XaResponse
 from atalanta.wire.core.server.queries import LOG_VIEW_ADDRESS
 
 if TYPE_CHECKING:
@@ -42,15 +43,15 @@ SEND_CHANNEL: Final = 11
 XA_CHANNEL: Final = 12
 REPLY_CREDITS: Final = -1  # no limit
 SCALE_DOWN: Final = (REASON_SCALE_DOWN, REASON_SCALE_DOWN_CRITICAL)
-QUESTION: Final = 1  # correlation of requests; those that create queues have none
-
+QUESTION: Final = 1  # correlation of management requests; all other requests have none
+NO_LIMIT: Final = -1
 
 
 class TargetLink(ClusterLink):
     """The link to the target. `identified` is set once the node id is known; `ours` means that it is an Atalanta."""
 
     def __init__(self, part: ScaleDown, conn: int, now: int, commit_interval: int) -> None:
-        super().__init__(part.cluster, conn, now)
+        super().__init__(part.cluster.members, conn, now)
         self.part = part
         self.sender = Sender(self, part.broker, SEND_CHANNEL, commit_interval)
         self.xa_sender = Sender(self, part.broker, XA_CHANNEL, commit_interval)
@@ -62,17 +63,19 @@ class TargetLink(ClusterLink):
         self.requests = ManagementRequests(
             QUESTION_CHANNEL,
             part.broker.config.management_address,
-            f"activemq.management.{self.cluster.unique_name()}",
+            f"activemq.management.{self.local.unique_name()}",
             QUESTION,
             PRODUCER_ID,
         )
-        self.created: deque[AnswerHandler] = deque()
-        self.on_xa: Callable[[int, Packet], None] | None = None
+        self.tables: dict[int, RequestTable] = {
+            channel: RequestTable(self.write, NO_LIMIT, is_open=True)
+            for channel in (QUESTION_CHANNEL, XA_CHANNEL)
+        }
 
     # -- login ----------------------------------------------------------------------------------
     def on_ready(self, now: int) -> None:
-        settings = self.cluster.settings
-        name = f"scaledown.{self.cluster.node_id}.{self.cluster.unique_name()}"
+        settings = self.local.settings
+        name = f"scaledown.{self.local.node_id}.{self.local.unique_name()}"
         for channel, xa in ((QUESTION_CHANNEL, False), (SEND_CHANNEL, False), (XA_CHANNEL, True)):
             session = SessionSettings(
                 name=f"{name}-{channel}",
@@ -95,7 +98,8 @@ class TargetLink(ClusterLink):
         self.xa_sender.open()
         for packet in self.requests.subscription(ANYCAST, REPLY_CREDITS):
             self.send(packet, QUESTION_CHANNEL)
-        self.send(BindingQuery(LOG_VIEW_ADDRESS), QUESTION_CHANNEL)
+        query = BindingQuery(LOG_VIEW_ADDRESS)
+        self.request(now, query, QUESTION_CHANNEL).on_done = self._log_view_known
         self.ask(now, "broker", "NodeID", self._identify)
 
     def _identify(self, now: int, succeeded: bool, value: object) -> None:
@@ -105,7 +109,15 @@ class TargetLink(ClusterLink):
         self.node_id = value
         self.part.identified(now, self, value)
 
-    # -- management -----------------------------------------------------------------------------
+    def _log_view_known(self, reply: Reply) -> None:
+        self.ours = isinstance(reply.value, BindingQueryResponseV5) and reply.value.exists
+
+    # -- requests -------------------------------------------------------------------------------
+    def request(self, now: int, packet: Packet, channel: int) -> Reply:
+        """Sends a request that has no correlation id; those of a channel are sent one at a time."""
+        frame = codec.encode(packet, channel, NEWEST_VERSION)
+        return self.tables[channel].add(now, Request(frame, Reply(), FAIL))
+
     def ask(self, now: int, resource: str, attribute: str, handler: AnswerHandler) -> None:
         """Requests an attribute of a resource of the target."""
         self.write(self.requests.attribute(now, resource, attribute, handler))
@@ -121,10 +133,9 @@ class TargetLink(ClusterLink):
         """Requests an operation of a resource of the target."""
         self.write(self.requests.operation(now, resource, operation, parameters, handler))
 
-    def create_queue(self, now: int, spec: QueueSpec, handler: AnswerHandler) -> None:
+    def create_queue(self, now: int, spec: QueueSpec) -> Reply:
         """Creates the queue with all attributes of `spec`. Artemis sends name, filter, routing type and durability
         only."""
-        self.created.append(handler)
         packet = CreateQueueV2(
             address=spec.address,
             queue=spec.name,
@@ -150,11 +161,11 @@ class TargetLink(ClusterLink):
         packet.ring_size = spec.ring_size
         packet.enabled = spec.enabled
         packet.group_rebalance_pause_dispatch = spec.group_rebalance_pause_dispatch
-        self.send(packet, QUESTION_CHANNEL)
+        return self.request(now, packet, QUESTION_CHANNEL)
 
     def announce_end(self, target: str) -> None:
         """Sends SCALEDOWN_ANNOUNCEMENT: clients of this node may reconnect to the target."""
-        self.send(ScaleDownAnnouncement(target, self.cluster.node_id), CLUSTER_CHANNEL)
+        self.send(ScaleDownAnnouncement(target, self.local.node_id), CLUSTER_CHANNEL)
 
     # -- received packets -----------------------------------------------------------------------
     def on_said(self, now: int, packet: Packet, channel: int) -> None:
@@ -166,12 +177,10 @@ class TargetLink(ClusterLink):
             self._sender_of(channel).on_credits(packet)
         elif isinstance(packet, CreateSessionResponse):
             self._session_open(now)
-        elif isinstance(packet, BindingQueryResponseV5):
-            self.ours = packet.exists
         elif isinstance(packet, ExceptionResponse):
             self._refused(now, packet, channel)
-        elif isinstance(packet, XaResponse | XaInDoubtResponse) and self.on_xa is not None:
-            self.on_xa(now, packet)
+        elif channel in self.tables:
+            self.tables[channel].answer(now, NO_CORRELATION, packet)
 
     def _sender_of(self, channel: int) -> Sender:
         return self.xa_sender if channel == XA_CHANNEL else self.sender
@@ -179,15 +188,15 @@ class TargetLink(ClusterLink):
     def _done(self, now: int, correlation: int, channel: int) -> None:
         if channel != QUESTION_CHANNEL:
             self._sender_of(channel).on_answer(correlation)
-        elif self.created and correlation != QUESTION:
-            self.created.popleft()(now, True, None)
+        else:
+            self.tables[channel].answer(now, correlation, None)
 
     def _refused(self, now: int, packet: ExceptionResponse, channel: int) -> None:
-        if channel == QUESTION_CHANNEL and self.created and packet.correlation != QUESTION:
-            self.created.popleft()(now, False, f"{packet.message} (code {packet.code})")
-        elif channel == XA_CHANNEL and packet.correlation < 0 and self.on_xa is not None:
-            self.on_xa(now, packet)
-        elif channel in (SEND_CHANNEL, XA_CHANNEL):
+        table = self.tables.get(channel)
+        error = error_of(packet.code, packet.message)
+        if table is not None and table.refuse(now, packet.correlation, error):
+            return
+        if channel in (SEND_CHANNEL, XA_CHANNEL):
             self._sender_of(channel).on_refused(packet)
         else:
             raise ProtocolError(f"the target refuses: {packet.message} (code {packet.code})")

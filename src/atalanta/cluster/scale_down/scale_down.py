@@ -28,7 +28,6 @@ The durable state of each side, step by step:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.config import ScaleDownConfig
@@ -55,7 +54,8 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.wire.host import Successor
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.cluster.connection.cluster_connections import ClusterConnections
+    from atalanta.kernel.ports import Process
     from atalanta.kernel.queue.queue import Queue
     from atalanta.wire.connection import ClientConnection, Connection
 
@@ -74,8 +74,9 @@ class ScaleDown(Part):
 
     def __init__(
         self,
-        clusters: Clusters,
+        clusters: ClusterConnections,
         connections: dict[int, Connection],
+        process: Process,
         timeout_ms: int,
         reader_timeout_ms: int = 0,
     ) -> None:
@@ -88,6 +89,7 @@ class ScaleDown(Part):
         self.broker = clusters.broker
         self.host = clusters.host
         self.connections = connections
+        self.process = process
         self.timeout_ms = timeout_ms
         self.askers: dict[int, bool] = {}
         self.phase = NONE
@@ -108,10 +110,6 @@ class ScaleDown(Part):
         self.readers = Readers(clusters.broker, reader_timeout_ms)
         self.moved = 0
         self.parts: dict[str, Part] = {}
-        # Called before clients are disconnected: a client that tried this node first would wait for
-        # its call-timeout.
-        self.on_frozen: Callable[[], None] | None = None
-        self.on_over: Callable[[], None] | None = None
 
     @property
     def linger_ns(self) -> int:
@@ -157,7 +155,7 @@ class ScaleDown(Part):
         if group is not None:
             self.choice.heard = Heard()
             self.clusters.discovery.listen(now, group, self.choice.heard)
-        self.cluster.told("scale_down_began", self.broker.node_id, f"{self.left()} messages here")
+        self.cluster.local.report("scale_down_began", self.broker.node_id, f"{self.left()} messages here")
         self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
         self._seek(now)
 
@@ -169,19 +167,18 @@ class ScaleDown(Part):
             return False
         if not self.clusters.own.scale_down_resume:
             self.mark.clear()
-            self.cluster.told("scale_down_forgotten", known[0].node_id, "scale-down-resume is false")
+            self.cluster.local.report("scale_down_forgotten", known[0].node_id, "scale-down-resume is false")
             return False
         self.target, self.pinned = known
         self.in_doubt = True
-        self.cluster.told(
+        self.cluster.local.report(
             "scale_down_resumed", self.target.node_id, f"{self.left()} messages here"
         )
         self.phase = MOVING
         self.frozen = True
         self.broker.stop()
         self.clusters.stop(now)  # no bridge to a member: messages that wait for it may be at the target
-        if self.on_frozen is not None:
-            self.on_frozen()
+        self.process.accept_no_more()
         self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
         self._dial_again(now)
         return True
@@ -200,7 +197,7 @@ class ScaleDown(Part):
             return
         self.candidate = self.choice.next()
         if self.candidate is not None:
-            self.cluster.dial(TARGET, self.candidate.transport)
+            self.cluster.dialer.dial(TARGET, self.candidate.transport)
         elif now >= self.seek_until:
             self._end(now, FAILED, self.why or self.choice.nobody())
         else:
@@ -217,7 +214,7 @@ class ScaleDown(Part):
         if self.frozen and self.under_way() and self.target is not None and not self.waits_told:
             self.waits_told = True
             told = f"{why}; it is called until the time is up: start it again"
-            self.cluster.told("scale_down_waits_for_target", self.target.node_id, told)
+            self.cluster.local.report("scale_down_waits_for_target", self.target.node_id, told)
         self._not_this_one(now, why)
 
     def _not_this_one(self, now: int, why: str) -> None:
@@ -242,7 +239,7 @@ class ScaleDown(Part):
         """Records which node is at the other end of `link`."""
         if self.candidate is None:
             return  # the timeout passed in this batch of inputs
-        if node_id == self.cluster.node_id:
+        if node_id == self.cluster.local.node_id:
             link.close("that is this node")
         elif self.target is not None and node_id == self.target.node_id:
             self.taken = True
@@ -267,7 +264,7 @@ class ScaleDown(Part):
         assert self.candidate is not None
         self.target = Candidate(link.node_id, self.candidate.transport)
         self.taken = True
-        self.cluster.told("scale_down_target", link.node_id, place(self.target))
+        self.cluster.local.report("scale_down_target", link.node_id, place(self.target))
         self.phase = READING
         self.readers.settle(now, self.movable())
         self._read_step(now)
@@ -285,7 +282,7 @@ class ScaleDown(Part):
             self.mover = None
         if not self.under_way():
             return
-        self.cluster.told("scale_down_link_lost", self.broker.node_id, why)
+        self.cluster.local.report("scale_down_link_lost", self.broker.node_id, why)
         if self.frozen and link.target_left:
             assert self.target is not None
             self._end(now, FAILED, f"the target {self.target_text()} leaves itself")
@@ -312,8 +309,8 @@ class ScaleDown(Part):
         self.broker.stop()
         self._pin()
         self.mark.write(self.target, self.pinned)
-        if self.on_frozen is not None:
-            self.on_frozen()
+        # Before clients are disconnected: a client that tried this node first would wait for its call-timeout.
+        self.process.accept_no_more()
         for part in self.parts.values():
             if part is not self:
                 part.stop(now)
@@ -405,7 +402,7 @@ class ScaleDown(Part):
     def _dial_again(self, now: int) -> None:
         if self.link is None and self.candidate is None and self.target is not None:
             self.candidate = self.target
-            self.cluster.dial(TARGET, self.candidate.transport)
+            self.cluster.dialer.dial(TARGET, self.candidate.transport)
 
     # -- the end --------------------------------------------------------------------------------
     def moved_all(self, now: int) -> None:
@@ -446,8 +443,8 @@ class ScaleDown(Part):
             if group is not None and self.choice.heard is not None:
                 self.clusters.discovery.unlisten(group, self.choice.heard)
         self.choice.heard = None
-        if self.on_over is not None:
-            self.on_over()
+        if self.frozen:
+            self.process.stop_later(self.linger_ns, "the node has left")
 
     def _remedy(self) -> str:
         """Returns the operator's next step after a failed scale-down."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.links.forwarding import forward_id, send_frames
 from atalanta.cluster.links.large_forwarding import LargeForwarding
 from atalanta.cluster.links.limits import OutgoingLimits
-from atalanta.cluster.parked.binding_names import encode_ids
 from atalanta.cluster.scale_down.queue_walk import give_back
+from atalanta.cluster.store_and_forward.binding_names import encode_ids
 from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.reference import DONE, Reference
@@ -23,12 +23,10 @@ from atalanta.message.internal_headers import (
 )
 from atalanta.message.message import ROUTE_TO, Message
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.client.credits import SessionCredits
+from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
-from atalanta.wire.core.packets.producer import (
-    CreateProducer,
-    ProducerCredits,
-    RequestProducerCredits,
-)
+from atalanta.wire.core.packets.producer import CreateProducer, ProducerCredits
 
 if TYPE_CHECKING:
     from atalanta.cluster.links.outbound_link import DialedLink
@@ -146,7 +144,7 @@ def finish(broker: Broker, references: list[Reference], batch: records.Batch) ->
 
 WINDOW_BYTES: Final = 1 << 20
 WINDOW_MESSAGES: Final = 2_000  # far below the ids that the target remembers (id-cache-size)
-CREDIT_STEP_MIN: Final = 64 << 10
+CREDIT_WINDOW_BYTES: Final = 256 << 10
 
 
 class Sender:
@@ -171,13 +169,12 @@ class Sender:
         self.arrived: list[Shipment] = []
         self.refused: list[Shipment] = []
         self.next_correlation: int = 1
-        self.credits: dict[str, int] = {}
-        self.asked: dict[str, bool] = {}
+        self.credits: SessionCredits = SessionCredits(CREDIT_WINDOW_BYTES, self._send)
         self.large: LargeForwarding | None = None
 
     def open(self) -> None:
         """Creates the producer once the session on `channel` is open."""
-        self.link.send(CreateProducer(1, None), self.channel)
+        self._send(CreateProducer(1, None))
 
     def has_room(self) -> bool:
         waiting = sum(map(len, self.waiting.values()))  # not sent yet, so they do not count for `limit`
@@ -207,11 +204,8 @@ class Sender:
         waiting = self.waiting.get(address)
         while waiting and self.large is None:
             message, shipment = waiting[0]
-            left = self.credits.get(address, 0)
-            if left < message.size:
-                self._ask(address, max(message.size, CREDIT_STEP_MIN))
+            if not self.credits.take(address, message.size):
                 return
-            self.credits[address] = left - message.size
             waiting.popleft()
             if not waiting:
                 del self.waiting[address]
@@ -225,19 +219,14 @@ class Sender:
                 self.large = LargeForwarding(self, message, message.large, correlation)
             else:
                 self.link.write(send_frames(message, self.channel, correlation))
-            if self.credits[address] < CREDIT_STEP_MIN:
-                self._ask(address, 4 * CREDIT_STEP_MIN)
             if self.large is not None:
                 self.large.pump()
 
-    def _ask(self, address: str, amount: int) -> None:
-        if address not in self.asked:
-            self.asked[address] = True
-            self.link.send(RequestProducerCredits(amount, address), self.channel)
+    def _send(self, packet: Packet) -> None:
+        self.link.send(packet, self.channel)
 
     def on_credits(self, packet: ProducerCredits) -> None:
-        self.asked.pop(packet.address, None)
-        self.credits[packet.address] = self.credits.get(packet.address, 0) + packet.credits
+        self.credits.granted(packet)
         self._pump(packet.address)
 
     # -- large messages -------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from atalanta.cluster.scale_down.stage import Stage
 from atalanta.cluster.scale_down.transactions import TransactionStage
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.spec import MULTICAST
+from atalanta.wire.core.client.reply import Reply
 
 if TYPE_CHECKING:
     from atalanta.cluster.scale_down.link import TargetLink
@@ -53,7 +54,7 @@ class Mover:
         self.part = part
         self.link = link
         self.broker = part.broker
-        self.node_bytes = node_id_bytes(part.cluster.node_id)
+        self.node_bytes = node_id_bytes(part.cluster.local.node_id)
         self.target_id = part.target.node_id if part.target is not None else ""
         self.ids: dict[str, int] = {}  # queue ids at the target
         self.asked: dict[str, bool] = {}
@@ -195,15 +196,16 @@ class Mover:
                 self.asked.pop(queue.name, None)
                 self.ids[queue.name] = value
             elif create:
-                self.link.create_queue(now, queue.spec, created)
+                self.link.create_queue(now, queue.spec).on_done = created
             else:
                 self._cannot(queue, self.refusals.get(queue.name, str(value)))
 
-        def created(now: int, succeeded: bool, value: object) -> None:
+        def created(reply: Reply) -> None:
             # A client that has already reconnected there may have created it first.
-            if not succeeded:
-                self.refusals[queue.name] = str(value)
-            self._ask_id(now, queue, False)
+            error = reply.error
+            if error is not None:
+                self.refusals[queue.name] = f"{error.text} (code {error.code})"
+            self._ask_id(self.broker.now, queue, False)
 
         self.link.ask(now, f"queue.{queue.name}", "ID", answer)
 
@@ -314,7 +316,7 @@ class ForwardStage(Stage):
     def __init__(self, mover: Mover, queue: Queue) -> None:
         self.mover = mover
         self.node_id = queue.name.rsplit(".", 1)[1]
-        self.link_bytes = link_bytes(mover.part.cluster.node_id, self.node_id)
+        self.link_bytes = link_bytes(mover.part.cluster.local.node_id, self.node_id)
         self.walk = QueueWalk(mover.broker, queue)
         self.mark: SentMark | None = None  # made once no bridge sends from the queue any more
 

@@ -29,7 +29,7 @@ from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.transactions import xa
 from atalanta.message.encoding.buffer import Reader
-from atalanta.wire.core.packets.connection import ExceptionResponse
+from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.packets.transaction import (
     XaEnd,
     XaInDoubt,
@@ -64,11 +64,9 @@ class TransactionStage(Stage):
     def __init__(self, mover: Mover) -> None:
         self.mover = mover
         self.state = IDLE
-        self.branches = xa.list_prepared(mover.broker)
+        self.branches = mover.broker.branches.list_prepared()
         self.branch: xa.Branch | None = None
         self.refused: str = ""  # the reason, if it is not a repeat
-        self.channel = 12
-        mover.link.on_xa = self.on_xa
 
     def step(self, now: int) -> bool:
         if not self.mover.link.sender.idle():
@@ -81,7 +79,6 @@ class TransactionStage(Stage):
             if not self.branches:
                 return True
             self.branch = self.branches.pop(0)
-            self.mover.link.on_xa = self.on_xa
         queues = queues_of(self.branch)
         if not self.mover.known(now, queues):
             return False
@@ -104,10 +101,13 @@ class TransactionStage(Stage):
         return decode_xid(Reader(self.branch.xid), "xid")
 
     def _say(self, packet: Packet) -> None:
-        self.mover.link.send(packet, self.channel)
+        link = self.mover.link
+        reply = link.request(self.mover.broker.now, packet, link.xa_sender.channel)
+        reply.on_done = self._on_answer
 
     # -- answers --------------------------------------------------------------------------------
-    def on_xa(self, now: int, packet: Packet) -> None:
+    def _on_answer(self, reply: Reply) -> None:
+        packet = reply.value
         if isinstance(packet, XaInDoubtResponse):
             if self._xid() in packet.xids:
                 self._moved()
@@ -117,8 +117,17 @@ class TransactionStage(Stage):
             self._undone()
         elif isinstance(packet, XaResponse) and not packet.error:
             self._went_well()
-        elif isinstance(packet, XaResponse | ExceptionResponse):
-            self._went_wrong(packet)
+        elif isinstance(packet, XaResponse):
+            why = f"{packet.message} (code {packet.code})"
+            if self.state == STARTING and packet.code == XAER_DUPID:
+                # From an earlier attempt whose answer was lost.
+                self.state = LOOKING
+                self._say(XaInDoubt())
+            else:
+                self._went_wrong(why, False)
+        elif reply.error is not None:
+            error = reply.error
+            self._went_wrong(f"{error.text} (code {error.code})", error.code == DUPLICATE_ID)
 
     def _went_well(self) -> None:
         if self.state == STARTING:
@@ -134,16 +143,10 @@ class TransactionStage(Stage):
         elif self.state == PREPARING:
             self._moved()
 
-    def _went_wrong(self, packet: XaResponse | ExceptionResponse) -> None:
-        why = f"{packet.message} (code {packet.code})"
-        verb = isinstance(packet, XaResponse)
-        if verb and self.state == STARTING and packet.code == XAER_DUPID:
-            # From an earlier attempt whose answer was lost.
-            self.state = LOOKING
-            self._say(XaInDoubt())
-        elif self.state in (STARTING, LOOKING):
+    def _went_wrong(self, why: str, repeated: bool) -> None:
+        if self.state in (STARTING, LOOKING):
             self._failed(why)  # this attempt has not begun at the target
-        elif not verb and packet.code == DUPLICATE_ID:
+        elif repeated:
             self._undo("")
         else:
             self._undo(self.refused or why)
@@ -227,7 +230,7 @@ class TransactionStage(Stage):
         assert self.branch is not None
         broker = self.mover.broker
         batch = records.Batch()
-        xa.hand_over(broker, self.branch, batch)
+        broker.branches.hand_over(self.branch, batch)
         self.mover.part.moved += finish(broker, self.branch.transaction.acknowledged, batch)
         broker.plans.append(batch, [], [], None, 0)
         self._next()

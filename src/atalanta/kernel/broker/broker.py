@@ -6,11 +6,9 @@ is durable, the queues (kernel/queue/queue.py) enqueue the message. Inputs carry
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.broker.configured_resources import ConfiguredResources
-from atalanta.kernel.broker.disk_limit import DiskLimit
 from atalanta.kernel.broker.open_bodies import OpenBodies
 from atalanta.kernel.journal.named_values import NamedValues
 from atalanta.kernel.log.log_views import LEASE_TIMER, LogViews
@@ -41,15 +39,16 @@ from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.registry.addresses import AddressRegistry
-from atalanta.kernel.registry.binding_ids import BindingIds
+from atalanta.kernel.registry.bindings import BindingRegistry
 from atalanta.kernel.registry.diverts import DivertRegistry
 from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
 from atalanta.kernel.registry.queues import QueueRegistry
-from atalanta.kernel.registry.retroactive import Retroactive
-from atalanta.kernel.routing.bindings import RemoteBinding
+from atalanta.kernel.registry.retroactive_addresses import RetroactiveAddresses
+from atalanta.kernel.security.permissions import Permissions
 from atalanta.kernel.sessions import slow_consumers
 from atalanta.kernel.sessions.clients import Clients
-from atalanta.kernel.sessions.ingress_headers import stamping_wanted
+from atalanta.kernel.sessions.ingress_headers import IngressHeaders
+from atalanta.kernel.sessions.services import SessionServices
 from atalanta.kernel.sessions.slow_consumers import SlowConsumers
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.kernel.transactions import xa
@@ -57,14 +56,12 @@ from atalanta.kernel.transactions.sinks import Sinks
 from atalanta.kernel.transactions.xa import Branches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
 
     from atalanta.kernel.ports import BrokerPorts, Ids, Journal, Timers, Trace
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Security
-    from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.sessions.clients import ClientObserver
     from atalanta.kernel.settings.broker_config import BrokerConfig
-    from atalanta.message.message import Message
 
 FLUSH_TIMER: Final = "kernel.flush"
 SWEEP_TIMER: Final = "kernel.sweep"
@@ -110,19 +107,13 @@ class Broker:
         self.values = NamedValues(journal)
         self.origins = Origins(self.values)
         self.sinks = Sinks()
-        self.branches = Branches()
         self._build_registries(ports.ids)
         self._build_publisher()
         self.clients = Clients(ports.close_connection)
-        # The services that answer messages to their address, by that address: management.
-        self.services: dict[str, Callable[[int, Message, Session], None]] = {}
-        self.slow_consumers = SlowConsumers(
-            settings, timers, trace, self.queues, self.clients, self.observers
-        )
+        self._build_sessions()
+        self.slow_consumers = SlowConsumers(settings, timers, trace, self.queues, self.clients)
         self.open_bodies = OpenBodies(self.large, self.clients, self.branches, journal, timers)
-        self.disk_limit = DiskLimit(config, self.memory, self.address_registry, trace)
         self.stopping: bool = False
-        self.stamping: bool = stamping_wanted(config, settings)
         self.flush_timer: bool = False
         self.now: int = 0
 
@@ -130,7 +121,7 @@ class Broker:
         """Creates the registries of addresses, queues and diverts, and the caches of duplicate ids."""
         config = self.config
         settings = self.settings
-        self.binding_ids = BindingIds()
+        self.bindings = BindingRegistry()
         self.address_registry = AddressRegistry(
             config, settings, self.journal, self.memory, self.observers
         )
@@ -144,17 +135,15 @@ class Broker:
             self.address_registry,
             self.plans,
             self.dispatcher,
-            self.binding_ids,
+            self.bindings,
             ids,
             self.observers,
         )
         self.queues: dict[str, Queue] = self.queue_registry.by_name
-        self.queues_by_id: dict[int, Queue] = self.queue_registry.by_id
-        self.remotes_by_id: dict[int, RemoteBinding] = {}
         self.diverts = DivertRegistry(
             config, self.address_registry, self.queues, self.values, self.trace
         )
-        self.retroactive = Retroactive(
+        self.retroactive = RetroactiveAddresses(
             config,
             self.address_registry,
             self.queue_registry,
@@ -163,7 +152,6 @@ class Broker:
             self.trace,
         )
         self.observers.append(self.retroactive)
-
         self.resources = ConfiguredResources(
             config,
             settings,
@@ -204,18 +192,45 @@ class Broker:
             self.config.message_expiry_scan_period_ms,
         )
         self.redelivery = Redelivery(self.mover, self.dead_letters, settings)
-        self.unknown_bindings = UnknownBindings(addresses, queues, settings, self.binding_ids)
+        unknown_bindings = UnknownBindings(addresses, queues, settings, self.bindings)
         self.scale_down_target = ScaleDownTarget(
-            addresses, self.remotes_by_id, self.binding_ids, self.values, self.origins
+            addresses, self.bindings, self.values, self.origins
         )
         self.publisher = Publisher(
             self.plans,
             diverts,
             self.dead_letters,
-            self.unknown_bindings,
-            self.remotes_by_id,
+            unknown_bindings,
             self.origins,
         )
+
+    def _build_sessions(self) -> None:
+        """Creates the parts that sessions use."""
+        self.permissions = Permissions(self.security, self.observers)
+        self.ingress_headers = IngressHeaders(self.config, self.settings)
+        self.branches = Branches(self.publisher, self.redelivery, self.config, self.timers)
+        self.session_services = SessionServices(
+            self.config,
+            self.clients,
+            self.permissions,
+            self.publisher,
+            self.redelivery,
+            self.expiry,
+            self.scale_down_target,
+            self.queue_registry,
+            self.retroactive,
+            self.memory,
+            self.ingress_headers,
+            self.sinks,
+            self.branches,
+            self.observers,
+            self.dispatch,
+        )
+
+    def add_observer(self, observer: ClientObserver) -> None:
+        """Adds an observer of clients, which also gets the changes of queues and addresses."""
+        self.observers.append(observer)
+        self.clients.observers.append(observer)
 
     # -- ids ------------------------------------------------------------------------------------
     def start_ids(self, now: int) -> None:
@@ -226,7 +241,7 @@ class Broker:
         self.now = now
         self.store.set_now(now)
         self.store.skip_message_ids(now // 1_000)
-        self.binding_ids.start(now)
+        self.bindings.start_ids(now)
 
     def stop(self) -> None:
         """Records that the node stops or leaves: it serves no new clients, and expires nothing."""
@@ -313,7 +328,7 @@ class Broker:
         if key == slow_consumers.SLOW_TIMER:
             self.slow_consumers.on_timer(now)
         elif key == xa.XA_TIMER:
-            xa.on_timer(self, now)
+            self.branches.on_timer(now)
         elif key == SCHEDULED_TIMER:
             scheduled.on_timer(self.store, now)
         elif key == FREED_TIMER:
@@ -359,6 +374,6 @@ class Broker:
         config.security_rules = fresh.security_rules
         config.resource_limits = fresh.resource_limits
         self.settings.replace(settings)
-        self.stamping = stamping_wanted(config, settings)
+        self.ingress_headers.reload()
         config.address_settings = fresh.address_settings
         self.resources.reload(now, fresh)

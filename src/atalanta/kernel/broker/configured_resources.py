@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.registry.diverts import DivertRegistry
     from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
     from atalanta.kernel.registry.queues import QueueRegistry
-    from atalanta.kernel.registry.retroactive import Retroactive
+    from atalanta.kernel.registry.retroactive_addresses import RetroactiveAddresses
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig
     from atalanta.kernel.settings.repository import AddressSettingsRepository
@@ -38,7 +38,7 @@ class ConfiguredResources:
         addresses: AddressRegistry,
         queues: QueueRegistry,
         diverts: DivertRegistry,
-        retroactive: Retroactive,
+        retroactive: RetroactiveAddresses,
         caches: DuplicateCaches,
         trace: Trace,
     ) -> None:

@@ -10,7 +10,6 @@ from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.priorities import LEVELS, level_of
 from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED
-from atalanta.kernel.transactions import xa
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 def validate(broker: Broker) -> None:
     """Checks that cross-links and counters agree. Slow: for tests and the simulator."""
     for queue in broker.queues.values():
-        assert broker.queues_by_id[queue.id] is queue
+        assert broker.queue_registry.by_id[queue.id] is queue
         live = 0
         size = 0
         delivering = 0
@@ -66,7 +65,7 @@ def validate(broker: Broker) -> None:
             f"queue {queue.name}: delivering count"
         )
         assert previous < queue.next_sequence
-    prepared = [plan for branch in xa.list_prepared(broker) for plan in branch.plans]
+    prepared = [plan for branch in broker.branches.list_prepared() for plan in branch.plans]
     _validate_pending(broker.store, broker.queues, prepared)
     _validate_memory(broker.store, broker.queues)
     _validate_stored(broker.store)

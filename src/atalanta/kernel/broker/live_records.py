@@ -18,7 +18,7 @@ from atalanta.kernel.journal.message_record import (
     write_plain_message,
 )
 from atalanta.kernel.queue.reference import SCHEDULED
-from atalanta.kernel.trace import places, tell
+from atalanta.kernel.trace import queue_sequences, trace_message
 from atalanta.kernel.transactions import xa_records
 from atalanta.message.encoding.buffer import Reader, Writer
 
@@ -44,7 +44,7 @@ class LiveRecords:
         """Stores the id counters: ids must not start again after the records that used them were deleted."""
         writer = Writer()
         writer.int64(self.broker.store.next_message_id)
-        writer.int64(self.broker.binding_ids.next)
+        writer.int64(self.broker.bindings.next_id)
         self.broker.journal.append(records.COUNTERS, writer.getvalue())
 
     def relocate(self, lsn: int, kind: int, payload: bytes) -> None:
@@ -66,7 +66,7 @@ class LiveRecords:
             for _ in range(reader.int32("duplicates.count")):
                 self._duplicate(lsn, cache, age, reader.take(reader.int32(), "duplicates.id"))
         elif kind == records.QUEUE:
-            queue = broker.queues_by_id.get(Reader(payload).int64("queue.id"))
+            queue = broker.queue_registry.by_id.get(Reader(payload).int64("queue.id"))
             if queue is not None and queue.lsn == lsn:
                 broker.queue_registry.store(queue)
         elif kind == records.ADDRESS:
@@ -131,7 +131,7 @@ class LiveRecords:
         for cache_name, duplicate_id in duplicates:
             broker.caches.by_name[cache_name].ids[duplicate_id] = message.lsn
         if broker.trace.on:
-            tell(broker.trace, "story_relocated", message, places(references))
+            trace_message(broker.trace, "story_relocated", message, queue_sequences(references))
 
     def _duplicate(self, lsn: int, cache_name: str, age: int, duplicate_id: bytes) -> None:
         broker = self.broker

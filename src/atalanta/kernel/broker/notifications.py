@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.bindings import RemoteBinding
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.kernel.routing.router import Route, route
+from atalanta.kernel.sessions.clients import ClientObserver
 from atalanta.kernel.sessions.session_consumer import SessionConsumer
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte, Int, PropertyValue
@@ -40,7 +40,7 @@ NO_CERTIFICATE: Final = "unavailable"  # Artemis' value for a connection without
 Properties = dict[str, PropertyValue]
 
 
-class Notifications(Observer):
+class Notifications(ClientObserver):
     """Turns changes of the broker into notification messages; builds none while the address has no queue."""
 
     def __init__(

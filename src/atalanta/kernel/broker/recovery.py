@@ -24,7 +24,7 @@ from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import decode_queue_spec
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.routing.address import Address
-from atalanta.kernel.trace import places, tell
+from atalanta.kernel.trace import queue_sequences, trace_message
 from atalanta.kernel.transactions import xa, xa_recovery
 from atalanta.message.encoding.buffer import DecodeError, Reader
 
@@ -142,7 +142,7 @@ class Recovery:
     def _ack_through(self, reader: Reader) -> None:
         queue_id = reader.int64("ack_through.queue")
         sequence = reader.int64("ack_through.sequence")
-        queue = self.broker.queues_by_id.get(queue_id)
+        queue = self.broker.queue_registry.by_id.get(queue_id)
         if queue is not None:
             queue.log.acknowledge_through(sequence)
 
@@ -200,15 +200,15 @@ class Recovery:
             start = reader.int64("lost.start")
             end = reader.int64("lost.end")
             queue.log.lost.append((start, end, reader.simple_string("lost.why")))
-        previous = broker.queues_by_id.get(queue_id)
+        previous = broker.queue_registry.by_id.get(queue_id)
         if previous is not None:
             self._forget_name(previous)
         broker.queues[queue.name] = queue
-        broker.queues_by_id[queue_id] = queue
+        broker.queue_registry.by_id[queue_id] = queue
         self.binding_id_max = max(self.binding_id_max, queue_id)
 
     def _queue_deleted(self, queue_id: int) -> None:
-        queue = self.broker.queues_by_id.pop(queue_id, None)
+        queue = self.broker.queue_registry.by_id.pop(queue_id, None)
         if queue is not None:
             self._forget_name(queue)
 
@@ -230,7 +230,7 @@ class Recovery:
             self.message_id_max = max(self.message_id_max, reader.int64("counters.message") - 1)
             self.binding_id_max = max(self.binding_id_max, reader.int64("counters.binding") - 1)
         elif kind == records.LEASE:
-            queue = self.broker.queues_by_id.get(reader.int64("lease.queue"))
+            queue = self.broker.queue_registry.by_id.get(reader.int64("lease.queue"))
             group = reader.simple_string("lease.group")
             epoch = reader.int64("lease.epoch")
             owner = reader.simple_string("lease.owner")
@@ -242,7 +242,7 @@ class Recovery:
             partition = reader.int32("sink.partition")
             self.broker.sinks.put(query, partition, reader.int64("sink.batch"), lsn)
         elif kind == records.LOST:
-            queue = self.broker.queues_by_id.get(reader.int64("lost.queue"))
+            queue = self.broker.queue_registry.by_id.get(reader.int64("lost.queue"))
             start = reader.int64("lost.start")
             reader.int64("lost.end")
             if queue is not None:
@@ -290,7 +290,7 @@ class Recovery:
                 lease.until = now + lease.ttl_ns
         for address in list(broker.addresses.values()):
             broker.address_registry.add(address)
-        self.paging.attach(broker.paging, broker.queues_by_id)
+        self.paging.attach(broker.paging, broker.queue_registry.by_id)
         for stored, lsn in self.messages.values():
             self._restore(now, stored, lsn)
         self._restore_duplicates()
@@ -304,7 +304,7 @@ class Recovery:
                     broker.paging.bring_forward(now, queue, last)
             queue.end_restore()
         for payload, lsn in self.prepared.values():
-            xa_recovery.restore(broker, now, payload, lsn)
+            xa_recovery.restore(broker.branches, broker.queue_registry.by_id, now, payload, lsn)
         for queue in broker.queues.values():
             if queue.special is not None:
                 restore(broker.store, now, queue, queue.special)
@@ -312,7 +312,7 @@ class Recovery:
         broker.large.end_recovery()
         if self.damaged:
             self._forget_damaged()
-        broker.binding_ids.next = max(broker.binding_ids.next, self.binding_id_max + 1)
+        broker.bindings.skip_ids(self.binding_id_max + 1)
         broker.start_ids(now)
         broker.origins.restore()
 
@@ -329,7 +329,7 @@ class Recovery:
         if stored.file >= 0 and not self._restore_body(stored):
             return
         for found in stored.routes:
-            queue = broker.queues_by_id.get(found.queue_id)
+            queue = broker.queue_registry.by_id.get(found.queue_id)
             if queue is None or 0 < found.sequence <= queue.log.acked_through:
                 continue
             reference = Reference(message, queue, found.sequence, found.route_to)
@@ -352,7 +352,7 @@ class Recovery:
             broker.store.messages[message.id] = message
             broker.store.stored_bytes += message.size
             if broker.trace.on:
-                tell(broker.trace, "story_recovered", message, places(references))
+                trace_message(broker.trace, "story_recovered", message, queue_sequences(references))
 
     def _restore_body(self, stored: StoredMessage) -> bool:
         """Restores a large body. A message with an incomplete file is reported and left out: it cannot be delivered."""
@@ -362,7 +362,7 @@ class Recovery:
             return True
         names: list[str] = []
         for found in stored.routes:
-            queue = broker.queues_by_id.get(found.queue_id)
+            queue = broker.queue_registry.by_id.get(found.queue_id)
             if queue is not None and (found.sequence == 0 or found.sequence > queue.log.acked_through):
                 names.append(queue.name)
                 self.damaged.setdefault(queue.id, []).append(stored.message.id)

@@ -24,7 +24,7 @@ from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.paging.removal import drop_through
 from atalanta.kernel.queue.reference import DONE, Reference
-from atalanta.kernel.trace import tell
+from atalanta.kernel.trace import trace_message
 from atalanta.message.encoding.buffer import Writer
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ class LogViews:
                 taken += 1
             self.store.drop_from_queue(reference)
             if self.trace.on:
-                tell(self.trace, "story_acknowledged_through", reference.message, queue.name)
+                trace_message(self.trace, "story_acknowledged_through", reference.message, queue.name)
         self.freed.add(done)
         queue.count_acknowledged(taken)
         queue.log.acknowledge_through(end)

@@ -11,7 +11,7 @@ from atalanta.kernel.registry.duplicate_caches import (
     BRIDGE_PREFIX,
     SHIPMENT_ID_BYTES,
 )
-from atalanta.kernel.trace import tell
+from atalanta.kernel.trace import trace_message
 from atalanta.message.internal_headers import ACK_ROUTE_TO
 from atalanta.message.message import ROUTE_TO, Message
 from atalanta.message.properties import PropertyValue
@@ -55,7 +55,7 @@ class DuplicateDetection:
         else:
             self.trace.count("duplicates_dropped")
             if self.trace.on:
-                tell(self.trace, "story_repeated", plan.message, cache_name)
+                trace_message(self.trace, "story_repeated", plan.message, cache_name)
         return lsn
 
     def take_shipment_ids(self, plans: list[Plan], batch: Batch) -> list[tuple[str, bytes]]:

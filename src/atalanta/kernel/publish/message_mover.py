@@ -14,7 +14,7 @@ from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.removal import clear
 from atalanta.kernel.queue.reference import READY, SCHEDULED, Reference
 from atalanta.kernel.routing.router import Route
-from atalanta.kernel.trace import tell
+from atalanta.kernel.trace import trace_message
 from atalanta.message.fqqn import split_fqqn
 from atalanta.message.internal_headers import FORWARD_DUPLICATE
 from atalanta.message.message import Message
@@ -124,7 +124,7 @@ class MessageMover:
             batch.add(records.ACKS, acked)
         store.drop_from_queue(reference)
         if self.trace.on:
-            tell(self.trace, "story_moved_away", reference.message, reference.queue.name)
+            trace_message(self.trace, "story_moved_away", reference.message, reference.queue.name)
         self.plans.append(batch, [plan], references, None, 0)
 
     def purge(self, queue: Queue, why: str) -> None:

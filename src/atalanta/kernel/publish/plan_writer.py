@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.journal import records
 from atalanta.kernel.journal.message_record import encode_message_record
 from atalanta.kernel.queue.delivery.origin_headers import name_origin
-from atalanta.kernel.trace import places, tell
+from atalanta.kernel.trace import queue_sequences, trace_message
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
@@ -66,7 +66,7 @@ class PlanWriter:
                     records.encode_duplicates(cache_name, message.id, [duplicate_id]),
                 )
         if store.trace.on:
-            tell(store.trace, "story_routed", message, places(references))
+            trace_message(store.trace, "story_routed", message, queue_sequences(references))
         if plan.diverted is not None:
             for copy in plan.diverted:
                 references.extend(self.add(copy, batch))

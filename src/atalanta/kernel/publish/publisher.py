@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 
 
 class Publisher:
-    """Publishes the messages of senders and peers.
-
-    `remotes_by_id`: the remote bindings, which a peer's message names like local queues (`queues_by_id`).
-    """
+    """Publishes the messages of senders and peers."""
 
     def __init__(
         self,
@@ -42,7 +39,6 @@ class Publisher:
         diverts: DivertRouting,
         dead_letters: DeadLetters,
         unknown_bindings: UnknownBindings,
-        remotes_by_id: dict[int, RemoteBinding],
         origins: Origins,
     ) -> None:
         self.plans = plans
@@ -52,7 +48,8 @@ class Publisher:
         self.duplicates = diverts.duplicates
         self.addresses: dict[str, Address] = diverts.addresses.by_name
         self.queues_by_id: dict[int, Queue] = diverts.queues.by_id
-        self.remotes_by_id = remotes_by_id
+        # A peer's message names remote bindings like local queues.
+        self.remotes_by_id: dict[int, RemoteBinding] = unknown_bindings.bindings.remotes
         self.dead_letters = dead_letters
         self.unknown_bindings = unknown_bindings
         self.settings = diverts.settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.reference import DELIVERING, Reference
-from atalanta.kernel.trace import tell
+from atalanta.kernel.trace import trace_message
 
 if TYPE_CHECKING:
     from atalanta.kernel.publish.dead_letters import DeadLetters
@@ -69,7 +69,7 @@ class Redelivery:
                 # A rolled-back branch whose consumer closed before.
                 store.dispatches.note_unattended(queue)
             if self.trace.on:
-                tell(self.trace, "story_rolled_back", reference.message, queue.name)
+                trace_message(self.trace, "story_rolled_back", reference.message, queue.name)
             store.dispatches.mark_dirty(queue)
             if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
                 self.mover.purge(queue, "purged without consumers")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.delivery.bridge_origin import Origins
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.registry.addresses import AddressRegistry
-    from atalanta.kernel.registry.binding_ids import BindingIds
+    from atalanta.kernel.registry.bindings import BindingRegistry
     from atalanta.message.message import Message
 
 NODES_MAX: Final = 1_000
@@ -48,20 +48,18 @@ class ScaleDownTarget:
     """The scale-downs to this node.
 
     `nodes`: ids of nodes whose messages have all arrived. `bindings`: ids of this node for queues of a node that is
-    absent, by (id of the store-and-forward queue, id at that node). `remotes_by_id`: the remote bindings of the node.
+    absent, by (id of the store-and-forward queue, id at that node). `node_bindings`: all bindings of the node.
     """
 
     def __init__(
         self,
         addresses: AddressRegistry,
-        remotes_by_id: dict[int, RemoteBinding],
-        ids: BindingIds,
+        node_bindings: BindingRegistry,
         values: NamedValues,
         origins: Origins,
     ) -> None:
         self.addresses = addresses
-        self.remotes_by_id = remotes_by_id
-        self.ids = ids
+        self.node_bindings = node_bindings
         self.values = values
         self.origins = origins
         self.forward_queues: ForwardQueues = ForwardQueues()
@@ -143,8 +141,8 @@ class ScaleDownTarget:
         found = self.bindings.get(key)
         if found is None and len(self.bindings) < BINDINGS_MAX:
             found = RemoteBinding(
-                self.ids.take(), address_name, "", "", remote_id, 1, forward, OFF
+                self.node_bindings.take_id(), address_name, "", "", remote_id, 1, forward, OFF
             )
             self.bindings[key] = found
-            self.remotes_by_id[found.id] = found
+            self.node_bindings.add(found)
         return found

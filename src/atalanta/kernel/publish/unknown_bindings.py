@@ -8,7 +8,7 @@ such as the temporary queue of a client that left, the message is dropped with i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.kernel.routing.router import Route, route
@@ -16,32 +16,26 @@ from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.registry.addresses import AddressRegistry
-    from atalanta.kernel.registry.binding_ids import BindingIds
+    from atalanta.kernel.registry.bindings import BindingRegistry
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.kernel.settings.repository import AddressSettingsRepository
     from atalanta.message.message import Message
 
-LOST_MAX: Final = 10_000
-
 
 class UnknownBindings:
-    """Routes messages whose binding ids this node does not know.
-
-    `lost`: ids of remote bindings whose connection was lost, not their queue.
-    """
+    """Routes messages whose binding ids this node does not know."""
 
     def __init__(
         self,
         addresses: AddressRegistry,
         queues: QueueRegistry,
         settings: AddressSettingsRepository,
-        ids: BindingIds,
+        bindings: BindingRegistry,
     ) -> None:
         self.addresses = addresses
         self.queues = queues
         self.settings = settings
-        self.ids = ids
-        self.lost: dict[int, bool] = {}
+        self.bindings = bindings
 
     def route(self, now: int, message: Message, unknown: list[int]) -> list[Route]:
         """Routes the message by its address, or into a queue created for it if the settings allow that; else drops it.
@@ -57,7 +51,7 @@ class UnknownBindings:
         if not anycast:
             return []
         routes = [] if address is None else route(address, message, ANYCAST, queue_name)
-        if routes or not any(self._is_lost(binding_id) for binding_id in unknown):
+        if routes or not any(self.bindings.is_lost(binding_id) for binding_id in unknown):
             return routes
         settings = self.settings.match(name)
         made = queue_name or name
@@ -72,13 +66,3 @@ class UnknownBindings:
         spec.take_defaults(settings)
         self.queues.create(now, spec, False)
         return route(address, message, ANYCAST, queue_name)
-
-    def _is_lost(self, binding_id: int) -> bool:
-        """Returns true for a binding of an earlier life of this node, or of a peer that has not announced it again."""
-        return binding_id < self.ids.first or binding_id in self.lost
-
-    def add_lost(self, binding_id: int) -> None:
-        """Records that the remote binding was removed because its peer left; the queue behind may still exist."""
-        if len(self.lost) >= LOST_MAX:
-            del self.lost[next(iter(self.lost))]
-        self.lost[binding_id] = True

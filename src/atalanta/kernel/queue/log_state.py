@@ -49,6 +49,10 @@ class LogState:
         """Lifts the limit of `hide_new`."""
         self.show_until = -1
 
+    def stable_end(self, durable_through: int) -> int:
+        """Returns the last sequence that may be shown, if those up to `durable_through` are durable."""
+        return self.show_until if 0 <= self.show_until < durable_through else durable_through
+
     def is_shown(self, sequence: int) -> bool:
         """Returns true for a message that a reader was shown and has not acknowledged."""
         return (

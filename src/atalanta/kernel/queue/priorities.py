@@ -36,8 +36,9 @@ class Priorities:
     def mixed(self) -> bool:
         return self.only < 0
 
-    def mix(self) -> None:
-        """Changes to mixed levels: the next message has another level."""
+    def mix(self, cursor: int) -> None:
+        """Changes to mixed levels: the next message has another level. No message below `cursor` is READY."""
+        self.cursors = [cursor] * LEVELS
         self.live = [0] * LEVELS
         self.live[self.only] = self.alike
         self.only = -1

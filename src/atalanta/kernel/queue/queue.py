@@ -69,7 +69,7 @@ class Queue:
         self.internal = spec.internal
         self.deleted: bool = False
         self.dirty: bool = False
-        self.guarded: bool = False  # refuses messages at times, see `open_to_messages`
+        self.guarded: bool = False  # refuses messages at times, see kernel/routing/bindings.py
         self.groupable: bool = False
         self.unattended: bool = False
         self.paused: bool = False
@@ -125,11 +125,6 @@ class Queue:
         """Makes each delivery wait for the journal's record of its count."""
         self.counted_first = True
         self.plain = False
-
-    def open_to_messages(self) -> bool:
-        """Returns false if the queue is disabled, or purges messages and has no consumer (QueueImpl.route)."""
-        spec = self.spec
-        return spec.enabled and (not spec.purge_on_no_consumers or self.consumer_count() > 0)
 
     def routing_name(self) -> str:
         """Returns the routing name; an address' anycast queues have one, and share messages (LocalQueueBinding)."""
@@ -188,11 +183,10 @@ class Queue:
     def _mix_priorities(self, level: int) -> None:
         """Handles the first message of another priority: from here on each level has its cursors."""
         priorities = self.priorities
-        if self.message_count == 0:
+        if priorities.alike == 0:
             priorities.only = level
             return
-        priorities.mix()
-        priorities.cursors = [self.cursor] * LEVELS
+        priorities.mix(self.cursor)
         for consumer in self.consumers:
             consumer.cursors = [consumer.position] * LEVELS
 
@@ -223,10 +217,7 @@ class Queue:
         priorities = self.priorities
         level = level_of(reference.message.priority)
         if level != priorities.only and not priorities.mixed() and not self.internal:
-            if priorities.alike == 0:
-                priorities.only = level
-            else:
-                self._mix_priorities(level)
+            self._mix_priorities(level)
         priorities.count(level)
         if self.groupable and reference.message.special and reference.message.grouped:
             self.start_groups()
@@ -356,10 +347,7 @@ class Queue:
 
         A sequence that only a non-durable message has is not shown: after a crash it is given again.
         """
-        limit = self.log.show_until
-        if 0 <= limit < self.durable_through:
-            return limit
-        return self.durable_through
+        return self.log.stable_end(self.durable_through)
 
     # -- state ----------------------------------------------------------------------------------
     def pause(self) -> None:
@@ -443,21 +431,13 @@ class Queue:
         self.killed += count
 
     def reset_counters(
-        self,
-        added: bool = False,
-        acknowledged: bool = False,
-        expired: bool = False,
-        killed: bool = False,
+        self, added: bool = False, acknowledged: bool = False, expired: bool = False, killed: bool = False
     ) -> None:
         """Sets the named totals to 0 (QueueControl.resetMessagesAdded and the others)."""
-        if added:
-            self.added = 0
-        if acknowledged:
-            self.acknowledged = 0
-        if expired:
-            self.expired = 0
-        if killed:
-            self.killed = 0
+        self.added = 0 if added else self.added
+        self.acknowledged = 0 if acknowledged else self.acknowledged
+        self.expired = 0 if expired else self.expired
+        self.killed = 0 if killed else self.killed
 
     # -- delivery -------------------------------------------------------------------------------
     def end(self) -> int:
@@ -491,6 +471,13 @@ class Queue:
         self.aside = len(self.found_expired) > 0
         return drains
 
+    def set_expired_aside(self, reference: Reference) -> None:
+        """Keeps a waiting reference that has expired for the broker to move."""
+        reference.state = DELIVERING
+        self.delivering_count += 1
+        self.found_expired.append(reference)
+        self.aside = True
+
     def take_expired(self) -> list[Reference]:
         """Returns and removes the expired references that the delivery met."""
         found = self.found_expired
@@ -509,13 +496,3 @@ class Queue:
             return []
         self.deliveries = []
         return found
-
-    def set_aside_expired(self, reference: Reference, now_ms: int) -> bool:
-        """Sets an expired reference aside for the broker, but not while a log-view lease pins the queue."""
-        if reference.message.expiration > now_ms or self.active_lease() is not None:
-            return False
-        reference.state = DELIVERING
-        self.delivering_count += 1
-        self.found_expired.append(reference)
-        self.aside = True
-        return True

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.delivery.dispatcher import Dispatcher
     from atalanta.kernel.registry.addresses import AddressRegistry
-    from atalanta.kernel.registry.binding_ids import BindingIds
+    from atalanta.kernel.registry.bindings import BindingRegistry
     from atalanta.kernel.routing.retroactive_names import Retained
     from atalanta.kernel.settings.broker_config import BrokerConfig
 
@@ -54,7 +54,7 @@ class QueueRegistry:
         addresses: AddressRegistry,
         plans: PlanWriter,
         dispatcher: Dispatcher,
-        binding_ids: BindingIds,
+        bindings: BindingRegistry,
         ids: Ids,
         observers: list[Observer],
     ) -> None:
@@ -64,7 +64,7 @@ class QueueRegistry:
         self.messages = plans.store
         self.dispatcher = dispatcher
         self.journal = plans.store.journal
-        self.binding_ids = binding_ids
+        self.bindings = bindings
         self.ids = ids
         self.observers = observers
         self.by_name: dict[str, Queue] = {}
@@ -98,7 +98,7 @@ class QueueRegistry:
             not spec.internal and not spec.configuration_managed,
             self._needs_durable_address(spec),
         )
-        queue = Queue(self.binding_ids.take(), spec, selector, self.ids.uuid().hex())
+        queue = Queue(self.bindings.take_id(), spec, selector, self.ids.uuid().hex())
         queue.usage.create(now)
         self.by_name[queue.name] = queue
         self.by_id[queue.id] = queue
@@ -128,7 +128,7 @@ class QueueRegistry:
 
     def _store_with_copies(self, now: int, queue: Queue, retained: Retained) -> None:
         """Writes the queue's record behind its copies: after a crash it has all of them, or does not exist."""
-        copies = copy_retained(self.plans, self.binding_ids.next, now, queue, retained)
+        copies = copy_retained(self.plans, self.bindings.next_id, now, queue, retained)
         if queue.durable:
             copies.batch.add(records.QUEUE, encode_queue(queue))
         lsn = self.plans.append(copies.batch, copies.plans, copies.references, None, 0)

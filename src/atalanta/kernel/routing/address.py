@@ -42,7 +42,7 @@ class Address:
         self.unrouted: int = 0
         self.swept: bool = False
         self.rules: AddressRules | None = None  # None: no special rules, see kernel/routing/address_rules.py
-        self.retained: Retained | None = None  # messages kept for later queues: kernel/registry/retroactive.py
+        self.retained: Retained | None = None  # messages for later queues: kernel/registry/retroactive_addresses.py
         # Wildcard addresses that match this one: their queues receive its messages too.
         self.wildcards: list[Address] | None = None
 

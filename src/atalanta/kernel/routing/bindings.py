@@ -247,7 +247,7 @@ def _local_eligible(queue: Queue, message: Message, routing_type: int, only_queu
         return False
     if only_queue and queue.name != only_queue:
         return False
-    if queue.guarded and not queue.open_to_messages():
+    if queue.guarded and not _open_to_messages(queue):
         return False
     return queue.filter is None or queue.filter.matches(message)
 
@@ -260,3 +260,9 @@ def _remote_eligible(
     if only_queue and not remote.is_of_queue(only_queue):
         return False
     return remote.accepts(message)
+
+
+def _open_to_messages(queue: Queue) -> bool:
+    """Returns false if the queue is disabled, or purges messages and has no consumer (QueueImpl.route)."""
+    spec = queue.spec
+    return spec.enabled and (not spec.purge_on_no_consumers or queue.consumer_count() > 0)

@@ -34,7 +34,7 @@ class Divert:
         self.filter = selector
         self.pattern = pattern
         self.stored: bool = False  # created by management and kept in the journal
-        self.automatic = automatic  # of a retroactive address: kernel/registry/retroactive.py
+        self.automatic = automatic  # of a retroactive address: kernel/registry/retroactive_addresses.py
         self.targets: list[str] = []
         if automatic and config.forwarding_address:
             self.targets.append(config.forwarding_address)  # the name may have a comma

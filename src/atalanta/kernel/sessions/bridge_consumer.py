@@ -9,7 +9,7 @@ from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.consumer import Consumer, DeliveryEndpoint
 from atalanta.kernel.queue.consumers import add_consumer, remove_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
-from atalanta.kernel.trace import tell
+from atalanta.kernel.trace import trace_message
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
@@ -57,7 +57,7 @@ class BridgeEndpoint(DeliveryEndpoint):
             reference.uncount_delivery()
             queue.give_back(reference)
             if broker.trace.on:
-                tell(broker.trace, "story_given_back", reference.message, queue.name)
+                trace_message(broker.trace, "story_given_back", reference.message, queue.name)
 
     def deliver(self, consumer: Consumer, reference: Reference) -> int:
         return self.take(reference)

@@ -13,12 +13,15 @@ from atalanta.kernel.publish.grouping import GroupWaiter
 
 if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeBodies, LargeBody
-    from atalanta.kernel.publish.grouping import GroupingHandler
+    from atalanta.kernel.publish.grouping import GroupingHandler, Undecided
     from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 
 
 class GroupWait(GroupWaiter):
-    """The wait of one request. `retry` processes it again, and may call `ask` again; `body` is its large message's."""
+    """The wait of a session's request. `retry` processes it again, and may call `wait` again.
+
+    `body` is that of the request's large message. `active` is False after the end.
+    """
 
     def __init__(
         self,
@@ -28,6 +31,7 @@ class GroupWait(GroupWaiter):
         body: LargeBody | None,
         retry: Callable[[int], None],
     ) -> None:
+        """Holds the client's input, and the file of a large message."""
         super().__init__()
         self.handler = handler
         self.endpoint = endpoint
@@ -35,18 +39,15 @@ class GroupWait(GroupWaiter):
         self.body = body
         self.retry = retry
         self.asked: bool = False
-        self.ended: bool = False
+        self.active: bool = True
+        endpoint.hold_input()
+        if body is not None:
+            large.hold(body, 1)
 
-    def begin(self) -> None:
-        """Holds the client's input, and the file of a large message."""
-        self.endpoint.hold_input()
-        if self.body is not None:
-            self.large.hold(self.body, 1)
-
-    def ask(self, now: int, ids: list[str]) -> None:
-        """Waits for the queues of these group ids."""
+    def wait(self, now: int, undecided: Undecided) -> None:
+        """Waits for the queues of the request's groups."""
         self.asked = True
-        self.handler.wait(now, ids, self)
+        self.handler.wait(now, undecided.ids, self)
 
     def decided(self, now: int) -> None:
         self.asked = False
@@ -56,9 +57,9 @@ class GroupWait(GroupWaiter):
 
     def end(self) -> None:
         """Releases the client's input: the request is processed or refused, or its session is closed."""
-        if self.ended:
+        if not self.active:
             return
-        self.ended = True
+        self.active = False
         if self.asked:
             self.handler.forget(self)
         if self.body is not None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.errors import FENCED, MAX_CONSUMERS, BrokerError
 from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.queue.reference import DELIVERING, Reference
+from atalanta.kernel.trace import trace_message
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.sessions.services import SessionServices
     from atalanta.kernel.sessions.session import Session
     from atalanta.message.selector.selector import Filter
 
@@ -26,3 +30,67 @@ class SessionConsumer(Consumer):
     ) -> None:
         super().__init__(consumer_id, queue, session.endpoint, selector, browse_only, priority)
         self.session = session
+
+    def take_prefetched(self, first_as_delivered: bool) -> list[Reference]:
+        """Takes the unacknowledged messages, as if they were not delivered, maybe but for the first.
+
+        A large message that is being sent is delivered again from its beginning. Messages of a non-destructive queue
+        stay in it, and the consumer gets them again.
+        """
+        if self.stream is not None:
+            self.stream.abort()
+        prefetched = self.unacknowledged.values()
+        self.unacknowledged.clear()
+        if self.queue.keeps_messages:
+            for reference in prefetched:
+                self.look_again(reference.sequence)
+            return []
+        for reference in prefetched[1 if first_as_delivered else 0 :]:
+            reference.uncount_delivery()
+        return prefetched
+
+    def remove(self, now: int, services: SessionServices, failed: bool) -> None:
+        """Closes the consumer and removes it from its queue. Its messages return to the queue.
+
+        They count as delivered if the connection was lost (`failed`). A transient queue is deleted after its last
+        consumer.
+        """
+        queue = self.queue
+        self.close()
+        if self.stream is not None:
+            self.stream.abort()
+        held = self.unacknowledged.values()
+        self.unacknowledged.clear()
+        if queue.deleted:
+            return
+        services.queue_registry.remove_consumer(now, queue, self)
+        back: list[Reference] = []
+        for reference in held:
+            if reference.state != DELIVERING:
+                continue
+            if not failed:
+                reference.uncount_delivery()
+            back.append(reference)
+            if services.trace.on:
+                trace_message(services.trace, "story_given_back", reference.message, queue.name)
+        services.redelivery.redeliver(now, back, False)
+        services.dispatches.mark_dirty(queue)
+        if queue.consumer_count() > 0:
+            return
+        if queue.spec.transient:
+            services.queue_registry.delete(now, queue.name, "last consumer left")
+        elif queue.spec.purge_on_no_consumers:
+            services.mover.purge(queue, "purged without consumers")
+
+
+def check_consumer_allowed(queue: Queue) -> None:
+    """Raises BrokerError FENCED or MAX_CONSUMERS if the queue takes no further consumer."""
+    lease = queue.active_lease()
+    if lease is not None:
+        raise BrokerError(
+            FENCED,
+            f"queue {queue.name} is leased to the log-view group {lease.group} of {lease.owner}",
+        )
+    limit = queue.spec.max_consumers
+    if 0 <= limit <= queue.consumer_count():
+        raise BrokerError(MAX_CONSUMERS, f"queue {queue.name} already has {limit} consumers")

@@ -1,59 +1,110 @@
-"""The creation and deletion of queues by a session, with its permissions; temporary ones end with the connection."""
+"""The queues that sessions create and delete, with their permissions; temporary ones end with the connection."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
-from atalanta.kernel.registry import addresses
+from atalanta.kernel.registry.addresses import check_routing_type
 from atalanta.kernel.security.resource_limits import limit_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.spec import QueueSpec
-    from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.registry.queues import QueueRegistry
+    from atalanta.kernel.security.permissions import Permissions
+    from atalanta.kernel.security.security import Identity
+    from atalanta.kernel.settings.broker_config import BrokerConfig
 
 
-def create_queue(session: Session, now: int, spec: QueueSpec) -> Queue:
-    """Creates a queue; needs createDurableQueue or createNonDurableQueue, and createAddress for a new address."""
-    session.check("createDurableQueue" if spec.durable else "createNonDurableQueue", spec.address)
-    _check_address_of(session, spec)
-    broker = session.broker
-    user = session.identity.user
-    limit = limit_of(broker.config.resource_limits, user)
-    if limit is not None:
-        limit.check_queues([queue.spec.user for queue in broker.queues.values()].count(user))
-    spec.user = user
-    # A leaving node creates queues that continue its own: these get no retained messages.
-    queue = broker.queue_registry.create(now, spec, not session.identity.cluster)
-    if spec.temporary:
-        session.client.temporary_queues[queue.name] = queue
-    if spec.transient:
-        session.client.use_transient(queue)
-    return queue
+class QueueOwner:
+    """A client connection as the owner of queues that are deleted with it.
+
+    Temporary queues have one owner. A transient queue is a shared subscription, deleted after its last user.
+    """
+
+    def __init__(self) -> None:
+        self.temporary_queues: dict[str, Queue] = {}
+        self.transient_queues: dict[str, Queue] = {}
+
+    def use_transient(self, queue: Queue) -> None:
+        """Records that this client uses a shared subscription."""
+        if queue.name not in self.transient_queues:
+            self.transient_queues[queue.name] = queue
+            queue.usage.add_client()
+
+    def hand_over_queues(self, other: QueueOwner) -> None:
+        """Moves the queues to another connection of the client."""
+        other.temporary_queues.update(self.temporary_queues)
+        self.temporary_queues.clear()
+        for queue in self.transient_queues.values():
+            queue.usage.remove_client()
+            other.use_transient(queue)
+        self.transient_queues.clear()
+
+    def delete_queues(self, now: int, registry: QueueRegistry) -> None:
+        """Deletes the queues: the connection is closed."""
+        for queue in list(self.temporary_queues.values()):
+            if not queue.deleted:
+                registry.delete(now, queue.name, "its connection was closed")
+        self.temporary_queues.clear()
+        for queue in list(self.transient_queues.values()):
+            queue.usage.remove_client()
+            # The queue may never have had a consumer, whose removal would delete it.
+            if queue.usage.clients == 0 and not queue.deleted and queue.consumer_count() == 0:
+                registry.delete(now, queue.name, "its connection was closed")
+        self.transient_queues.clear()
 
 
-def _check_address_of(session: Session, spec: QueueSpec) -> None:
-    """Checks that the user may create the address of the queue, or its routing type, if either is missing."""
-    address = session.broker.addresses.get(spec.address)
-    if address is not None and address.supports(spec.routing_type):
-        return
-    automatic = session.broker.settings.match(spec.address).auto_create_addresses
-    if not automatic and not spec.temporary:
-        if address is not None:
-            addresses.check_routing_type(address, spec.routing_type)
-        raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {spec.address} does not exist")
-    # A temporary queue gets an address of its own even if addresses are not created automatically.
-    if automatic or address is not None:
-        session.check("createAddress", spec.address)
+class SessionQueues:
+    """Creates and deletes queues for the users of sessions."""
 
+    def __init__(
+        self, registry: QueueRegistry, permissions: Permissions, config: BrokerConfig
+    ) -> None:
+        self.registry = registry
+        self.addresses = registry.addresses
+        self.permissions = permissions
+        self.config = config
 
-def delete_queue(session: Session, now: int, name: str) -> None:
-    queue = session.broker.queue_registry.find(name)
-    session.check(
-        "deleteDurableQueue" if queue.durable else "deleteNonDurableQueue", queue.spec.address
-    )
-    if queue.consumer_count() > 0:
-        raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} still has consumers")
-    session.client.temporary_queues.pop(queue.name, None)
-    session.broker.queue_registry.delete(now, queue.name, "deleted")
+    def create(self, now: int, identity: Identity, owner: QueueOwner, spec: QueueSpec) -> Queue:
+        """Creates a queue; needs createDurableQueue or createNonDurableQueue, and createAddress for a new address."""
+        permission = "createDurableQueue" if spec.durable else "createNonDurableQueue"
+        self.permissions.check(now, identity, permission, spec.address)
+        self._check_address(now, identity, spec)
+        limit = limit_of(self.config.resource_limits, identity.user)
+        if limit is not None:
+            users = [queue.spec.user for queue in self.registry.by_name.values()]
+            limit.check_queues(users.count(identity.user))
+        spec.user = identity.user
+        # A leaving node creates queues that continue its own: these get no retained messages.
+        queue = self.registry.create(now, spec, not identity.cluster)
+        if spec.temporary:
+            owner.temporary_queues[queue.name] = queue
+        if spec.transient:
+            owner.use_transient(queue)
+        return queue
+
+    def _check_address(self, now: int, identity: Identity, spec: QueueSpec) -> None:
+        """Checks that the user may create the address of the queue, or its routing type, if either is missing."""
+        address = self.addresses.by_name.get(spec.address)
+        if address is not None and address.supports(spec.routing_type):
+            return
+        automatic = self.addresses.settings.match(spec.address).auto_create_addresses
+        if not automatic and not spec.temporary:
+            if address is not None:
+                check_routing_type(address, spec.routing_type)
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {spec.address} does not exist")
+        # A temporary queue gets an address of its own even if addresses are not created automatically.
+        if automatic or address is not None:
+            self.permissions.check(now, identity, "createAddress", spec.address)
+
+    def delete(self, now: int, identity: Identity, owner: QueueOwner, name: str) -> None:
+        """Deletes a queue without consumers; needs deleteDurableQueue or deleteNonDurableQueue."""
+        queue = self.registry.find(name)
+        permission = "deleteDurableQueue" if queue.durable else "deleteNonDurableQueue"
+        self.permissions.check(now, identity, permission, queue.spec.address)
+        if queue.consumer_count() > 0:
+            raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} still has consumers")
+        owner.temporary_queues.pop(queue.name, None)
+        self.registry.delete(now, queue.name, "deleted")

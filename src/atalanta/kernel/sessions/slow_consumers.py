@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.sessions.session_consumer import SessionConsumer
 
 if TYPE_CHECKING:
-    from atalanta.kernel.observer import Observer
     from atalanta.kernel.ports import Timers, Trace
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.queue import Queue
@@ -42,14 +41,12 @@ class SlowConsumers:
         trace: Trace,
         queues: dict[str, Queue],
         clients: Clients,
-        observers: list[Observer],
     ) -> None:
         self.settings = settings
         self.timers = timers
         self.trace = trace
         self.queues = queues
         self.clients = clients
-        self.observers = observers
         self.checked: dict[int, tuple[int, int]] = {}
         self.period_s: int = 0
 
@@ -122,5 +119,5 @@ class SlowConsumers:
         if policy == "KILL":
             self.clients.close(client.connection, f"slow consumer of {consumer.queue.name}")
             return
-        for observer in self.observers:
+        for observer in self.clients.observers:
             observer.on_consumer_slow(now, consumer)

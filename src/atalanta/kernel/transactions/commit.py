@@ -13,77 +13,127 @@ from atalanta.kernel.queue.reference import Reference
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
-    from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.publish.publisher import Publisher
+    from atalanta.kernel.transactions.owner import TransactionOwner
+    from atalanta.kernel.transactions.sinks import Sinks
     from atalanta.kernel.transactions.transaction import Transaction
 
 
-def commit_transaction(
-    session: Session,
-    now: int,
-    transaction: Transaction,
-    endpoint: Reply,
-    token: int,
-    query: str,
-    sink_batch: int,
-    partition: int,
-) -> None:
-    """Commits; `endpoint.done(token)` when durable. DUPLICATE_ID rolls back. The sink id counts if there is a `query`.
+class SinkId:
+    """The id of a batch of a Spark query and partition, which is committed with the batch's messages."""
 
-    The transaction is the session's own, or a distributed one that is committed in one phase. A BrokerError rolls back.
-    After Undecided nothing has changed, and the commit is tried again.
-    """
-    broker = session.broker
-    error = transaction.rollback_only
-    if error is not None:
-        if error.code == DUPLICATE_ID:
-            refuse_duplicate(
-                session, now, transaction, endpoint, token, broker.journal.last, error.text
-            )
+    def __init__(self, query: str, batch: int, partition: int) -> None:
+        self.query = query
+        self.batch = batch
+        self.partition = partition
+
+
+class Commits:
+    """Commits transactions. `sinks` are the newest batches of Spark queries."""
+
+    def __init__(self, publisher: Publisher, sinks: Sinks) -> None:
+        self.publisher = publisher
+        self.plans = publisher.plans
+        self.store = publisher.store
+        self.sinks = sinks
+
+    def commit(
+        self,
+        owner: TransactionOwner,
+        now: int,
+        transaction: Transaction,
+        endpoint: Reply,
+        token: int,
+        sink: SinkId | None = None,
+    ) -> None:
+        """Commits; `endpoint.done(token)` when durable. DUPLICATE_ID rolls back.
+
+        The transaction is the owner's own, or a distributed one that is committed in one phase. A BrokerError rolls
+        back. After Undecided nothing has changed, and the commit is tried again.
+        """
+        error = transaction.rollback_only
+        if error is not None:
+            if error.code == DUPLICATE_ID:
+                lsn = self.store.journal.last
+                self.refuse_duplicate(owner, now, transaction, endpoint, token, lsn, error.text)
+                return
+            owner.roll_back(now, transaction, False)
+            raise error
+        plans: list[Plan] = []
+        undecided: list[str] = []
+        grouped = self.publisher.router.grouping is not None
+        headers = headers_of_links(transaction.messages) if grouped else []
+        for message in transaction.messages:
+            try:
+                plan = self.publisher.prepare(now, message)
+            except Undecided as waiting:
+                undecided.extend(waiting.ids)
+                continue
+            except BrokerError:
+                owner.roll_back(now, transaction, False)
+                raise
+            if plan.repeats_lsn >= 0:
+                why = f"duplicate message detected on {message.address}"
+                lsn = plan.repeats_lsn
+                self.refuse_duplicate(owner, now, transaction, endpoint, token, lsn, why)
+                return
+            plans.append(plan)
+        if undecided:
+            put_back(headers)
+            raise Undecided(undecided)
+        owner.end_transaction(transaction)
+        self._write(transaction, plans, endpoint, token, sink)
+
+    def _write(
+        self,
+        transaction: Transaction,
+        plans: list[Plan],
+        endpoint: Reply,
+        token: int,
+        sink: SinkId | None,
+    ) -> None:
+        """Appends the record."""
+        batch = records.Batch()
+        references: list[Reference] = []
+        for plan in plans:
+            references.extend(self.plans.add(plan, batch))
+        self.store.finish(transaction.acknowledged, batch)
+        if sink is not None:
+            payload = records.encode_sink(sink.query, sink.partition, sink.batch)
+            batch.add(records.SINK, payload)
+        lsn = self.plans.append(batch, plans, references, endpoint, token)
+        if sink is not None:
+            self.sinks.put(sink.query, sink.partition, sink.batch, lsn)
+
+    def commit_sink(
+        self,
+        owner: TransactionOwner,
+        now: int,
+        transaction: Transaction,
+        endpoint: Reply,
+        token: int,
+        sink: SinkId,
+    ) -> None:
+        """Commits under a sink id: DUPLICATE_ID if the batch is not newer than the last of that query and partition."""
+        query = sink.query
+        partition = sink.partition
+        if sink.batch <= self.sinks.newest(query, partition):
+            lsn = self.sinks.lsn_of(query, partition)
+            why = f"batch {sink.batch} of query {query} partition {partition} was committed before"
+            self.refuse_duplicate(owner, now, transaction, endpoint, token, lsn, why)
             return
-        session.roll_back(now, transaction, False)
-        raise error
-    plans: list[Plan] = []
-    undecided: list[str] = []
-    headers = headers_of_links(transaction.messages) if broker.router.grouping is not None else []
-    for message in transaction.messages:
-        try:
-            plan = broker.publisher.prepare(now, message)
-        except Undecided as waiting:
-            undecided.extend(waiting.ids)
-            continue
-        except BrokerError:
-            session.roll_back(now, transaction, False)
-            raise
-        if plan.repeats_lsn >= 0:
-            why = f"duplicate message detected on {message.address}"
-            refuse_duplicate(session, now, transaction, endpoint, token, plan.repeats_lsn, why)
-            return
-        plans.append(plan)
-    if undecided:
-        put_back(headers)
-        raise Undecided(undecided)
-    session.begin_after(transaction)
-    batch = records.Batch()
-    references: list[Reference] = []
-    for plan in plans:
-        references.extend(broker.plans.add(plan, batch))
-    broker.store.finish(transaction.acknowledged, batch)
-    if query:
-        batch.add(records.SINK, records.encode_sink(query, partition, sink_batch))
-    lsn = broker.plans.append(batch, plans, references, endpoint, token)
-    if query:
-        broker.sinks.put(query, partition, sink_batch, lsn)
+        self.commit(owner, now, transaction, endpoint, token, sink)
 
-
-def refuse_duplicate(
-    session: Session,
-    now: int,
-    transaction: Transaction,
-    endpoint: Reply,
-    token: int,
-    lsn: int,
-    text: str,
-) -> None:
-    """Rolls back and answers DUPLICATE_ID, but not before the record of the first copy (`lsn`) is durable."""
-    session.roll_back(now, transaction, False)
-    session.broker.store.refuse_when_durable(lsn, endpoint, token, BrokerError(DUPLICATE_ID, text))
+    def refuse_duplicate(
+        self,
+        owner: TransactionOwner,
+        now: int,
+        transaction: Transaction,
+        endpoint: Reply,
+        token: int,
+        lsn: int,
+        text: str,
+    ) -> None:
+        """Rolls back and answers DUPLICATE_ID, but not before the record of the first copy (`lsn`) is durable."""
+        owner.roll_back(now, transaction, False)
+        self.store.refuse_when_durable(lsn, endpoint, token, BrokerError(DUPLICATE_ID, text))

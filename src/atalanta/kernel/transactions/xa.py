@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.errors import (
     DUPLICATE_ID,
     ILLEGAL_STATE,
+    TRANSACTION_ROLLED_BACK,
     TRANSACTION_TIMEOUT,
     BrokerError,
 )
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish.acknowledged_routes import store_acknowledged
-from atalanta.kernel.publish.duplicate_detection import (
-    headers_of_links,
-    put_back,
-)
+from atalanta.kernel.publish.duplicate_detection import headers_of_links, put_back
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import Reference
@@ -30,8 +28,11 @@ from atalanta.kernel.transactions.xa_records import encode_ended, encode_prepare
 from atalanta.message.encoding.buffer import Reader
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.endpoint import Reply
+    from atalanta.kernel.ports import Timers
+    from atalanta.kernel.publish.publisher import Publisher
+    from atalanta.kernel.publish.redelivery import Redelivery
+    from atalanta.kernel.settings.broker_config import BrokerConfig
 
 XA_TIMER: Final = "kernel.xa"
 BRANCHES_MAX: Final = 10_000  # of one node, without prepared ones
@@ -48,7 +49,11 @@ HEURISTICALLY_ROLLED_BACK: Final = 2
 
 
 class Branch:
-    """A branch. `xid` is in its wire form (XidCodecSupport); `timeout_s` < 0 is the node's own timeout."""
+    """A branch. `xid` is in its wire form (XidCodecSupport); `timeout_s` < 0 is the node's own timeout.
+
+    `workers` counts the sessions that work in the branch. `clients` are the connections that have worked in it since
+    the node's start.
+    """
 
     def __init__(self, xid: bytes, created_at: int, timeout_s: int) -> None:
         self.xid = xid
@@ -56,12 +61,31 @@ class Branch:
         self.timeout_s = timeout_s
         self.state: int = ACTIVE
         self.timed_out: bool = False
-        self.workers: int = 0  # sessions that work in the branch
-        self.clients: dict[int, bool] = {}  # connections that have worked in the branch since the node's start
+        self.workers: int = 0
+        self.clients: dict[int, bool] = {}
         self.transaction = Transaction()
         self.plans: list[Plan] = []
         self.lsn: int = 0
         self.stored_bytes: int = 0
+
+    def hold_queues(self) -> None:
+        """Holds the queues that a prepared branch will send to, so that they are not deleted as unused."""
+        for plan in self.plans:
+            for planned in plan.routes:
+                planned.queue.count_pending(1)
+
+    def release_queues(self) -> None:
+        """Ends `hold_queues`."""
+        for plan in self.plans:
+            for planned in plan.routes:
+                planned.queue.count_pending(-1)
+
+    def wrong_state(self) -> BrokerError:
+        """Returns the error for a request that the branch's state does not allow."""
+        names = ("active", "suspended", "prepared", "rolled back")
+        return BrokerError(
+            ILLEGAL_STATE, f"transaction {identifier(self.xid)} is {names[self.state]}"
+        )
 
 
 class Heuristic:
@@ -75,7 +99,16 @@ class Heuristic:
 class Branches:
     """The branches of a node by xid."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, publisher: Publisher, redelivery: Redelivery, config: BrokerConfig, timers: Timers
+    ) -> None:
+        self.publisher = publisher
+        self.plans = publisher.plans
+        self.store = publisher.store
+        self.redelivery = redelivery
+        self.config = config
+        self.timers = timers
+        self.trace = publisher.trace
         self.by_xid: dict[bytes, Branch] = {}
         self.heuristics: dict[bytes, Heuristic] = {}
         self.prepared: int = 0
@@ -97,198 +130,231 @@ class Branches:
             newest = max(newest, heuristic.lsn)
         return newest
 
+    def held_bytes(self) -> int:
+        """Returns the bytes of messages that branches keep in memory."""
+        held = 0
+        for branch in self.by_xid.values():
+            held += branch.transaction.held_bytes()
+        return held
 
-# -- the two phases -------------------------------------------------------------------------------
-def prepare(broker: Broker, now: int, branch: Branch, endpoint: Reply, token: int) -> None:
-    """Prepares a branch; `endpoint.done(token)` when it survives a crash. BrokerError: it is rolled back instead.
+    # -- the two phases -------------------------------------------------------------------------
+    def add(self, now: int, xid: bytes, timeout_s: int) -> Branch:
+        """Adds a new branch, and starts the timeout of unprepared branches."""
+        branch = Branch(xid, now, timeout_s)
+        self.by_xid[xid] = branch
+        self._set_timer(now)
+        return branch
 
-    A repeat rolls back too; `endpoint.failed` reports it when the first copy is durable.
-    """
-    transaction = branch.transaction
-    error = transaction.rollback_only
-    plans: list[Plan] = []
-    if error is None:
-        try:
-            plans = _plan(broker, now, transaction)
-        except Undecided:
-            raise  # the prepare is tried again
-        except BrokerError as refused:
-            error = refused
-    if error is not None:
-        roll_back_active(broker, now, branch, error)
-        if error.code != DUPLICATE_ID:
-            raise error
-        broker.store.refuse_when_durable(broker.journal.last, endpoint, token, error)
-        return
-    batch = records.Batch()
-    written: list[Plan] = []
-    arrived: list[Reference] = []
-    for plan in plans:
-        if plan.acknowledged is not None:
-            written.append(store_acknowledged(broker.plans, plan, batch, arrived))
-    branch.plans = [plan for plan in plans if plan not in written]
-    transaction.acknowledged.extend(arrived)
-    brought = broker.publisher.duplicates.take_shipment_ids(branch.plans, batch)
-    hold(branch)
-    branch.state = PREPARED
-    payload = encode_prepared(branch)
-    branch.stored_bytes = len(payload)
-    broker.branches.prepared += 1
-    broker.branches.stored_bytes += branch.stored_bytes
-    batch.add(records.XA_PREPARED, payload)
-    branch.lsn = broker.plans.append(batch, written, arrived, endpoint, token)
-    broker.publisher.duplicates.add(brought, branch.lsn)
+    def prepare(self, now: int, branch: Branch, endpoint: Reply, token: int) -> None:
+        """Prepares a branch; `endpoint.done(token)` when it survives a crash. BrokerError: it is rolled back instead.
 
+        A repeat rolls back too; `endpoint.failed` reports it when the first copy is durable.
+        """
+        transaction = branch.transaction
+        error = transaction.rollback_only
+        plans: list[Plan] = []
+        if error is None:
+            try:
+                plans = self._plans_of(now, transaction)
+            except Undecided:
+                raise  # the prepare is tried again
+            except BrokerError as refused:
+                error = refused
+        if error is not None:
+            self.roll_back_active(now, branch, error)
+            if error.code != DUPLICATE_ID:
+                raise error
+            self.store.refuse_when_durable(self.store.journal.last, endpoint, token, error)
+            return
+        batch = records.Batch()
+        written: list[Plan] = []
+        arrived: list[Reference] = []
+        for plan in plans:
+            if plan.acknowledged is not None:
+                written.append(store_acknowledged(self.plans, plan, batch, arrived))
+        branch.plans = [plan for plan in plans if plan not in written]
+        transaction.acknowledged.extend(arrived)
+        duplicates = self.publisher.duplicates
+        shipment_ids = duplicates.take_shipment_ids(branch.plans, batch)
+        payload = encode_prepared(branch)
+        self.add_prepared(branch, len(payload))
+        batch.add(records.XA_PREPARED, payload)
+        branch.lsn = self.plans.append(batch, written, arrived, endpoint, token)
+        duplicates.add(shipment_ids, branch.lsn)
 
-def _plan(broker: Broker, now: int, transaction: Transaction) -> list[Plan]:
-    plans: list[Plan] = []
-    undecided: list[str] = []
-    headers = headers_of_links(transaction.messages) if broker.router.grouping is not None else []
-    for message in transaction.messages:
-        try:
-            plan = broker.publisher.prepare(now, message)
-        except Undecided as waiting:
-            undecided.extend(waiting.ids)
-            continue
-        if plan.repeats_lsn >= 0:
-            raise BrokerError(DUPLICATE_ID, f"duplicate message detected on {message.address}")
-        plans.append(plan)
-        if plan.diverted is not None:
-            plans.extend(plan.diverted)
-            plan.diverted = None
-    if undecided:
-        put_back(headers)
-        raise Undecided(undecided)
-    return plans
+    def _plans_of(self, now: int, transaction: Transaction) -> list[Plan]:
+        plans: list[Plan] = []
+        undecided: list[str] = []
+        grouped = self.publisher.router.grouping is not None
+        headers = headers_of_links(transaction.messages) if grouped else []
+        for message in transaction.messages:
+            try:
+                plan = self.publisher.prepare(now, message)
+            except Undecided as waiting:
+                undecided.extend(waiting.ids)
+                continue
+            if plan.repeats_lsn >= 0:
+                raise BrokerError(DUPLICATE_ID, f"duplicate message detected on {message.address}")
+            plans.append(plan)
+            if plan.diverted is not None:
+                plans.extend(plan.diverted)
+                plan.diverted = None
+        if undecided:
+            put_back(headers)
+            raise Undecided(undecided)
+        return plans
 
+    def add_prepared(self, branch: Branch, stored_bytes: int) -> None:
+        """Makes the branch a prepared one, whose record has `stored_bytes`."""
+        branch.hold_queues()
+        branch.state = PREPARED
+        branch.stored_bytes = stored_bytes
+        self.by_xid[branch.xid] = branch
+        self.prepared += 1
+        self.stored_bytes += stored_bytes
 
-def hold(branch: Branch) -> None:
-    """Holds the queues that a prepared branch will send to, so that they are not deleted as unused."""
-    for plan in branch.plans:
-        for planned in plan.routes:
-            planned.queue.count_pending(1)
+    def _remove_prepared(self, branch: Branch) -> None:
+        """Removes a branch that is no longer in doubt, and releases its queues."""
+        branch.release_queues()
+        self.by_xid.pop(branch.xid, None)
+        self.prepared -= 1
+        self.stored_bytes -= branch.stored_bytes
 
+    def commit_prepared(
+        self, branch: Branch, outcome: int, endpoint: Reply | None, token: int
+    ) -> None:
+        """Commits in one record: the messages in their queues, the acknowledgements, the end of the branch.
 
-def _release(broker: Broker, branch: Branch) -> None:
-    """Releases the queues of a branch that is no longer in doubt."""
-    for plan in branch.plans:
-        for planned in plan.routes:
-            planned.queue.count_pending(-1)
-    broker.branches.by_xid.pop(branch.xid, None)
-    broker.branches.prepared -= 1
-    broker.branches.stored_bytes -= branch.stored_bytes
+        A message whose duplicate id has arrived by another route in the meantime is not sent again.
+        """
+        self._remove_prepared(branch)
+        batch = records.Batch()
+        references: list[Reference] = []
+        plans: list[Plan] = []
+        for plan in branch.plans:
+            plan.routes = [planned for planned in plan.routes if not planned.queue.deleted]
+            if self._has_arrived(plan):
+                self.trace.count("duplicates_dropped")
+                continue
+            plans.append(plan)
+            references.extend(self.plans.add(plan, batch))
+        self.store.finish(branch.transaction.acknowledged, batch)
+        batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome))
+        lsn = self.plans.append(batch, plans, references, endpoint, token)
+        if outcome != ENDED:
+            self.heuristics[branch.xid] = Heuristic(outcome, lsn)
 
-
-def commit_prepared(
-    broker: Broker, now: int, branch: Branch, outcome: int, endpoint: Reply | None, token: int
-) -> None:
-    """Commits in one record: the messages in their queues, the acknowledgements, the end of the branch.
-
-    A message whose duplicate id has arrived by another route in the meantime is not sent again.
-    """
-    _release(broker, branch)
-    batch = records.Batch()
-    references: list[Reference] = []
-    plans: list[Plan] = []
-    for plan in branch.plans:
-        plan.routes = [planned for planned in plan.routes if not planned.queue.deleted]
-        if _arrived_meanwhile(broker, plan):
-            broker.trace.count("duplicates_dropped")
-            continue
-        plans.append(plan)
-        references.extend(broker.plans.add(plan, batch))
-    broker.store.finish(branch.transaction.acknowledged, batch)
-    batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome))
-    lsn = broker.plans.append(batch, plans, references, endpoint, token)
-    if outcome != ENDED:
-        broker.branches.heuristics[branch.xid] = Heuristic(outcome, lsn)
-
-
-def _arrived_meanwhile(broker: Broker, plan: Plan) -> bool:
-    for cache_name, duplicate_id in plan.duplicates:
-        if broker.caches.cache_of(cache_name).lsn_of(duplicate_id) >= 0:
-            return True
-    return False
-
-
-def hand_over(broker: Broker, branch: Branch, batch: records.Batch) -> None:
-    """Ends a branch that another node has taken over, without effect; the caller finishes its acknowledgements."""
-    _release(broker, branch)
-    for plan in branch.plans:
-        if plan.message.large is not None:
-            broker.large.hold(plan.message.large, 0)  # its transaction is over
-    batch.add(records.XA_ENDED, encode_ended(branch.xid, ENDED))
-
-
-def roll_back_prepared(
-    broker: Broker, now: int, branch: Branch, outcome: int, endpoint: Reply | None, token: int
-) -> None:
-    """Rolls back a prepared branch: drops its sends, and returns acknowledged messages to their queues."""
-    _release(broker, branch)
-    batch = records.Batch()
-    batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome))
-    lsn = broker.plans.append(batch, [], [], endpoint, token)
-    if outcome != ENDED:
-        broker.branches.heuristics[branch.xid] = Heuristic(outcome, lsn)
-    broker.redelivery.redeliver(now, branch.transaction.acknowledged, True)
-    branch.transaction = Transaction()
-
-
-def roll_back_active(broker: Broker, now: int, branch: Branch, error: BrokerError) -> None:
-    """Rolls back a branch that is not prepared, so nothing is stored; a later commit is answered with `error`."""
-    transaction = branch.transaction
-    back = transaction.acknowledged
-    transaction.acknowledged = []
-    transaction.messages = []
-    transaction.rollback_only = error
-    branch.state = ROLLED_BACK
-    broker.redelivery.redeliver(now, back, True)
-
-
-def forget(broker: Broker, xid: bytes, endpoint: Reply, token: int) -> bool:
-    """Forgets a heuristic outcome for the transaction manager; returns False if there is none."""
-    if broker.branches.heuristics.pop(xid, None) is None:
+    def _has_arrived(self, plan: Plan) -> bool:
+        caches = self.publisher.duplicates.caches
+        for cache_name, duplicate_id in plan.duplicates:
+            if caches.cache_of(cache_name).lsn_of(duplicate_id) >= 0:
+                return True
         return False
-    batch = records.Batch()
-    batch.add(records.XA_ENDED, encode_ended(xid, ENDED))
-    broker.plans.append(batch, [], [], endpoint, token)
-    return True
 
+    def hand_over(self, branch: Branch, batch: records.Batch) -> None:
+        """Ends a branch that another node has taken over, without effect; the caller finishes its acknowledgements."""
+        self._remove_prepared(branch)
+        for plan in branch.plans:
+            if plan.message.large is not None:
+                self.store.large.hold(plan.message.large, 0)  # its transaction is over
+        batch.add(records.XA_ENDED, encode_ended(branch.xid, ENDED))
 
-# -- time -------------------------------------------------------------------------------------------
-def watch(broker: Broker, now: int) -> None:
-    """Starts the timeout of unprepared branches (transaction-timeout, transaction-timeout-scan-period)."""
-    if not broker.branches.timer_set:
-        broker.branches.timer_set = True
-        period_ns = broker.config.transaction_timeout_scan_period_ms * 1_000_000
-        broker.timers.set(XA_TIMER, now + period_ns)
+    def roll_back_prepared(
+        self, now: int, branch: Branch, outcome: int, endpoint: Reply | None, token: int
+    ) -> None:
+        """Rolls back a prepared branch: drops its sends, and returns acknowledged messages to their queues."""
+        self._remove_prepared(branch)
+        batch = records.Batch()
+        batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome))
+        lsn = self.plans.append(batch, [], [], endpoint, token)
+        if outcome != ENDED:
+            self.heuristics[branch.xid] = Heuristic(outcome, lsn)
+        self.redelivery.redeliver(now, branch.transaction.acknowledged, True)
+        branch.transaction = Transaction()
 
+    def roll_back_active(self, now: int, branch: Branch, error: BrokerError) -> None:
+        """Rolls back a branch that is not prepared, so nothing is stored; a later commit is answered with `error`."""
+        transaction = branch.transaction
+        back = transaction.acknowledged
+        transaction.acknowledged = []
+        transaction.messages = []
+        transaction.rollback_only = error
+        branch.state = ROLLED_BACK
+        self.redelivery.redeliver(now, back, True)
 
-def on_timer(broker: Broker, now: int) -> None:
-    """Rolls back timed-out branches (ResourceManagerImpl.TxTimeoutHandler), but never a prepared one."""
-    branches = broker.branches
-    branches.timer_set = False
-    unprepared = 0
-    for branch in list(branches.by_xid.values()):
+    def abandon(self, now: int, branch: Branch) -> None:
+        """Rolls back the branch of a session that ends, unless it is prepared."""
         if branch.state == PREPARED:
-            continue
-        limit_ns = broker.config.transaction_timeout_ms * 1_000_000
-        if branch.timeout_s > 0:
-            limit_ns = branch.timeout_s * 1_000_000_000
-        if now - branch.created_at <= limit_ns:
-            unprepared += 1
-            continue
-        del branches.by_xid[branch.xid]
-        branch.timed_out = True
-        broker.trace.event("transaction_timed_out", {"xid": identifier(branch.xid)})
-        roll_back_active(
-            broker, now, branch, BrokerError(TRANSACTION_TIMEOUT, "transaction timed out")
-        )
-    if unprepared:
-        watch(broker, now)
+            return
+        self.by_xid.pop(branch.xid, None)
+        error = BrokerError(TRANSACTION_ROLLED_BACK, "the session that worked in it is gone")
+        self.roll_back_active(now, branch, error)
+
+    def forget(self, xid: bytes, endpoint: Reply, token: int) -> bool:
+        """Forgets a heuristic outcome for the transaction manager; returns False if there is none."""
+        if self.heuristics.pop(xid, None) is None:
+            return False
+        batch = records.Batch()
+        batch.add(records.XA_ENDED, encode_ended(xid, ENDED))
+        self.plans.append(batch, [], [], endpoint, token)
+        return True
+
+    # -- time -----------------------------------------------------------------------------------
+    def _set_timer(self, now: int) -> None:
+        """Sets the timer of unprepared branches (transaction-timeout, transaction-timeout-scan-period)."""
+        if not self.timer_set:
+            self.timer_set = True
+            period_ns = self.config.transaction_timeout_scan_period_ms * 1_000_000
+            self.timers.set(XA_TIMER, now + period_ns)
+
+    def on_timer(self, now: int) -> None:
+        """Rolls back timed-out branches (ResourceManagerImpl.TxTimeoutHandler), but never a prepared one."""
+        self.timer_set = False
+        unprepared = 0
+        for branch in list(self.by_xid.values()):
+            if branch.state == PREPARED:
+                continue
+            limit_ns = self.config.transaction_timeout_ms * 1_000_000
+            if branch.timeout_s > 0:
+                limit_ns = branch.timeout_s * 1_000_000_000
+            if now - branch.created_at <= limit_ns:
+                unprepared += 1
+                continue
+            del self.by_xid[branch.xid]
+            branch.timed_out = True
+            self.trace.event("transaction_timed_out", {"xid": identifier(branch.xid)})
+            error = BrokerError(TRANSACTION_TIMEOUT, "transaction timed out")
+            self.roll_back_active(now, branch, error)
+        if unprepared:
+            self._set_timer(now)
+
+    # -- for management -------------------------------------------------------------------------
+    def list_prepared(self) -> list[Branch]:
+        """Returns the prepared branches, the oldest first."""
+        found = [branch for branch in self.by_xid.values() if branch.state == PREPARED]
+        found.sort(key=_creation_time)
+        return found
+
+    def list_heuristic(self, outcome: int) -> list[bytes]:
+        """Returns the xids that an operator committed or rolled back and no manager has forgotten yet."""
+        return [xid for xid, ended in self.heuristics.items() if ended.outcome == outcome]
+
+    def end_by_operator(self, now: int, name: str, commit: bool) -> bool:
+        """Commits or rolls back a prepared branch without its manager; `name` is its `identifier`. False: unknown."""
+        for branch in self.list_prepared():
+            if identifier(branch.xid) == name:
+                if commit:
+                    self.commit_prepared(branch, HEURISTICALLY_COMMITTED, None, 0)
+                else:
+                    self.roll_back_prepared(now, branch, HEURISTICALLY_ROLLED_BACK, None, 0)
+                return True
+        return False
 
 
-# -- for management -------------------------------------------------------------------------------------
+def _creation_time(branch: Branch) -> int:
+    return branch.created_at
+
+
 def identifier(xid: bytes) -> str:
     """Returns the text that Artemis shows to operators for a transaction (XidImpl.toBase64String)."""
     reader = Reader(xid)
@@ -301,38 +367,3 @@ def identifier(xid: bytes) -> str:
         remainder = abs(shifted) % 0xFF
         data.append((remainder if shifted >= 0 else -remainder) & 0xFF)
     return b2a_base64(bytes(data), newline=False).decode("ascii")
-
-
-def list_prepared(broker: Broker) -> list[Branch]:
-    """Returns the prepared branches, the oldest first."""
-    found = [branch for branch in broker.branches.by_xid.values() if branch.state == PREPARED]
-    found.sort(key=_by_age)
-    return found
-
-
-def _by_age(branch: Branch) -> int:
-    return branch.created_at
-
-
-def list_heuristic(broker: Broker, outcome: int) -> list[bytes]:
-    """Returns the xids that an operator committed or rolled back and no manager has forgotten yet."""
-    return [xid for xid, ended in broker.branches.heuristics.items() if ended.outcome == outcome]
-
-
-def end_by_operator(broker: Broker, now: int, name: str, commit: bool) -> bool:
-    """Commits or rolls back a prepared branch without its manager; `name` is its `identifier`. False: unknown."""
-    for branch in list_prepared(broker):
-        if identifier(branch.xid) == name:
-            if commit:
-                commit_prepared(broker, now, branch, HEURISTICALLY_COMMITTED, None, 0)
-            else:
-                roll_back_prepared(broker, now, branch, HEURISTICALLY_ROLLED_BACK, None, 0)
-            return True
-    return False
-
-
-def in_wrong_state(branch: Branch) -> BrokerError:
-    names = ("active", "suspended", "prepared", "rolled back")
-    return BrokerError(
-        ILLEGAL_STATE, f"transaction {identifier(branch.xid)} is {names[branch.state]}"
-    )

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.errors import ILLEGAL_STATE, TRANSACTION_ROLLED_BACK, BrokerError
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.transactions import xa
-from atalanta.kernel.transactions.commit import commit_transaction
 from atalanta.kernel.transactions.transaction import Transaction
-from atalanta.kernel.transactions.xa import Branch
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.transactions.xa import Branch
 
 # javax.transaction.xa.XAException.
 XA_RBTIMEOUT: Final = 106
@@ -47,7 +46,7 @@ def _check(session: Session, xid: bytes) -> None:
 
 def _known(session: Session, xid: bytes) -> Branch:
     _check(session, xid)
-    branch = session.broker.branches.by_xid.get(xid)
+    branch = session.services.branches.by_xid.get(xid)
     if branch is None:
         raise XaError(XAER_NOTA, f"cannot find xid in resource manager: {xa.identifier(xid)}")
     return branch
@@ -55,7 +54,7 @@ def _known(session: Session, xid: bytes) -> Branch:
 
 def _not_at_work(session: Session, xid: bytes, verb: str) -> None:
     """Checks that every session has left the branch by `end`; Artemis checks the caller's session only."""
-    branch = session.broker.branches.by_xid.get(xid)
+    branch = session.services.branches.by_xid.get(xid)
     if branch is not None and branch.workers > 0:
         raise XaError(
             XAER_PROTO,
@@ -63,51 +62,35 @@ def _not_at_work(session: Session, xid: bytes, verb: str) -> None:
         )
 
 
-def _enter(session: Session, branch: Branch | None) -> None:
-    """Makes the session work in `branch`; None: in no transaction."""
-    if session.branch is not None:
-        session.branch.workers -= 1
-    if branch is not None:
-        branch.workers += 1
-        branch.clients[session.client.connection] = True
-    session.branch = branch
-    session.transaction = Transaction() if branch is None else branch.transaction
-    session.auto_commit_sends = branch is None
-    session.auto_commit_acks = branch is None
-
-
 # -- association --------------------------------------------------------------------------------------
 def start(session: Session, now: int, xid: bytes) -> None:
     """Starts a new branch, and rolls back one that the session still works in (xidReplacedOnXStart)."""
     _check(session, xid)
-    branches = session.broker.branches
+    branches = session.services.branches
     if xid in branches.by_xid or xid in branches.heuristics:
         raise XaError(XAER_DUPID, f"cannot start, there is already a xid {xa.identifier(xid)}")
     if len(branches.by_xid) - branches.prepared >= xa.BRANCHES_MAX:
         raise XaError(XAER_RMERR, f"more than {xa.BRANCHES_MAX} transactions are open")
     if session.branch is not None:
-        _abandon(session, now, session.branch)
-    branch = Branch(xid, now, session.xa_timeout_s)
-    branches.by_xid[xid] = branch
-    _enter(session, branch)
-    xa.watch(session.broker, now)
+        branches.abandon(now, session.branch)
+    session.enter_branch(branches.add(now, xid, session.xa_timeout_s))
 
 
 def end(session: Session, now: int, xid: bytes) -> None:
     _check(session, xid)
     branch = session.branch
     if branch is not None and branch.xid == xid:
-        _enter(session, None)
+        session.enter_branch(None)
         if branch.state == xa.ROLLED_BACK:
             # Acknowledgements that the client sent after the rollback are returned too.
             rolled_back = branch.transaction.rollback_only
             assert rolled_back is not None
-            xa.roll_back_active(session.broker, now, branch, rolled_back)
+            session.services.branches.roll_back_active(now, branch, rolled_back)
             code = XA_RBTIMEOUT if branch.timed_out else XAER_PROTO
             raise XaError(code, "cannot end, transaction is rolled back")
         session.ended_branch = branch
         return
-    other = session.broker.branches.by_xid.get(xid)
+    other = session.services.branches.by_xid.get(xid)
     if other is None:
         raise XaError(XAER_NOTA, f"cannot find suspended transaction to end {xa.identifier(xid)}")
     if other.state == xa.SUSPENDED:
@@ -123,7 +106,7 @@ def suspend(session: Session) -> None:
         raise XaError(XAER_PROTO, "cannot suspend, session is not doing work in a transaction")
     if branch.state == xa.ACTIVE:
         branch.state = xa.SUSPENDED
-    _enter(session, None)
+    session.enter_branch(None)
 
 
 def resume(session: Session, xid: bytes) -> None:
@@ -133,7 +116,7 @@ def resume(session: Session, xid: bytes) -> None:
     if branch.state != xa.SUSPENDED:
         raise XaError(XAER_PROTO, f"cannot resume, it is not suspended {xa.identifier(xid)}")
     branch.state = xa.ACTIVE
-    _enter(session, branch)
+    session.enter_branch(branch)
 
 
 def join(session: Session, xid: bytes) -> None:
@@ -144,25 +127,23 @@ def join(session: Session, xid: bytes) -> None:
         raise XaError(XAER_PROTO, f"cannot join, it is not active {xa.identifier(xid)}")
     if session.branch is not None:
         raise XaError(XAER_PROTO, "cannot join, session is currently doing work in a transaction")
-    _enter(session, branch)
+    session.enter_branch(branch)
 
 
 def failed(session: Session, now: int, xid: bytes) -> None:
     """Fails the branch of a client whose connection was lost: it must not be committed any more."""
     _check(session, xid)
-    branches = session.broker.branches
+    branches = session.services.branches
     branch = branches.by_xid.get(xid)
     if branch is None:
-        branch = Branch(xid, now, session.xa_timeout_s)
-        branches.by_xid[xid] = branch
-        xa.watch(session.broker, now)
+        branch = branches.add(now, xid, session.xa_timeout_s)
     if branch.state == xa.PREPARED:
-        _enter(session, None)
+        session.enter_branch(None)
         return
     branch.transaction.rollback_only = BrokerError(
         TRANSACTION_ROLLED_BACK, "cannot commit as a failover happened during the operation"
     )
-    _enter(session, branch)
+    session.enter_branch(branch)
 
 
 def set_timeout(session: Session, seconds: int) -> None:
@@ -178,12 +159,12 @@ def timeout(session: Session) -> int:
     _check(session, b"")
     if session.xa_timeout_s > 0:
         return session.xa_timeout_s
-    return session.broker.config.transaction_timeout_ms // 1_000
+    return session.services.config.transaction_timeout_ms // 1_000
 
 
 def in_doubt(session: Session) -> list[bytes]:
     _check(session, b"")
-    return session.broker.branches.in_doubt()
+    return session.services.branches.in_doubt()
 
 
 # -- phases ---------------------------------------------------------------------------------------------
@@ -193,9 +174,9 @@ def prepare(session: Session, now: int, xid: bytes, endpoint: Reply, token: int)
     if branch.state == xa.SUSPENDED:
         raise XaError(XAER_PROTO, f"cannot prepare, it is suspended {xa.identifier(xid)}")
     if branch.state == xa.PREPARED:
-        session.broker.store.reply_when_durable(branch.lsn, endpoint, token)
+        session.services.store.reply_when_durable(branch.lsn, endpoint, token)
         return
-    xa.prepare(session.broker, now, branch, endpoint, token)
+    session.services.branches.prepare(now, branch, endpoint, token)
 
 
 def commit(
@@ -209,17 +190,17 @@ def commit(
     if branch.state == xa.SUSPENDED:
         raise XaError(XAER_PROTO, f"cannot commit, it is suspended {xa.identifier(xid)}")
     if branch.state == xa.PREPARED and not one_phase:
-        xa.commit_prepared(session.broker, now, branch, xa.ENDED, endpoint, token)
+        session.services.branches.commit_prepared(branch, xa.ENDED, endpoint, token)
         return
     if branch.state == xa.PREPARED or (branch.state == xa.ACTIVE and not one_phase):
-        raise xa.in_wrong_state(branch)
-    del session.broker.branches.by_xid[xid]
+        raise branch.wrong_state()
+    del session.services.branches.by_xid[xid]
     if branch.state == xa.ROLLED_BACK:
-        raise branch.transaction.rollback_only or xa.in_wrong_state(branch)
+        raise branch.transaction.rollback_only or branch.wrong_state()
     try:
-        commit_transaction(session, now, branch.transaction, endpoint, token, "", 0, 0)
+        session.services.commits.commit(session, now, branch.transaction, endpoint, token)
     except Undecided:
-        session.broker.branches.by_xid[xid] = branch  # the commit is tried again
+        session.services.branches.by_xid[xid] = branch  # the commit is tried again
         session.ended_branch = ended
         raise
 
@@ -233,10 +214,10 @@ def roll_back(session: Session, now: int, xid: bytes, endpoint: Reply, token: in
     if branch.state == xa.SUSPENDED:
         raise XaError(XAER_PROTO, f"cannot roll back, it is suspended {xa.identifier(xid)}")
     if branch.state == xa.PREPARED:
-        xa.roll_back_prepared(session.broker, now, branch, xa.ENDED, endpoint, token)
+        session.services.branches.roll_back_prepared(now, branch, xa.ENDED, endpoint, token)
         session.give_back_prefetched(now, [], False)
         return
-    del session.broker.branches.by_xid[xid]
+    del session.services.branches.by_xid[xid]
     session.give_back_prefetched(now, branch.transaction.acknowledged, False)
     branch.transaction = Transaction()
     endpoint.done(token)
@@ -244,13 +225,13 @@ def roll_back(session: Session, now: int, xid: bytes, endpoint: Reply, token: in
 
 def forget(session: Session, xid: bytes, endpoint: Reply, token: int) -> None:
     _check(session, xid)
-    if not xa.forget(session.broker, xid, endpoint, token):
+    if not session.services.branches.forget(xid, endpoint, token):
         raise XaError(XAER_NOTA, f"no heuristic end of {xa.identifier(xid)} is known")
 
 
 def _check_heuristic(session: Session, xid: bytes) -> None:
     _check(session, xid)
-    ended = session.broker.branches.heuristics.get(xid)
+    ended = session.services.branches.heuristics.get(xid)
     if ended is None:
         return
     if ended.outcome == xa.HEURISTICALLY_COMMITTED:
@@ -260,32 +241,3 @@ def _check_heuristic(session: Session, xid: bytes) -> None:
     raise XaError(
         XA_HEURRB, f"transaction has been heuristically rolled back: {xa.identifier(xid)}"
     )
-
-
-# -- the end of a session -----------------------------------------------------------------------------
-def local_rollback(session: Session, now: int) -> None:
-    """Handles SESS_ROLLBACK of a client that abandoned its branch."""
-    if session.branch is not None:
-        _abandon(session, now, session.branch)
-        _enter(session, None)
-
-
-def leave(session: Session, now: int, lost: bool) -> None:
-    """Leaves the session's branches; those of a lost client are rolled back unless they are prepared.
-
-    After an orderly close any session may end the branches.
-    """
-    if lost:
-        for branch in (session.branch, session.ended_branch):
-            if branch is not None:
-                _abandon(session, now, branch)
-    _enter(session, None)
-    session.ended_branch = None
-
-
-def _abandon(session: Session, now: int, branch: Branch) -> None:
-    if branch.state == xa.PREPARED:
-        return
-    session.broker.branches.by_xid.pop(branch.xid, None)
-    error = BrokerError(TRANSACTION_ROLLED_BACK, "the session that worked in it is gone")
-    xa.roll_back_active(session.broker, now, branch, error)

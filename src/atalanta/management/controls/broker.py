@@ -26,6 +26,7 @@ from atalanta.management.request.times import duration_text
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.broker.notifications import Notifications
+    from atalanta.kernel.ports import Process
     from atalanta.kernel.settings.broker_config import BrokerConfig
     from atalanta.kernel.settings.repository import AddressSettings
     from atalanta.management.controls.lists import ListOperations
@@ -64,7 +65,7 @@ class BrokerControl(Control):
         notifications: Notifications,
         status: NodeStatus,
         resources: ResourceRegistry,
-        reload: Callable[[str], None],
+        process: Process,
         lists: ListOperations,
         destinations: DestinationOperations,
         roles: Roles,
@@ -75,7 +76,7 @@ class BrokerControl(Control):
         self.notifications = notifications
         self.status = status
         self.resources = resources
-        self.reload = reload
+        self.process = process
         self.lists = lists
         self.destinations = destinations
         self.roles = roles
@@ -121,8 +122,8 @@ class BrokerControl(Control):
             "DiskStoreUsage": self.disk_usage,
             "AuthenticationSuccessCount": lambda call: self.broker.clients.logins_total,
             "AuthenticationFailureCount": lambda call: self.broker.clients.logins_refused,
-            "AuthorizationSuccessCount": lambda call: self.broker.clients.permissions_granted,
-            "AuthorizationFailureCount": lambda call: self.broker.clients.permissions_refused,
+            "AuthorizationSuccessCount": lambda call: self.broker.permissions.granted,
+            "AuthorizationFailureCount": lambda call: self.broker.permissions.refused,
             **configured(self.broker.config),
             **more_attributes,
             "DivertNames": lambda call: list(self.broker.diverts.by_name),
@@ -277,7 +278,7 @@ class BrokerControl(Control):
 
     def reload_configuration(self, call: Call, given: Parameters) -> object:
         """Reloads the configuration files like SIGHUP, outside the event loop. Invalid settings are logged."""
-        self.reload("management")
+        self.process.reload("management")
         return None
 
     def address_settings_as_json(self, call: Call, given: Parameters) -> object:

@@ -28,17 +28,14 @@ from atalanta.management.request.jobs import MessageJob
 from atalanta.message.properties import Byte
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from atalanta.kernel.publish.dead_letters import DeadLetters
+    from atalanta.kernel.publish.expiry import Expiry
     from atalanta.kernel.publish.plan_writer import PlanWriter
     from atalanta.kernel.queue.delivery.bridge_origin import Origins
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address import Address
     from atalanta.management.request.jobs import Jobs
     from atalanta.message.selector.selector import Filter
-
-    Expire = Callable[[int, list[Reference]], None]
-    MoveDeadLetter = Callable[[int, Reference], object]
 
 
 class Removal(MessageJob):
@@ -208,36 +205,36 @@ class PriorityChange(Replacement):
         return plan
 
 
-class Expiry(Removal):
+class MessageExpiry(Removal):
     """The move to the expiry address; without one the message is removed."""
 
     acts_max = 100
     with_scheduled = False
 
     def __init__(
-        self, plans: PlanWriter, call: Call, selector: Filter | None, expire: Expire
+        self, plans: PlanWriter, call: Call, selector: Filter | None, expiry: Expiry
     ) -> None:
         super().__init__(plans, call, call.queue, selector)
-        self.expire = expire
+        self.expiry = expiry
 
     def act(self, now: int, chosen: list[Reference]) -> None:
-        self.expire(now, chosen)
+        self.expiry.expire(now, chosen)
 
 
-class DeadLetter(Removal):
+class DeadLetterMove(Removal):
     """The move to the dead-letter address; without one the message is removed."""
 
     acts_max = 100
 
     def __init__(
-        self, plans: PlanWriter, call: Call, selector: Filter | None, dead_letter: MoveDeadLetter
+        self, plans: PlanWriter, call: Call, selector: Filter | None, dead_letters: DeadLetters
     ) -> None:
         super().__init__(plans, call, call.queue, selector)
-        self.dead_letter = dead_letter
+        self.dead_letters = dead_letters
 
     def act(self, now: int, chosen: list[Reference]) -> None:
         for reference in chosen:
-            self.dead_letter(now, reference)
+            self.dead_letters.move(now, reference)
 
 
 # -- operations -----------------------------------------------------------------------------------
@@ -263,16 +260,16 @@ class MessageChangeOperations:
         addresses: dict[str, Address],
         origins: Origins,
         jobs: Jobs,
-        expire: Expire,
-        dead_letter: MoveDeadLetter,
+        expiry: Expiry,
+        dead_letters: DeadLetters,
     ) -> None:
         self.plans = plans
         self.queues = queues
         self.addresses = addresses
         self.origins = origins
         self.jobs = jobs
-        self.expire = expire
-        self.dead_letter = dead_letter
+        self.expiry = expiry
+        self.dead_letters = dead_letters
         self.operations: Operations = {
             "removeMessage": [("l", self.remove_message)],
             "removeMessages": [("S", self.remove_messages), ("iS", self.remove_messages)],
@@ -320,16 +317,16 @@ class MessageChangeOperations:
         return self.jobs.run(Removal(self.plans, call, call.queue, None))
 
     def expire_message(self, call: Call, given: Parameters) -> object:
-        return self.run_for_one(call, given, Expiry(self.plans, call, None, self.expire))
+        return self.run_for_one(call, given, MessageExpiry(self.plans, call, None, self.expiry))
 
     def expire_messages(self, call: Call, given: Parameters) -> object:
-        return self.jobs.run(Expiry(self.plans, call, selector_of(given, 0), self.expire))
+        return self.jobs.run(MessageExpiry(self.plans, call, selector_of(given, 0), self.expiry))
 
     def dead_letter_message(self, call: Call, given: Parameters) -> object:
-        return self.run_for_one(call, given, DeadLetter(self.plans, call, None, self.dead_letter))
+        return self.run_for_one(call, given, DeadLetterMove(self.plans, call, None, self.dead_letters))
 
     def dead_letter_messages(self, call: Call, given: Parameters) -> object:
-        return self.jobs.run(DeadLetter(self.plans, call, selector_of(given, 0), self.dead_letter))
+        return self.jobs.run(DeadLetterMove(self.plans, call, selector_of(given, 0), self.dead_letters))
 
     def retry(self, call: Call, selector: Filter | None) -> Retry:
         return Retry(self.plans, call, selector, self.queues, self.addresses)

@@ -12,22 +12,18 @@ from atalanta.message.encoding.buffer import Writer
 from atalanta.message.message import TEXT, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.ports import Ids
+    from atalanta.kernel.publish.publisher import Publisher
     from atalanta.kernel.security.security import Security
-
-    Publish = Callable[[int, Message, Reply | None, int], int]
 
 
 class MessageSender:
     """Sends the messages that an operator writes."""
 
-    def __init__(self, security: Security, ids: Ids, publish: Publish) -> None:
+    def __init__(self, security: Security, ids: Ids, publisher: Publisher) -> None:
         self.security = security
         self.ids = ids
-        self.publish = publish
+        self.publisher = publisher
 
     def send(self, call: Call, target: str, given: Parameters) -> object:
         """(headers, type, body, durable, user, password [, createMessageId]): sends a message, returns its id.
@@ -52,7 +48,7 @@ class MessageSender:
         message.properties_changed()
         if len(given) > 6 and flag_of(given, 6):
             message.user_id = self.ids.uuid()
-        self.publish(call.now, message, None, 0)
+        self.publisher.publish(call.now, message, None, 0)
         return str(int(message.id))
 
     def check(self, call: Call, target: str, user: str | None) -> None:

@@ -38,33 +38,33 @@ class PreparedTransactionOperations:
         """Lists the oldest transaction first: its time, and the base64 that commit and rollback take."""
         return [
             f"{date_text(branch.created_at)} base64: {xa.identifier(branch.xid)}"
-            for branch in xa.list_prepared(self.broker)
+            for branch in self.broker.branches.list_prepared()
         ]
 
     def list_prepared_as_json(self, call: Call, given: Parameters) -> object:
         """Returns the list as JSON, an empty text if there is none."""
-        found = [details(branch) for branch in xa.list_prepared(self.broker)]
+        found = [details(branch) for branch in self.broker.branches.list_prepared()]
         return encode_json(found) if found else ""
 
     def list_committed(self, call: Call, given: Parameters) -> object:
-        ended = xa.list_heuristic(self.broker, xa.HEURISTICALLY_COMMITTED)
+        ended = self.broker.branches.list_heuristic(xa.HEURISTICALLY_COMMITTED)
         return [xa.identifier(xid) for xid in ended]
 
     def list_rolled_back(self, call: Call, given: Parameters) -> object:
-        ended = xa.list_heuristic(self.broker, xa.HEURISTICALLY_ROLLED_BACK)
+        ended = self.broker.branches.list_heuristic(xa.HEURISTICALLY_ROLLED_BACK)
         return [xa.identifier(xid) for xid in ended]
 
     def commit(self, call: Call, given: Parameters) -> object:
         """Commits a transaction. Returns False if no prepared transaction has this base64."""
-        return xa.end_by_operator(self.broker, call.now, text_of(given, 0), True)
+        return self.broker.branches.end_by_operator(call.now, text_of(given, 0), True)
 
     def roll_back(self, call: Call, given: Parameters) -> object:
-        return xa.end_by_operator(self.broker, call.now, text_of(given, 0), False)
+        return self.broker.branches.end_by_operator(call.now, text_of(given, 0), False)
 
     def acknowledged_count(self, queue: Queue) -> int:
         """Returns the number of the queue's messages acknowledged by prepared transactions."""
         count = 0
-        for branch in xa.list_prepared(self.broker):
+        for branch in self.broker.branches.list_prepared():
             for reference in branch.transaction.acknowledged:
                 if reference.queue is queue:
                     count += 1

@@ -10,14 +10,10 @@ from atalanta.message.encoding.buffer import Writer
 from atalanta.message.message import TEXT, Message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from atalanta.kernel.ports import Journal, Trace
     from atalanta.kernel.publish.plan_writer import PlanWriter
-    from atalanta.kernel.queue.delivery.plan import Plan
+    from atalanta.kernel.publish.publisher import Publisher
     from atalanta.management.request.call import Call
-
-    Prepare = Callable[[int, Message], Plan]
 
 REPLY_BYTES_MAX: Final = 64 << 20
 
@@ -26,12 +22,12 @@ class Replies:
     """Sends each reply as a message to the request's reply address, if the request has one."""
 
     def __init__(
-        self, journal: Journal, plans: PlanWriter, trace: Trace, prepare: Prepare
+        self, journal: Journal, publisher: Publisher, plans: PlanWriter, trace: Trace
     ) -> None:
         self.journal = journal
+        self.publisher = publisher
         self.plans = plans
         self.trace = trace
-        self.prepare = prepare
 
     def refuse(self, now: int, call: Call, why: str) -> None:
         """Sends the error text `why`."""
@@ -55,7 +51,7 @@ class Replies:
         reply.properties.put("JMSCorrelationID", correlation(call.request))
         reply.properties_changed()
         try:
-            plan = self.prepare(now, reply)
+            plan = self.publisher.prepare(now, reply)
         except BrokerError as error:
             self.trace.event("management_reply_lost", {"to": address, "why": error.text})
             return

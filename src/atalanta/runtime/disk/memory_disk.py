@@ -18,6 +18,7 @@ class MemoryDisk(Disk):
         self._committed = committed
         self._files: dict[str, bytearray] = {}
         self._open_jobs = 0
+        self.busy_since = 0.0  # as of FileDisk: no job is ever under way
 
     def idle(self) -> bool:
         """Tells whether every commit was answered."""

@@ -21,7 +21,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.runtime.process import exit_codes
@@ -177,28 +177,22 @@ class CriticalAnalyzer:
             self._loop.call_soon_threadsafe(self._request_stop, why)
 
 
-class WatchedShell(Protocol):
-    """The shell, as far as the analyzer uses it."""
-
-    loop: asyncio.AbstractEventLoop
-
-    def request_stop(self, why: str) -> None:
-        """Asks for a graceful end."""
-
-
 def critical_analyzer(
-    shell: WatchedShell, broker: BrokerConfig, busy_since: Callable[[], float]
+    loop: asyncio.AbstractEventLoop,
+    request_stop: Callable[[str], None],
+    broker: BrokerConfig,
+    busy_since: Callable[[], float],
 ) -> CriticalAnalyzer | None:
     """Creates the analyzer that broker.xml configures; None if it is switched off."""
     if not broker.critical_analyzer:
         return None
     return CriticalAnalyzer(
-        shell.loop,
+        loop,
         busy_since,
         broker.critical_analyzer_timeout_ms / 1_000,
         broker.critical_analyzer_check_period_ms / 1_000,
         broker.critical_analyzer_policy,
-        shell.request_stop,
+        request_stop,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True)
-class ClientsLeaving:
+class GracefulShutdown:
     """The wait for clients. `clients` counts connected clients, without cluster peers. `timeout_ms` -1 waits for
     ever, as in Artemis.
 
@@ -27,7 +27,7 @@ class ClientsLeaving:
         return self.clients() == 0
 
 
-class Departing(Protocol):
+class ScaleDownAtStop(Protocol):
     """The scale-down of the node (cluster/scale_down/scale_down.py)."""
 
     frozen: bool  # clients were redirected to other nodes

@@ -38,7 +38,6 @@ class NodeRun(Protocol):
     """A run of the node: its shell."""
 
     paused: bool
-    heeds_signals: bool
 
     def pause(self, why: str) -> bool:
         """Stops the node in order to start it again; False if it cannot stop so now."""
@@ -79,7 +78,6 @@ class NetworkGuard:
 
     def born(self, living: NodeRun) -> None:
         """Records the run that has just begun."""
-        living.heeds_signals = False
         self._living = living
         if self._stopping:
             living.request_stop(self._stopping)

@@ -8,7 +8,7 @@ from atalanta.sim.clients.client import SimClient
 from atalanta.sim.host import Host
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connection import Cluster
+    from atalanta.cluster.connection.cluster_connection import ClusterConnection
     from atalanta.node.node import Node
 
 View = dict[str, tuple[str, int]]
@@ -22,7 +22,7 @@ def wrong_views(hosts: list[Host], clients: list[SimClient]) -> list[str]:
     """
     found: list[str] = []
     truth: View = {}
-    clusters: list[tuple[Node, Cluster]] = []
+    clusters: list[tuple[Node, ClusterConnection]] = []
     for host in hosts:
         if host.node is not None and host.node.cluster is not None:
             truth[host.node.broker.node_id] = (host.address, host.port)
@@ -51,7 +51,7 @@ def _names(view: View) -> list[str]:
     return [f"{node_id}={host}:{port}" for node_id, (host, port) in sorted(view.items())]
 
 
-def _wrong_bindings(name: str, cluster: Cluster, owner: Node) -> list[str]:
+def _wrong_bindings(name: str, cluster: ClusterConnection, owner: Node) -> list[str]:
     """Returns errors in that node's view of the queues of `owner` and their consumers."""
     record = cluster.peers.get(owner.broker.node_id)
     if record is None or not record.linked() or not record.bindings.complete:

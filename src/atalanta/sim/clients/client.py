@@ -374,7 +374,7 @@ class Events(ClientEvents):
             self.client.on_reattached(packet)
         return True
 
-    def session_error(self, session: ClientSession, error: ClientError) -> None:
+    def session_error(self, channel: int, error: ClientError) -> None:
         raise Violation(f"{self.client.name}: {error.text}")
 
     def want_flush(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.cluster.connection.cluster_connection import Cluster
+from atalanta.cluster.connection.cluster_connection import ClusterConnection
 from atalanta.cluster.discovery.dns import DNS_PLACE
 from atalanta.kernel.routing.bindings import NODE_ID_CHARACTERS
 from atalanta.node.node import Node
@@ -127,12 +127,12 @@ def _formed(nodes: list[FileNode], seed: int) -> Plan:
     return plan
 
 
-def clusters_of(node: Node) -> list[Cluster]:
+def clusters_of(node: Node) -> list[ClusterConnection]:
     """Returns the node's cluster connections."""
     return [] if node.clusters is None else list(node.clusters.connections)
 
 
-def _links(plan: Plan, label: str, cluster: Cluster, labels: dict[str, str]) -> None:
+def _links(plan: Plan, label: str, cluster: ClusterConnection, labels: dict[str, str]) -> None:
     for node_id, record in cluster.peers.items():
         if record.linked():
             target = labels.get(node_id, node_id)
@@ -140,11 +140,11 @@ def _links(plan: Plan, label: str, cluster: Cluster, labels: dict[str, str]) -> 
             plan.links.append(Link(label, target, cluster.config.name, found))
 
 
-def _how(cluster: Cluster, target: TransportConfiguration | None) -> str:
+def _how(cluster: ClusterConnection, target: TransportConfiguration | None) -> str:
     """Returns the connector or group of the file that has this address; otherwise it came from the topology."""
     config = cluster.config
     for name in config.static_connectors:
-        if target is not None and cluster.transport(name).same_target(target):
+        if target is not None and cluster.settings.transport(name).same_target(target):
             return f"connector {name}"
     if config.discovery_group is not None:
         return f"discovery group {config.discovery_group}"
@@ -155,7 +155,7 @@ def _how(cluster: Cluster, target: TransportConfiguration | None) -> str:
 
 
 def _reach(
-    plan: Plan, label: str, cluster: Cluster, labels: dict[str, str], up: dict[str, Node]
+    plan: Plan, label: str, cluster: ClusterConnection, labels: dict[str, str], up: dict[str, Node]
 ) -> None:
     for record in cluster.peers.values():
         for name, remote in record.bindings.bindings.items():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.parked.parked_messages import PARKED
+from atalanta.cluster.store_and_forward.parked_messages import PARKED
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.settings.broker_config import AddressConfig

@@ -14,7 +14,7 @@ import pyarrow.compute
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from atalanta.client.log_entries import TEXT, DecodeError, Message
+from atalanta.client.log.log_entries import TEXT, DecodeError, Message
 from atalanta.spark.arrow.fetched import Fetched, texts
 from atalanta.spark.arrow.property_columns import PropertyColumn, canonical, property_map
 from atalanta.spark.arrow.schema import KINDS, PROPERTIES

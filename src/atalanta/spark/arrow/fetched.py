@@ -6,7 +6,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from atalanta.client.log_entries import LogColumns, Message, columns_of, entries_of
+from atalanta.client.log.log_entries import LogColumns, Message, columns_of, entries_of
 
 
 class Fetched:

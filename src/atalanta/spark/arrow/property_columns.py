@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from atalanta.client.log_entries import FLOAT, PropertyValue
+from atalanta.client.log.log_entries import FLOAT, PropertyValue
 from atalanta.spark.arrow.fetched import Fetched, texts
 
 OWN_PREFIXES: Final = ("_AMQ", "__AMQ")

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from atalanta.client.log_entries import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT
+from atalanta.client.log.log_entries import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT
 from atalanta.spark.errors import OptionError
 
 PROPERTIES: Final = "properties"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from atalanta.client.log_entries import PropertyValue
+from atalanta.client.log.log_entries import PropertyValue
 
 
 @dataclass(frozen=True)

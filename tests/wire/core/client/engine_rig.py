@@ -37,7 +37,7 @@ class Events(ClientEvents):
     ) -> None:
         self.told.append(f"disconnected: {reason}")
 
-    def session_error(self, session: ClientSession, error: ClientError) -> None:
+    def session_error(self, channel: int, error: ClientError) -> None:
         self.errors.append(error)
 
 

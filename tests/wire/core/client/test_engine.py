@@ -337,7 +337,20 @@ def test_a_late_answer_belongs_to_its_own_question() -> None:
     assert isinstance(answer, QueueQueryResponseV3) and answer.name == "next"
 
 
-def test_errors_nobody_asked_for_are_told() -> None:
+def test_a_call_timeout_of_minus_1_is_no_limit() -> None:
+    pair = connected(call_timeout_ns=-1, ping_period_ns=-1, ttl_ns=-1)
+    session = pair.session()
+    pair.run()
+    reply = session.request(QueueQuery("late"))
+    pair._out.clear()  # the question is held up in the network
+    pair.tick(1)
+    assert not reply.done
+    pair.link.send(10, QueueQueryResponseV3(exists=False, name="late"))
+    pair.run()
+    assert reply.error is None and reply.done
+
+
+def test_errors_that_answer_no_request_are_told() -> None:
     pair = connected()
     pair.session()
     pair.run()

@@ -101,7 +101,7 @@ class Chaos:
         if pick.random() < 0.3:
             properties["_AMQ_DUPL_ID"] = pick.choice("xyz")
         if pick.random() < 0.1:
-            ids = list(self.server.broker.queues_by_id) or [1]
+            ids = list(self.server.broker.queue_registry.by_id) or [1]
             properties["_AMQ_ROUTE_TO"] = pick.choice(ids).to_bytes(8, "big")
         kind = pick.choice((None, 0, 1, 5))
         made = text_message(pick.choice(NAMES), "text", pick.random() < 0.7, kind, **properties)
@@ -279,9 +279,9 @@ class Chaos:
             server.check_alive()
             server.broker.on_timer(server.now, xa.XA_TIMER)
             if self.random.random() < 0.1:
-                for branch in xa.list_prepared(server.broker):
-                    xa.end_by_operator(
-                        server.broker, server.now, xa.identifier(branch.xid), self.random.random() < 0.5
+                for branch in server.broker.branches.list_prepared():
+                    server.broker.branches.end_by_operator(
+                        server.now, xa.identifier(branch.xid), self.random.random() < 0.5
                     )
             server.broker.log_views.end_leases(server.now)
             server.broker.expiry.scan(server.now)

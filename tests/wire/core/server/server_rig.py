@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from atalanta.kernel.broker.broker import Broker
-from atalanta.kernel.ports import BrokerPorts, Passwords, Wire
+from atalanta.kernel.ports import BrokerPorts, Passwords, Process, Wire
 from atalanta.kernel.security.password import StoredPassword
 from atalanta.kernel.security.security import PERMISSIONS, Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -118,10 +118,10 @@ class Server(Bench):
 
     def _host(self) -> None:
         notifications = notifications_of(self.broker)
-        self.broker.observers.append(notifications)
+        self.broker.add_observer(notifications)
         self.passwords = PatientPasswords()
         self.management = Management(
-            self.broker, notifications, ResourceRegistry(), NodeStatus("test")
+            self.broker, notifications, ResourceRegistry(), NodeStatus("test"), Process()
         )
         self.connections: dict[int, Connection] = {}
         self.host = Host(self.broker, self.wire, self.connections, self.passwords)

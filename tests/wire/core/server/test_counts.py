@@ -14,7 +14,7 @@ def test_logins_and_refusals_are_counted() -> None:
         client.open_session(10, "admin", password)
     server.login("guest", "guest").send(queue_request("forbidden"))
     server.settle()
-    text = security_figures("localhost", server.broker.clients)
+    text = security_figures("localhost", server.broker.clients, server.broker.permissions)
     assert 'artemis_authentication_count{broker="localhost",result="success"} 2\n' in text
     assert 'artemis_authentication_count{broker="localhost",result="failure"} 2\n' in text
     assert 'artemis_authorization_count{broker="localhost",result="failure"} 1\n' in text

@@ -17,9 +17,8 @@ def test_any_packet_at_any_time(seed: int) -> None:
     for conn in list(chaos.server.connections):
         chaos.server.lost(conn)
     chaos.server.protocol.resumable.end_all(chaos.server.now)
-    for branch in xa.list_prepared(chaos.server.broker):
-        xa.end_by_operator(
-            chaos.server.broker, chaos.server.now, xa.identifier(branch.xid), seed % 2 == 0
+    for branch in chaos.server.broker.branches.list_prepared():
+        chaos.server.broker.branches.end_by_operator(chaos.server.now, xa.identifier(branch.xid), seed % 2 == 0
         )
     chaos.server.settle()
     assert chaos.server.protocol.resumable.sessions == {}

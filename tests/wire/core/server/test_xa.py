@@ -365,11 +365,11 @@ def test_an_operator_ends_a_branch_and_its_manager_is_told(commit: bool, heurist
     server = Server()
     client = moved(server)
     ok(client, XaPrepare(ONE))
-    (branch,) = xa.list_prepared(server.broker)
+    (branch,) = server.broker.branches.list_prepared()
     name = xa.identifier(branch.xid)
     assert name == "YnJhbmNoLTFnbG9iYWwBAAAA"
-    assert not xa.end_by_operator(server.broker, server.now, "unknown", commit)
-    assert xa.end_by_operator(server.broker, server.now, name, commit)
+    assert not server.broker.branches.end_by_operator(server.now, "unknown", commit)
+    assert server.broker.branches.end_by_operator(server.now, name, commit)
     expected = ([], ["invoice"]) if commit else (["order"], [])
     server.settle()
     for _ in range(2):

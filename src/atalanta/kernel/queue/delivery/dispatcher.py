@@ -116,7 +116,7 @@ class Dispatcher:
         while index < end and left > 0:
             reference = references[index]
             if reference.state == READY and not (
-                reference.message.expiration != 0 and queue.set_aside_expired(reference, now_ms)
+                reference.message.expiration != 0 and _set_aside_if_expired(queue, reference, now_ms)
             ):
                 consumer: Consumer | None = None
                 for _ in range(count):
@@ -252,6 +252,14 @@ def _answer_drains(queue: Queue, counts: DeliveryCounts | None) -> None:
             consumer.endpoint.drained(consumer, token)
 
 
+def _set_aside_if_expired(queue: Queue, reference: Reference, now_ms: int) -> bool:
+    """Sets an expired reference aside for the broker, but not while a log-view lease pins the queue."""
+    if reference.message.expiration > now_ms or queue.active_lease() is not None:
+        return False
+    queue.set_expired_aside(reference)
+    return True
+
+
 def _next(queue: Queue, consumer: Consumer, now_ms: int) -> Reference | None:
     """Returns the consumer's next message in memory, and moves its position."""
     position = consumer.position
@@ -272,7 +280,7 @@ def _next(queue: Queue, consumer: Consumer, now_ms: int) -> Reference | None:
             continue
         message = reference.message
         if message.expiration != 0 and not consumer.browse_only:
-            if queue.set_aside_expired(reference, now_ms):
+            if _set_aside_if_expired(queue, reference, now_ms):
                 continue
         if selector is not None and not selector.matches(message):
             continue
@@ -321,7 +329,7 @@ def _next_by_priority(queue: Queue, consumer: Consumer, now_ms: int) -> Referenc
             if reference.state != READY and not (browsing and reference.state == DELIVERING):
                 continue
             if message.expiration != 0 and not browsing:
-                if queue.set_aside_expired(reference, now_ms):
+                if _set_aside_if_expired(queue, reference, now_ms):
                     continue
             if selector is not None and not selector.matches(message):
                 continue

@@ -15,7 +15,7 @@ from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.kernel.queue.queue import FINISHED_MIN
 from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED, Reference
-from atalanta.kernel.trace import places, tell
+from atalanta.kernel.trace import queue_sequences, trace_message
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
@@ -77,7 +77,7 @@ class MessageStore(MessageTable):
         message.id = self.take_message_id()
         reference = self.reference(message, queue, queue.take_sequence(), b"")
         if self.trace.on:
-            tell(self.trace, "story_routed", message, places([reference]))
+            trace_message(self.trace, "story_routed", message, queue_sequences([reference]))
         if reference.durable:
             stored = [reference]
             self.keep(message, stored)
@@ -240,7 +240,7 @@ class MessageStore(MessageTable):
                 self.acknowledging.append(queue)
             queue.acknowledging.append(reference.message.id)
         if self.trace.on:
-            tell(self.trace, "story_acknowledged", reference.message, queue.name)
+            trace_message(self.trace, "story_acknowledged", reference.message, queue.name)
         queue.count_acknowledged(1)
         self.drop_from_queue(reference)
         if queue.tombstones >= FINISHED_MIN:
@@ -290,7 +290,7 @@ class MessageStore(MessageTable):
             self.note_lost(reference, "acknowledged by another consumer", batch)
             self.drop_from_queue(reference)
             if self.trace.on:
-                tell(self.trace, "story_acknowledged", reference.message, queue.name)
+                trace_message(self.trace, "story_acknowledged", reference.message, queue.name)
             queue.count_acknowledged(1)
         for queue_id, message_ids in per_queue.items():
             batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
@@ -348,7 +348,7 @@ class MessageStore(MessageTable):
                 queue.special.replaced += 1
             self.drop_from_queue(reference)
             if self.trace.on:
-                tell(self.trace, "story_replaced", reference.message, queue.name)
+                trace_message(self.trace, "story_replaced", reference.message, queue.name)
         batch = records.Batch()
         if message_ids:
             batch.add(records.ACKS, records.encode_acks(queue.id, message_ids))

@@ -24,7 +24,7 @@ from atalanta.kernel.queue.paging.paged_queue import (
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.paging.reader import PageReader, alive
 from atalanta.kernel.queue.reference import READY, Reference
-from atalanta.kernel.trace import tell
+from atalanta.kernel.trace import trace_message
 from atalanta.message.encoding.buffer import Writer
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ class Paging:
         self.put(page, paged.take_blocks(), batch)
         for reference in tail:
             if store.trace.on:
-                tell(store.trace, "story_paged", reference.message, paged.queue.name)
+                trace_message(store.trace, "story_paged", reference.message, paged.queue.name)
             store.drop(reference)
         self.pages[page.number] = page
         paged.pages.append(page)

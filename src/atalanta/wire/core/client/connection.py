@@ -16,7 +16,6 @@ from atalanta.message.encoding.buffer import DecodeError
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.client.errors import (
-    CallTimedOut,
     ClientError,
     Closed,
     ConnectionLost,
@@ -172,10 +171,6 @@ class ClientConnection:
         for session in list(self.sessions.values()):
             session.check_deadlines(now)
             session.confirm()
-
-    def timed_out(self) -> CallTimedOut:
-        """Returns the error for a request whose answer is late."""
-        return CallTimedOut(f"no answer within {self.settings.call_timeout_ns // 1_000_000} ms", 3)
 
     def want_flush(self, consumer: ClientConsumer) -> None:
         """Registers the consumer for `flush`: acknowledgements of it are collected."""

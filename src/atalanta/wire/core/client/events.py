@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mypy_extensions import mypyc_attr
 
 from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.transport import TransportConfiguration
-
-if TYPE_CHECKING:
-    from atalanta.wire.core.client.session import ClientSession
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -40,8 +35,8 @@ class ClientEvents:
         """Returns True if it took a packet of a channel below the sessions' that the engine does not use."""
         return False
 
-    def session_error(self, session: ClientSession, error: ClientError) -> None:
-        """The broker reported an error that answers no request."""
+    def session_error(self, channel: int, error: ClientError) -> None:
+        """The broker reported an error on a session's channel that answers no request."""
         return None
 
     def want_flush(self) -> None:

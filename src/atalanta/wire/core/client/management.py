@@ -1,7 +1,7 @@
 """Management requests to a broker over one session: each request is a message, and so is its answer.
 
-The properties are those of Artemis' ManagementHelper. Links between nodes use this module. Answers arrive in the
-order of the requests, at a temporary queue.
+The properties are those of Artemis' ManagementHelper. Links between nodes use this module, and the Python client for
+names and answers. Answers arrive in the order of the requests, at a temporary queue.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from atalanta.message.codec import text_body
 from atalanta.message.encoding.buffer import DecodeError
@@ -21,6 +22,12 @@ from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import SessionStart
+
+# Properties of requests and of answers.
+RESOURCE: Final = "_AMQ_ResourceName"
+ATTRIBUTE: Final = "_AMQ_Attribute"
+OPERATION: Final = "_AMQ_OperationName"
+SUCCEEDED: Final = "_AMQ_OperationSucceeded"
 
 # Arguments: the time in ns, whether the request succeeded, and the value or the broker's reason.
 AnswerHandler = Callable[[int, bool, object], None]
@@ -57,14 +64,14 @@ class ManagementRequests:
 
     def attribute(self, now: int, resource: str, name: str, handler: AnswerHandler) -> bytes:
         """Returns the frame that requests an attribute of a resource."""
-        return self._request(now, resource, "_AMQ_Attribute", name, b"", handler)
+        return self._request(now, resource, ATTRIBUTE, name, b"", handler)
 
     def operation(
         self, now: int, resource: str, name: str, parameters: list[object], handler: AnswerHandler
     ) -> bytes:
         """Returns the frame that requests an operation of a resource."""
         body = text_body(json.dumps(parameters))
-        return self._request(now, resource, "_AMQ_OperationName", name, body, handler)
+        return self._request(now, resource, OPERATION, name, body, handler)
 
     def _request(
         self, now: int, resource: str, kind: str, name: str, body: bytes, handler: AnswerHandler
@@ -76,7 +83,7 @@ class ManagementRequests:
         return codec.encode(packet, self.channel, NEWEST_VERSION)
 
     def on_message(self, now: int, message: Message) -> None:
-        """Gives an answer to the oldest request. ProtocolError: the answer is no JSON."""
+        """Gives an answer to the oldest request. ProtocolError: the answer is not JSON."""
         if self.unanswered:
             succeeded, value = answer_of(message)
             self.unanswered.popleft()(now, succeeded, value)
@@ -87,7 +94,7 @@ def request_message(
 ) -> Message:
     """Returns a management request without a reply queue; `kind` is _AMQ_Attribute or _AMQ_OperationName."""
     message = Message.create(address, body, 0, False, now // 1_000_000, 4)
-    message.properties.put("_AMQ_ResourceName", resource)
+    message.properties.put(RESOURCE, resource)
     message.properties.put(kind, name)
     return message
 
@@ -99,14 +106,21 @@ def consumption(queue: str, credit_bytes: int, requires_response: bool) -> list[
 
 
 def answer_of(message: Message) -> tuple[bool, object]:
-    """Returns whether the request succeeded, and the value of the JSON array in the answer, or None.
-
-    ProtocolError: the answer is no JSON.
-    """
+    """Returns whether the request succeeded, and its value, or None. ProtocolError: the answer is not JSON."""
     try:
         text = message.text()
+    except DecodeError as error:
+        raise ProtocolError(f"the answer is not JSON: {error}") from error
+    return message.properties.get(SUCCEEDED) is True, value_of(text)
+
+
+def value_of(text: str | None) -> object:
+    """Returns the value in an answer's text, a JSON array of one value; None without it.
+
+    ProtocolError: the answer is not JSON.
+    """
+    try:
         values: object = json.loads(text) if text else []
-    except (DecodeError, ValueError, RecursionError) as error:
-        raise ProtocolError(f"the target's answer is no JSON: {error}") from error
-    value: object = values[0] if isinstance(values, list) and values else None
-    return message.properties.get("_AMQ_OperationSucceeded") is True, value
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"the answer is not JSON: {error}") from error
+    return values[0] if isinstance(values, list) and values else None

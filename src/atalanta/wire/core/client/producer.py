@@ -1,8 +1,4 @@
-"""The client's producers: byte credits of an address, and the window of unconfirmed messages.
-
-Credits follow ClientProducerCreditsImpl: at least half of the window is available or requested. A broker short of
-memory does not answer the request, and messages wait here.
-"""
+"""The client's producers: messages that wait for credits, and the window of unconfirmed messages."""
 
 from __future__ import annotations
 
@@ -14,6 +10,7 @@ from librt.strings import BytesWriter
 
 from atalanta.message.message import Message
 from atalanta.wire.core import packet_types
+from atalanta.wire.core.client.credits import AddressCredits
 from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.large_chunks import cut, write_sent_piece
@@ -22,7 +19,6 @@ if TYPE_CHECKING:
     from atalanta.wire.core.client.session import ClientSession
 
 ERRORS_KEPT: Final = 16
-CREDITS_MAX: Final = (1 << 31) - 1
 
 _frame_start = struct.Struct(">ibqi").pack
 _frame_header = struct.Struct(">ibq").pack
@@ -45,16 +41,12 @@ class Sending:
         self.repeated: bool = False
 
 
-class AddressCredits:
-    """The credits of one session for one address, and the messages that wait for more."""
+class SendQueue:
+    """The messages of one session for one address that wait for credits."""
 
-    def __init__(self, session: ClientSession, address: str, window: int) -> None:
+    def __init__(self, session: ClientSession, address: str, window_bytes: int) -> None:
         self.session = session
-        self.address = address
-        self.half: int = window // 2 if window > 0 else 0
-        self.unlimited: bool = window <= 0
-        self.balance: int = 0
-        self.arriving: int = 0
+        self.credits: AddressCredits = AddressCredits(address, window_bytes, session.send_packet)
         # (correlation or NO_CONFIRMATION, message)
         self.waiting: deque[tuple[int, Sending]] = deque()
         self._empty: list[Reply] = []
@@ -62,41 +54,21 @@ class AddressCredits:
     def send(self, correlation: int, sending: Sending) -> None:
         """Sends at once if there are credits, else when they come."""
         session = self.session
-        if self.waiting or not session.open or not self._pay(sending.cost):
+        if self.waiting or not session.open or not self.credits.take(sending.cost):
             self.waiting.append((correlation, sending))
             return
         session.transmit(correlation, sending)
 
-    def _pay(self, cost: int) -> bool:
-        """Takes credits, and requests more before they run out; returns False if there are not enough."""
-        if self.unlimited:
-            return True
-        self.balance -= cost
-        if self.balance + self.arriving < self.half:
-            self._ask(self.half * 2 - self.balance - self.arriving)
-        if self.balance >= 0:
-            return True
-        self.balance += cost
-        if self.balance + self.arriving < cost:
-            self._ask(cost - self.balance - self.arriving)
-        return False
-
-    def _ask(self, amount: int) -> None:
-        amount = min(amount, CREDITS_MAX)
-        self.arriving += amount
-        self.session.ask_credits(self.address, amount)
-
     def granted(self, amount: int) -> None:
         """Processes SESS_PRODUCER_CREDITS."""
-        self.balance += amount
-        self.arriving = max(0, self.arriving - amount)
+        self.credits.granted(amount)
         self.pump()
 
     def pump(self) -> None:
         """Sends waiting messages, as far as the credits reach."""
         waiting = self.waiting
         session = self.session
-        while waiting and session.open and self._pay(waiting[0][1].cost):
+        while waiting and session.open and self.credits.take(waiting[0][1].cost):
             correlation, sending = waiting.popleft()
             session.transmit(correlation, sending)
         self._tell_empty()
@@ -117,14 +89,11 @@ class AddressCredits:
         self._empty = []
         for reply in told:
             reply.resolve(None)
-        self.session.credits_empty()
+        self.session.send_queue_empty()
 
     def begin(self) -> None:
         """Starts without credits after the session was created (again)."""
-        self.balance = 0
-        self.arriving = 0
-        if not self.unlimited:
-            self._ask(self.half * 2)
+        self.credits.begin()
         self.pump()
 
     def fail(self, error: ClientError) -> None:
@@ -139,10 +108,10 @@ class AddressCredits:
 class ClientProducer:
     """A producer of one session for one address. `unconfirmed` counts messages, waiting ones included."""
 
-    def __init__(self, session: ClientSession, credits: AddressCredits, producer_id: int) -> None:
+    def __init__(self, session: ClientSession, queue: SendQueue, producer_id: int) -> None:
         self.session = session
-        self.credits = credits
-        self.address = credits.address
+        self.queue = queue
+        self.address = queue.credits.address
         self.id = producer_id
         self.unconfirmed: int = 0
         self.sent: int = 0
@@ -181,7 +150,7 @@ class ClientProducer:
         self.sent += 1
         if confirm:
             self.unconfirmed += 1
-        self.credits.send(correlation, sending)
+        self.queue.send(correlation, sending)
         return sending
 
     def is_large(self, body: bytes, head: bytes) -> bool:

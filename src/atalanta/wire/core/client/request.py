@@ -7,17 +7,16 @@ id need not wait for each other.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from atalanta.wire.core.client.errors import (
+    CallTimedOut,
     ClientError,
     TransactionOutcomeUnknown,
     TransactionRolledBack,
 )
 from atalanta.wire.core.client.reply import Reply
-
-if TYPE_CHECKING:
-    from atalanta.wire.core.client.connection import ClientConnection
 
 # The outcome of an unanswered request when the connection is lost.
 REPEAT: Final = 0  # send it again on the next connection
@@ -54,48 +53,74 @@ class Request:
         self.deadline: int = 0  # ns; 0 before it is sent
 
 
-class Requests:
-    """The requests of one session. `open`: they may be sent now."""
+class RequestTable:
+    """The requests of one session, and which of them an answer belongs to. `open`: they may be sent now.
 
-    def __init__(self, connection: ClientConnection) -> None:
-        self.connection = connection
-        self.open: bool = False
+    `write` writes a frame to the broker. `call_timeout_ns` limits the wait for an answer; -1 is never.
+    """
+
+    def __init__(
+        self, write: Callable[[bytes], None], call_timeout_ns: int, is_open: bool = False
+    ) -> None:
+        self.open: bool = is_open
+        self._write = write
+        self._call_timeout_ns = call_timeout_ns
         self._waiting: deque[Request] = deque()
         self._current: Request | None = None
         self._correlated: dict[int, Request] = {}
 
-    def add(self, request: Request) -> None:
+    def add(self, now: int, request: Request) -> Reply:
         """Sends the request as soon as possible."""
         if request.correlation == NO_CORRELATION:
             self._waiting.append(request)
-            self.pump()
-            return
-        self._correlated[request.correlation] = request
-        if self.open:
-            self._send(request)
+            self.pump(now)
+        else:
+            self._correlated[request.correlation] = request
+            if self.open:
+                self._send(now, request)
+        return request.reply
 
-    def begin(self, first: list[Request]) -> None:
+    def begin(self, now: int, first: list[Request]) -> None:
         """Sends the requests after the session was created: those of `first`, then those that wait."""
         self.open = True
         self._waiting.extendleft(reversed(first))
-        self.pump()
+        self.pump(now)
         for request in list(self._correlated.values()):
-            self._send(request)
+            self._send(now, request)
 
-    def pump(self) -> None:
+    def pump(self, now: int) -> None:
         """Sends the next request if no answer is awaited."""
         if self.open and self._current is None and self._waiting:
             request = self._waiting.popleft()
             self._current = request
-            self._send(request)
+            self._send(now, request)
 
-    def _send(self, request: Request) -> None:
+    def _send(self, now: int, request: Request) -> None:
         request.sent = True
-        request.deadline = self.connection.now + self.connection.settings.call_timeout_ns
-        self.connection.write(request.frame)
+        if self._call_timeout_ns >= 0:
+            request.deadline = now + self._call_timeout_ns
+        self._write(request.frame)
 
-    def take(self, correlation: int) -> Request | None:
-        """Returns the request that an answer belongs to; None without a request."""
+    def answer(self, now: int, correlation: int, value: object) -> bool:
+        """Resolves the request that an answer belongs to; returns False if there is none."""
+        request = self._take(correlation)
+        if request is not None:
+            request.reply.resolve(value)
+        self.pump(now)
+        return request is not None
+
+    def refuse(self, now: int, correlation: int, error: ClientError) -> bool:
+        """Fails the request that the broker refused; returns False if there is none."""
+        request = self._take(correlation)
+        if request is not None:
+            if request.repeated and request.tolerated == error.code:
+                request.reply.resolve(None)
+            else:
+                request.reply.fail(error)
+        self.pump(now)
+        return request is not None
+
+    def _take(self, correlation: int) -> Request | None:
         if correlation != NO_CORRELATION:
             return self._correlated.pop(correlation, None)
         request = self._current
@@ -108,12 +133,13 @@ class Requests:
 
     def check_deadlines(self, now: int) -> None:
         """Fails the requests that waited too long. A later answer is dropped."""
-        current = self._current
-        if current is not None and current.deadline and now >= current.deadline:
-            current.reply.fail(self.connection.timed_out())
-        for request in list(self._correlated.values()):
+        sent = list(self._correlated.values())
+        if self._current is not None:
+            sent.insert(0, self._current)
+        for request in sent:
             if request.deadline and now >= request.deadline:
-                request.reply.fail(self.connection.timed_out())
+                timeout_ms = self._call_timeout_ns // 1_000_000
+                request.reply.fail(CallTimedOut(f"no answer within {timeout_ms} ms", 3))
 
     def _all(self) -> list[Request]:
         requests = list(self._waiting)
@@ -143,7 +169,7 @@ class Requests:
                 _end(request, error)
 
     def fail(self, error: ClientError) -> None:
-        """Ends all requests: there will be no answers."""
+        """Ends all requests, which get no answers any more."""
         self.open = False
         for request in self._all():
             _end(request, error)

@@ -23,7 +23,7 @@ from atalanta.wire.core.client.errors import (
     TransactionRolledBack,
     error_of,
 )
-from atalanta.wire.core.client.producer import AddressCredits, ClientProducer, Sending
+from atalanta.wire.core.client.producer import ClientProducer, Sending, SendQueue
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.request import (
     FORGET,
@@ -32,7 +32,7 @@ from atalanta.wire.core.client.request import (
     REPEAT,
     ROLLED_BACK,
     Request,
-    Requests,
+    RequestTable,
 )
 from atalanta.wire.core.client.settings import SessionSettings, session_creation
 from atalanta.wire.core.confirmations import Confirmations
@@ -50,7 +50,6 @@ from atalanta.wire.core.packets.producer import (
     ProducerCredits,
     ProducerFailCredits,
     RemoveProducer,
-    RequestProducerCredits,
 )
 from atalanta.wire.core.packets.session import (
     CreateSession,
@@ -81,7 +80,7 @@ class ClientSession:
         self.started: bool = False
         self.consumers: dict[int, ClientConsumer] = {}
         self.producers: dict[int, ClientProducer] = {}
-        self.credits: dict[str, AddressCredits] = {}
+        self.send_queues: dict[str, SendQueue] = {}
         # Frames that create the temporary queues, which a broker deletes with their session.
         self.temporary: dict[str, bytes] = {}
         self.rolled_back: bool = False
@@ -89,7 +88,7 @@ class ClientSession:
         self.confirmations = Confirmations(settings.confirmation_window)
         self._in_transaction: bool = False
         self._commit: Request | None = None  # waits for the messages before it
-        self._requests = Requests(connection)
+        self._requests = RequestTable(connection.write, connection.settings.call_timeout_ns)
         self._pending: dict[int, Sending] = {}
         self._correlation: int = 0
         self._next_consumer: int = 0
@@ -128,17 +127,14 @@ class ClientSession:
     def _ask(self, packet: Packet, at_loss: int, tolerated: int = NOTHING_TOLERATED) -> Reply:
         if at_loss == FORGET and not self.open:
             return _answered()
-        reply = Reply()
-        request = Request(self._encode(packet), reply, at_loss, NO_CORRELATION, tolerated)
-        self._requests.add(request)
-        return reply
+        request = Request(self._encode(packet), Reply(), at_loss, NO_CORRELATION, tolerated)
+        return self._requests.add(self.connection.now, request)
 
     def correlated_request(self, packet: Packet, correlation: int, at_loss: int = REPEAT) -> Reply:
         """Sends a packet with `correlation` (next_correlation); others may be unanswered."""
         self.check_usable()
-        reply = Reply()
-        self._requests.add(Request(self._encode(packet), reply, at_loss, correlation))
-        return reply
+        request = Request(self._encode(packet), Reply(), at_loss, correlation)
+        return self._requests.add(self.connection.now, request)
 
     def send_packet(self, packet: Packet) -> None:
         """Sends a packet without an answer, if the session is open."""
@@ -207,13 +203,13 @@ class ClientSession:
     def producer(self, address: str) -> ClientProducer:
         """Returns a producer for `address`; producers of one address share its credits."""
         self.check_usable()
-        credits = self.credits.get(address)
-        if credits is None:
-            credits = AddressCredits(self, address, self.settings.producer_window)
-            self.credits[address] = credits
+        queue = self.send_queues.get(address)
+        if queue is None:
+            queue = SendQueue(self, address, self.settings.producer_window)
+            self.send_queues[address] = queue
             if self.open:
-                credits.begin()
-        producer = ClientProducer(self, credits, self._next_producer)
+                queue.begin()
+        producer = ClientProducer(self, queue, self._next_producer)
         self._next_producer += 1
         self.producers[producer.id] = producer
         self._announce_producer(producer)
@@ -238,9 +234,6 @@ class ClientSession:
         self.worked()
         self.connection.write(sending.frame)
 
-    def ask_credits(self, address: str, amount: int) -> None:
-        self.send_packet(RequestProducerCredits(amount, address))
-
     # -- transactions ---------------------------------------------------------------------------
     def commit(self) -> Reply:
         """Commits. Errors: TransactionRolledBack, or TransactionOutcomeUnknown when the answer was lost."""
@@ -254,20 +247,20 @@ class ClientSession:
             consumer.flush_acknowledge()
         request = Request(self._encode(packet), Reply(), ROLLED_BACK, correlation)
         self._commit = request
-        self.credits_empty()
+        self.send_queue_empty()
         return request.reply
 
-    def credits_empty(self) -> None:
+    def send_queue_empty(self) -> None:
         """Sends a waiting commit if no message waits for credits."""
         request = self._commit
         if request is None:
             return
-        for credits in self.credits.values():
-            if credits.waiting:
+        for queue in self.send_queues.values():
+            if queue.waiting:
                 return
         self._commit = None
         self._in_transaction = False
-        self._requests.add(request)
+        self._requests.add(self.connection.now, request)
 
     def rollback(self, last_delivered: bool = False) -> Reply:
         """Undoes all operations since the last commit; deliveries return to their queues."""
@@ -275,8 +268,8 @@ class ClientSession:
         if self.rolled_back:
             self.rolled_back = False
             return _answered()
-        for credits in self.credits.values():
-            credits.waiting.clear()
+        for queue in self.send_queues.values():
+            queue.waiting.clear()
         for consumer in self.consumers.values():
             consumer.clear()
         return self._ask(Rollback(last_delivered), FORGET)
@@ -306,9 +299,9 @@ class ClientSession:
             self.send_packet(SessionStart())
         for producer in self.producers.values():
             self._announce_producer(producer)
-        self._requests.begin(again)
-        for credits in list(self.credits.values()):
-            credits.begin()
+        self._requests.begin(self.connection.now, again)
+        for queue in list(self.send_queues.values()):
+            queue.begin()
         self.opened.resolve(None)
 
     def close(self) -> Reply:
@@ -343,8 +336,8 @@ class ClientSession:
         self._requests.fail(error)
         for sending in pending:
             sending.producer.refused(sending, error)
-        for credits in list(self.credits.values()):
-            credits.fail(error)
+        for queue in list(self.send_queues.values()):
+            queue.fail(error)
         for consumer in list(self.consumers.values()):
             consumer.fail(error)
 
@@ -367,7 +360,7 @@ class ClientSession:
             sending = pending[correlation]
             sending.repeated = True
             sending.producer.resent += 1
-            sending.producer.credits.waiting.appendleft((correlation, sending))
+            sending.producer.queue.waiting.appendleft((correlation, sending))
 
     def _transaction_lost(self) -> None:
         error = TransactionRolledBack("the connection was lost during the transaction", 111)
@@ -377,10 +370,10 @@ class ClientSession:
         self._pending.clear()
         for sending in pending:
             sending.producer.refused(sending, error)
-        for credits in self.credits.values():
-            if credits.waiting:
+        for queue in self.send_queues.values():
+            if queue.waiting:
                 self._in_transaction = True
-                credits.fail(error)
+                queue.fail(error)
         if commit is not None:
             commit.reply.fail(error)
         elif self._in_transaction:
@@ -449,13 +442,13 @@ class ClientSession:
         if isinstance(packet, ExceptionResponse):
             self._exception(packet)
         elif isinstance(packet, ProducerCredits):
-            credits = self.credits.get(packet.address)
-            if credits is not None:
-                credits.granted(packet.credits)
+            queue = self.send_queues.get(packet.address)
+            if queue is not None:
+                queue.granted(packet.credits)
         elif isinstance(packet, ProducerFailCredits):
-            credits = self.credits.get(packet.address)
-            if credits is not None:
-                credits.fail(AddressFull(f"address {packet.address} is full", 210))
+            queue = self.send_queues.get(packet.address)
+            if queue is not None:
+                queue.fail(AddressFull(f"address {packet.address} is full", 210))
         elif isinstance(packet, DisconnectConsumer):
             consumer = self.consumers.pop(packet.consumer_id, None)
             if consumer is not None:
@@ -474,22 +467,13 @@ class ClientSession:
             else:
                 sending.producer.refused(sending, error)
             return
-        request = self._requests.take(packet.correlation)
-        if request is None:
-            self.connection.events.session_error(self, error)
-        elif request.repeated and request.tolerated == packet.code:
-            request.reply.resolve(None)
-        else:
-            request.reply.fail(error)
-        self._requests.pump()
+        if not self._requests.refuse(self.connection.now, packet.correlation, error):
+            self.connection.events.session_error(self.channel, error)
 
     def _answer(self, correlation: int, packet: Packet | None) -> None:
-        request = self._requests.take(correlation)
-        if request is not None:
-            request.reply.resolve(packet)
-            if self.closed and self._requests.idle():
-                self.finish(Closed("the session is closed"))
-        self._requests.pump()
+        known = self._requests.answer(self.connection.now, correlation, packet)
+        if known and self.closed and self._requests.idle():
+            self.finish(Closed("the session is closed"))
 
 
 def _answered() -> Reply:

@@ -52,7 +52,7 @@ class StreamedSending:
 
     def room(self) -> Reply:
         """Returns a reply that is done when no piece waits for credits. Call `check` then."""
-        return self.producer.credits.empty()
+        return self.producer.queue.empty()
 
     def check(self) -> None:
         """Raises the error of the broker or of a lost connection."""
@@ -81,4 +81,4 @@ class StreamedSending:
         producer.session.check_usable()
         sending = Sending(producer, frame, cost + 24)
         sending.reply = reply
-        producer.credits.send(correlation, sending)
+        producer.queue.send(correlation, sending)

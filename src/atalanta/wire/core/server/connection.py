@@ -402,7 +402,7 @@ class CoreConnection(FrameConnection):
         for session in list(self.sessions.values()):
             session.closed(now, True)
         self.sessions.clear()
-        self.client.close(now, self.host.broker, True)
+        self.client.close(now, self.host.broker.session_services, True)
 
     def lost(self, now: int, why: str) -> None:
         """Keeps the sessions that can be reattached, for the time to live of the connection."""

@@ -44,7 +44,7 @@ class LargeReceiver(LargeWriter):
         self.requires_response: bool = False
         self.correlation: int = 0
         broker = session.broker
-        if self.message.address in broker.services:
+        if self.message.address in broker.session_services.request_handlers:
             self.request = []
             return
         try:

@@ -20,7 +20,6 @@ from atalanta.kernel.errors import (
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.sessions import session_queues
 from atalanta.message.encoding.buffer import Reader
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
@@ -222,7 +221,7 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
         # ServerSessionImpl.createAddress: an existing one is extended, never refused (clients race).
         for routing_type in packet.routing_types:
             if routing_type not in (ANYCAST, MULTICAST):
-                raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"{routing_type} is not a routing type")
+                raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"routing type {routing_type} does not exist")
         for routing_type in packet.routing_types:
             session.broker.address_registry.ensure(
                 session.broker.now, packet.address, routing_type, packet.auto_created, True
@@ -230,13 +229,13 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
         if packet.requires_response:
             session.done_when_durable(NO_CORRELATION)
     elif isinstance(packet, CreateQueue):
-        session_queues.create_queue(kernel, now, _spec(session, packet))
+        kernel.create_queue(now, _spec(session, packet))
         if packet.requires_response:
             session.done_when_durable(NO_CORRELATION)
     elif isinstance(packet, CreateSharedQueue | CreateSharedQueueV2):
         _create_shared(session, now, packet)
     elif isinstance(packet, DeleteQueue):
-        session_queues.delete_queue(kernel, now, packet.queue)
+        kernel.delete_queue(now, packet.queue)
         session.done_when_durable(NO_CORRELATION)
     else:
         return False
@@ -317,7 +316,7 @@ def _routing_type(asked: int, settings: AddressSettings) -> int:
     if asked in (ANYCAST, MULTICAST):
         return asked
     if asked != -1:
-        raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"{asked} is not a routing type")
+        raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"routing type {asked} does not exist")
     return settings.default_queue_routing_type
 
 
@@ -336,7 +335,7 @@ def _create_shared(
         _wishes(packet).create(spec)
     known = session.broker.queues.get(packet.queue)
     if known is None:
-        session_queues.create_queue(session.session, now, spec)
+        session.session.create_queue(now, spec)
         if packet.requires_response:
             session.done_when_durable(NO_CORRELATION)
         return

@@ -73,7 +73,7 @@ def open_session(
     connection.login_succeeded()
     session = CoreSession(connection, channel, connection.version, packet.confirmation_window)
     kernel = Session(
-        broker, connection.client, packet.name, session, identity,
+        broker.session_services, connection.client, packet.name, session, identity,
         packet.xa or packet.auto_commit_sends, packet.xa or packet.auto_commit_acks,
         packet.pre_acknowledge,
     )  # fmt: skip

@@ -109,8 +109,8 @@ def _answer(session: CoreSession, now: int, packet: Packet) -> bool:
     elif isinstance(packet, XaInDoubt):
         xids = [decode_xid(Reader(key), "xid") for key in xa_session.in_doubt(kernel)]
         # The answer must be durable: a node that leaves ends its own branch because of it.
-        lsn = kernel.broker.branches.newest_lsn()
-        kernel.broker.store.reply_when_durable(lsn, InDoubtReply(session, xids), NO_CORRELATION)
+        lsn = kernel.services.branches.newest_lsn()
+        kernel.services.store.reply_when_durable(lsn, InDoubtReply(session, xids), NO_CORRELATION)
     elif isinstance(packet, XaSetTimeout):
         xa_session.set_timeout(kernel, packet.timeout_s)
         session.reply(XaSetTimeoutResponse(True))

@@ -11,11 +11,14 @@ import jakarta.jms.TextMessage;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.time.LocalTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
 
@@ -26,15 +29,40 @@ import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
  * (they want a url with confirmationWindowSize), transactions that receive and send. Lines on stdin:
  *
  *   quiet     nobody sends any more
- *   counts    confirmed, unsure (the call failed), received, lost, repeated (more than twice, or delivered more than
- *             twice, and sent without a failure), failed calls in all, exceptions of consumers
+ *   counts    confirmed, unsure (the call failed), received, lost, repeated (delivered again after the broker confirmed
+ *             an acknowledgement), unmarked (delivered again without JMSRedelivered), redelivered (marked, and no
+ *             acknowledgement confirmed before), failed calls in all, exceptions of consumers
  *   end
+ *
+ * The broker confirms an acknowledgement by the answer to a commit. The connections 10 to 19, 30 to 39, … wait for the
+ * answer to every acknowledgement, too (CLIENT_ACKNOWLEDGE with blockOnAcknowledge). The other ones acknowledge without
+ * an answer. Such an acknowledgement may be lost with its connection: then the message comes again and is marked.
  */
 final class Fleet {
+  /** One message that the application got. `count` is its JMSXDeliveryCount, `acknowledged` confirmed by the broker. */
+  private static final class Delivery {
+    final String consumer;
+    final int count;
+    final boolean marked;
+    final LocalTime at = LocalTime.now();
+    volatile boolean acknowledged;
+
+    Delivery(String consumer, Message message) throws JMSException {
+      this.consumer = consumer;
+      count = message.getIntProperty("JMSXDeliveryCount");
+      marked = message.getJMSRedelivered();
+    }
+
+    @Override
+    public String toString() {
+      return at + " " + consumer + " count " + count + (marked ? " marked" : "") + (acknowledged ? " acknowledged" : "");
+    }
+  }
+
   private final Set<String> confirmed = ConcurrentHashMap.newKeySet();
   private final Set<String> unsure = ConcurrentHashMap.newKeySet();
-  private final Map<String, Integer> received = new ConcurrentHashMap<>();
-  private final Map<String, Integer> deliveries = new ConcurrentHashMap<>();
+  private final Map<String, Queue<Delivery>> received = new ConcurrentHashMap<>();
+  private final Set<String> reported = ConcurrentHashMap.newKeySet();
   private final AtomicInteger failures = new AtomicInteger();
   private final AtomicInteger consumerFailures = new AtomicInteger();
   private volatile boolean sending = true;
@@ -54,11 +82,13 @@ final class Fleet {
     long pauseMs = Long.parseLong(arguments[++next]);
     Fleet fleet = new Fleet();
     for (int i = 0; i < connections; i++) {
-      Connection connection = new ActiveMQConnectionFactory(urls.get(i % urls.size())).createConnection(user, password);
+      ActiveMQConnectionFactory factory = new ActiveMQConnectionFactory(urls.get(i % urls.size()));
+      factory.setBlockOnAcknowledge(i / 10 % 2 == 1);
+      Connection connection = factory.createConnection(user, password);
       if (pauseMs >= 0) {
-        fleet.work(connection, queue, "c" + i, pauseMs);
+        fleet.work(connection, queue, "c" + i, pauseMs, factory.isBlockOnAcknowledge());
       } else {
-        fleet.workWithoutPause(connection, queue, "c" + i, i);
+        fleet.workWithoutPause(connection, queue, "c" + i, i, factory.isBlockOnAcknowledge());
       }
     }
     System.out.println("ready");
@@ -76,17 +106,19 @@ final class Fleet {
     Runtime.getRuntime().halt(0);
   }
 
-  private void work(Connection connection, String queue, String name, long pauseMs) throws JMSException {
-    Session receiving = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
+  private void work(Connection connection, String queue, String name, long pauseMs, boolean blocking)
+      throws JMSException {
+    Session receiving = connection.createSession(false, blocking ? Session.CLIENT_ACKNOWLEDGE : Session.AUTO_ACKNOWLEDGE);
     MessageConsumer consumer = receiving.createConsumer(receiving.createQueue(queue));
     Session sendingSession = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
     MessageProducer producer = sendingSession.createProducer(sendingSession.createQueue(queue));
     connection.start();
-    start(name + "-receives", () -> receive(consumer));
+    start(name + "-receives", () -> receive(consumer, name, blocking));
     start(name + "-sends", () -> send(sendingSession, producer, name, pauseMs));
   }
 
-  private void workWithoutPause(Connection connection, String queue, String name, int number) throws JMSException {
+  private void workWithoutPause(Connection connection, String queue, String name, int number, boolean blocking)
+      throws JMSException {
     switch (number % 10) {
       case 1, 5 -> {
         Session session = connection.createSession(true, Session.SESSION_TRANSACTED);
@@ -100,9 +132,9 @@ final class Fleet {
         MessageProducer producer = session.createProducer(session.createQueue(queue));
         start(name + "-streams", () -> stream(session, producer, name));
       }
-      case 3 -> work(connection, queue, name, number % 20 == 3 ? 5 : 20);
-      case 4, 6, 8 -> work(connection, queue, name, 50);
-      default -> work(connection, queue, name, 100);
+      case 3 -> work(connection, queue, name, number % 20 == 3 ? 5 : 20, blocking);
+      case 4, 6, 8 -> work(connection, queue, name, 50, blocking);
+      default -> work(connection, queue, name, 100, blocking);
     }
   }
 
@@ -125,19 +157,14 @@ final class Fleet {
         session.commit();
         done = true;
       } catch (JMSException failed) {
-        System.err.println(java.time.LocalTime.now() + " " + name + ": " + Main.oneLine(failed));
+        System.err.println(LocalTime.now() + " " + name + ": " + Main.oneLine(failed));
         failures.incrementAndGet();
         rollBack(session);
       }
       try {
         (done ? confirmed : unsure).addAll(sent);
         for (Message message : got) {
-          String text = ((TextMessage) message).getText();
-          if (!done) {
-            unsure.add(text);
-          }
-          received.merge(text, 1, Integer::sum);
-          deliveries.merge(text, message.getIntProperty("JMSXDeliveryCount"), Math::max);
+          record(message, name).acknowledged = done;
         }
       } catch (JMSException never) {
         throw new IllegalStateException(never);
@@ -170,13 +197,13 @@ final class Fleet {
           @Override
           public void onException(Message message, Exception failed) {
             unsure.add(text);
-            System.err.println(java.time.LocalTime.now() + " " + text + " later: " + failed.getMessage());
+            System.err.println(LocalTime.now() + " " + text + " later: " + failed.getMessage());
             failures.incrementAndGet();
           }
         });
       } catch (JMSException failed) {
         unsure.add(text);
-        System.err.println(java.time.LocalTime.now() + " " + text + ": " + Main.oneLine(failed));
+        System.err.println(LocalTime.now() + " " + text + ": " + Main.oneLine(failed));
         failures.incrementAndGet();
       }
     }
@@ -188,13 +215,22 @@ final class Fleet {
     thread.start();
   }
 
-  private void receive(MessageConsumer consumer) {
+  private Delivery record(Message message, String consumer) throws JMSException {
+    Delivery delivery = new Delivery(consumer, message);
+    received.computeIfAbsent(((TextMessage) message).getText(), text -> new ConcurrentLinkedQueue<>()).add(delivery);
+    return delivery;
+  }
+
+  private void receive(MessageConsumer consumer, String name, boolean blocking) {
     while (true) {
       try {
-        TextMessage message = (TextMessage) consumer.receive(1_000);
+        Message message = consumer.receive(1_000);
         if (message != null) {
-          received.merge(message.getText(), 1, Integer::sum);
-          deliveries.merge(message.getText(), message.getIntProperty("JMSXDeliveryCount"), Math::max);
+          Delivery delivery = record(message, name);
+          if (blocking) {
+            message.acknowledge();
+            delivery.acknowledged = true;
+          }
         }
       } catch (JMSException failed) {
         consumerFailures.incrementAndGet();
@@ -216,7 +252,7 @@ final class Fleet {
         confirmed.add(text);
       } catch (JMSException failed) {
         unsure.add(text);
-        System.err.println(java.time.LocalTime.now() + " " + text + ": " + Main.oneLine(failed));
+        System.err.println(LocalTime.now() + " " + text + ": " + Main.oneLine(failed));
         failures.incrementAndGet();
       }
     }
@@ -232,9 +268,30 @@ final class Fleet {
 
   private String counts() {
     long lost = confirmed.stream().filter(text -> !received.containsKey(text)).count();
-    long repeated = received.entrySet().stream().filter(e -> !unsure.contains(e.getKey()))
-        .filter(e -> e.getValue() > 2 || deliveries.get(e.getKey()) > 2).count();
+    long repeated = 0;
+    long unmarked = 0;
+    long redelivered = 0;
+    for (Map.Entry<String, Queue<Delivery>> each : received.entrySet()) {
+      Queue<Delivery> deliveries = each.getValue();
+      if (deliveries.size() < 2) {
+        continue;
+      }
+      boolean again = isRepeated(deliveries);
+      boolean alike = deliveries.stream().filter(delivery -> !delivery.marked).count() > 1;
+      repeated += again ? 1 : 0;
+      unmarked += alike ? 1 : 0;
+      redelivered += again || alike ? 0 : 1;
+      if ((again || alike) && reported.add(each.getKey())) {
+        System.err.println(each.getKey() + " was delivered again: " + deliveries);
+      }
+    }
     return confirmed.size() + "\t" + unsure.size() + "\t" + received.size() + "\t" + lost + "\t" + repeated + "\t"
-        + failures.get() + "\t" + consumerFailures.get();
+        + unmarked + "\t" + redelivered + "\t" + failures.get() + "\t" + consumerFailures.get();
+  }
+
+  /** Tells if a delivery follows an acknowledged one: its count is higher, or as high. */
+  private static boolean isRepeated(Queue<Delivery> deliveries) {
+    return deliveries.stream().filter(delivery -> delivery.acknowledged).anyMatch(last ->
+        deliveries.stream().anyMatch(other -> other != last && other.count >= last.count));
   }
 }

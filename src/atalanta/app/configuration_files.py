@@ -1,0 +1,85 @@
+"""The configuration files of a node, read for a start and for a reload."""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from pathlib import Path
+
+from atalanta.app.node_config import node_config
+from atalanta.app.startup_error import StartupError
+from atalanta.app.transports import acceptor_tls, secure_connectors
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.configuration import Configuration
+from atalanta.config.problems import ConfigError
+from atalanta.config.restart_needed import needs_restart
+from atalanta.config.users.users import read_security
+from atalanta.kernel.security.security import Security
+from atalanta.runtime.lifecycle.reloader import Reloaded, ReloadRefused
+from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.logs import log_event
+from atalanta.tls.context import find_file
+from atalanta.tls.errors import TlsError
+
+log = logging.getLogger("atalanta.app")
+
+
+def read_files(broker_xml: Path, from_command_line: bool = False) -> tuple[Configuration, Security]:
+    """Reads configuration, users and roles; StartupError has every problem with file and line."""
+    try:
+        configuration = read_broker_xml(broker_xml, dict(os.environ), from_command_line)
+        return configuration, read_security(configuration)
+    except ConfigError as error:
+        lines = [str(problem) for problem in error.problems]
+        files = [*(Path(problem.file) for problem in error.problems), *error.files]
+        raise StartupError(exit_codes.BAD_CONFIGURATION, lines, files) from error
+
+
+def read_again(started: Configuration, node_id: uuid.UUID) -> Reloaded:
+    """Returns the parts of the current files that a reload applies; ReloadRefused if a node could not start with
+    them."""
+    return read_usable(started, node_id)[2]
+
+
+def read_usable(
+    started: Configuration, node_id: uuid.UUID
+) -> tuple[Configuration, Security, Reloaded]:
+    """Reads the current files; ReloadRefused if a node could not start with them."""
+    try:
+        configuration, security = read_files(started.path)
+        acceptors = {
+            acceptor.name: made
+            for acceptor in configuration.acceptors
+            if (made := acceptor_tls(configuration, acceptor)) is not None
+        }
+        connectors = secure_connectors(configuration)
+        config = node_config(configuration, security, node_id)
+    except StartupError as error:
+        raise ReloadRefused(error.lines, error.files) from error
+    except TlsError as error:
+        raise ReloadRefused([str(error)], watched_files(configuration)) from error
+    for warning in configuration.warnings:
+        if warning not in started.warnings:
+            log_event(log, "configuration_warning", {"why": warning})
+    reloaded = Reloaded(
+        config,
+        watched_files(configuration),
+        acceptors,
+        connectors,
+        needs_restart(started, configuration),
+    )
+    return configuration, security, reloaded
+
+
+def watched_files(configuration: Configuration) -> list[Path]:
+    """Returns all files that a reload reads: broker.xml with its includes, users, key and trust stores."""
+    files = list(configuration.files)
+    described = [acceptor.tls for acceptor in configuration.acceptors]
+    described += [connector.tls for connector in configuration.connectors.values()]
+    for tls in described:
+        if tls is not None:
+            for text in (tls.key_store_path, tls.trust_store_path, tls.crl_path):
+                if text:
+                    files.append(find_file(text, configuration.store_folders))
+    return list(dict.fromkeys(files))

@@ -1,0 +1,109 @@
+"""The storage of a node: its journal, page files and large messages."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from atalanta.app.startup_error import StartupError
+from atalanta.config.configuration import Configuration
+from atalanta.runtime.disk.data_folder import (
+    DataFolder,
+    DataFolderError,
+    make_folder,
+    open_data_folder,
+)
+from atalanta.runtime.disk.disk import FileDisk
+from atalanta.runtime.disk.large_files import FolderLargeFiles
+from atalanta.runtime.disk.memory_disk import MemoryDisk
+from atalanta.runtime.disk.memory_large_files import MemoryLargeFiles
+from atalanta.runtime.driver import Driver
+from atalanta.runtime.ids import SystemIds
+from atalanta.runtime.process import exit_codes
+from atalanta.store.pages import NAME_PREFIX
+
+
+@dataclass
+class Storage:
+    """The folder of a node's journal; `folder` is None for a node that keeps everything in memory."""
+
+    node_id: uuid.UUID
+    folder: DataFolder | None
+    pages: Path | None = None
+    large: Path | None = None
+
+    def disk(
+        self, loop: asyncio.AbstractEventLoop, driver: Driver, commits_in_loop: bool
+    ) -> FileDisk | MemoryDisk:
+        """Returns the Disk port for the node of `driver`."""
+        if self.folder is None:
+            return MemoryDisk(loop.call_soon, driver.committed)
+        elsewhere = {} if self.pages is None else {NAME_PREFIX: self.pages}
+        disk = FileDisk(
+            self.folder.journal,
+            loop.call_soon_threadsafe,
+            driver.committed,
+            driver.disk_failed,
+            elsewhere,
+        )
+        if commits_in_loop:
+            disk.commit_at_turn_end()
+            driver.disk_at_turn_end(disk)
+        return disk
+
+    def large_files(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        driver: Driver,
+        memory_bytes_max: int,
+        sync: bool,
+    ) -> FolderLargeFiles | MemoryLargeFiles:
+        """Returns the LargeFiles port for the node of `driver`: at most `memory_bytes_max` without a folder."""
+        if self.large is None:
+            return MemoryLargeFiles(
+                memory_bytes_max,
+                loop.call_soon,
+                driver.large_written,
+                driver.large_synced,
+                driver.large_failed,
+                driver.large_read,
+            )
+        return FolderLargeFiles(
+            self.large,
+            loop.call_soon_threadsafe,
+            driver.large_written,
+            driver.large_synced,
+            driver.large_failed,
+            driver.large_read,
+            sync,
+        )
+
+    def close(self) -> None:
+        """Releases the folder for other processes."""
+        if self.folder is not None:
+            self.folder.close()
+
+
+def open_storage(configuration: Configuration) -> Storage:
+    """Opens and locks the data folder and reads its node id.
+
+    The folder is the journal's own: nodes may share a parent folder, never a journal.
+    """
+    new_id = SystemIds().uuid
+    if not configuration.broker.persistence_enabled:
+        return Storage(uuid.UUID(bytes=new_id()), None)
+    path = configuration.journal_folder
+    try:
+        folder = open_data_folder(path, new_id, path)
+        pages = configuration.paging_folder / str(folder.node_id)
+        make_folder(pages)
+        large = configuration.large_messages_folder / str(folder.node_id)
+        make_folder(large)
+    except DataFolderError as error:
+        raise StartupError(exit_codes.FOLDER_TAKEN, [str(error)]) from error
+    except OSError as error:
+        line = f"the data folder {path} cannot be used: {error}"
+        raise StartupError(exit_codes.DISK_FAILED, [line]) from error
+    return Storage(folder.node_id, folder, pages, large)

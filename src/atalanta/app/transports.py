@@ -1,0 +1,60 @@
+"""The acceptors and the TLS contexts of acceptors and connectors."""
+
+from __future__ import annotations
+
+import ssl
+
+from atalanta.config.configuration import Configuration
+from atalanta.runtime.net.acceptor import Listen
+from atalanta.tls.context import ClientTls, client_tls, server_context
+from atalanta.tls.errors import TlsError
+from atalanta.wire.core.config import AcceptorConfig
+
+
+def listens(configuration: Configuration) -> list[Listen]:
+    """Returns the acceptors that open at start. TlsError names acceptor and parameter."""
+    return [
+        Listen(
+            acceptor.name,
+            acceptor.host,
+            acceptor.port,
+            connections_max=acceptor.connections_allowed,
+            backlog=acceptor.backlog or Listen.backlog,
+            send_buffer_bytes=acceptor.tcp_send_buffer_bytes,
+            receive_buffer_bytes=acceptor.tcp_receive_buffer_bytes,
+            no_delay=acceptor.tcp_no_delay,
+            tls=acceptor_tls(configuration, acceptor),
+            handshake_timeout_s=acceptor.handshake_timeout_s,
+        )
+        for acceptor in configuration.acceptors
+        if acceptor.auto_start
+    ]
+
+
+def acceptor_tls(configuration: Configuration, acceptor: AcceptorConfig) -> ssl.SSLContext | None:
+    """Returns the TLS context; None without `sslEnabled`."""
+    if acceptor.tls is None:
+        return None
+    try:
+        return server_context(acceptor.tls, configuration.store_folders)
+    except TlsError as error:
+        raise TlsError(f"{configuration.path}: acceptor '{acceptor.name}': {error}") from error
+
+
+def secure_connectors(configuration: Configuration) -> dict[str, ClientTls]:
+    """Returns the connectors with `sslEnabled`, by name. TlsError names connector and parameter.
+
+    If no other element dials an unusable connector, it is left out: it may only be announced. A bridge created
+    by management uses the others.
+    """
+    made: dict[str, ClientTls] = {}
+    dials = configuration.cluster_connections or configuration.bridges or configuration.routers
+    for name, connector in configuration.connectors.items():
+        if connector.tls is not None:
+            try:
+                made[name] = client_tls(connector.tls, configuration.store_folders)
+            except TlsError as error:
+                if not dials:
+                    continue
+                raise TlsError(f"{configuration.path}: connector '{name}': {error}") from error
+    return made

@@ -1,0 +1,1 @@
+"""The topology of a cluster: its members, and who subscribes to changes of them."""

@@ -1,0 +1,172 @@
+"""Members of one cluster connection: the updates that are accepted, and their subscribers.
+
+Updates come from peers (CLUSTER_TOPOLOGY), from nodes that announce themselves here (NODE_ANNOUNCE), and from links
+that are lost or open again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.topology.duplicate_node_id import check_one_place
+from atalanta.cluster.topology.topology import Member, Topology
+from atalanta.wire.core.packets.topology import ClusterTopology
+from atalanta.wire.core.transport import TransportConfiguration
+
+if TYPE_CHECKING:
+    from atalanta.cluster.topology.local_node import LocalNode
+    from atalanta.cluster.topology.subscribers import TopologySubscribers
+
+ANNOUNCE: Final = "announce"  # timer
+FQQN: Final = "::"
+EVENT_ID_MAX: Final = (1 << 63) - 1
+
+
+class MemberListener:
+    """The owner of the links to the members."""
+
+    def is_linked(self, node_id: str) -> bool:
+        """Tells if the link to that member is open. Then it is a member, whatever other nodes announce."""
+        raise NotImplementedError
+
+    def member_changed(self, now: int, member: Member) -> None:
+        """Handles a member that is new or updated."""
+        raise NotImplementedError
+
+
+class Members:
+    """The members that a cluster connection knows."""
+
+    def __init__(
+        self,
+        local: LocalNode,
+        topology: Topology,
+        subscribers: TopologySubscribers,
+        listener: MemberListener,
+    ) -> None:
+        self.local = local
+        self.topology = topology
+        self.subscribers = subscribers
+        self.listener = listener
+        self.announcements_left: int = 0
+
+    # -- this node ------------------------------------------------------------------------------
+    def start(self, now: int) -> None:
+        self.local.event_id = now // 1_000_000
+        self.topology.update(self.local.member())
+        self.announcements_left = self.local.config.notification_attempts
+        self._set_timer(now)
+
+    def _set_timer(self, now: int) -> None:
+        if self.announcements_left > 0:
+            pause_ns = self.local.config.notification_interval_ms * 1_000_000
+            self.local.set_timer(ANNOUNCE, now + pause_ns)
+
+    def announce_again(self, now: int) -> None:
+        """Announces this node again, notification-attempts times, in case an announcement was lost.
+
+        Each announcement has a new event id.
+        """
+        self.local.event_id = max(self.local.event_id + 1, now // 1_000_000)
+        own = self.local.member()
+        self.topology.update(own)
+        self.subscribers.send_member(own)
+        self.announcements_left -= 1
+        self._set_timer(now)
+
+    # -- updates -----------------------------------------------------------------------------------
+    def on_topology(self, now: int, packet: ClusterTopology) -> None:
+        """Handles CLUSTER_TOPOLOGY of a connected peer."""
+        if packet.exit:
+            node_id = packet.node_id
+            if node_id != self.local.node_id and not self.listener.is_linked(node_id):
+                self.remove(now, node_id, packet.event_id)
+            return
+        member = Member(
+            packet.node_id,
+            packet.event_id,
+            packet.primary,
+            packet.backup,
+            packet.backup_group,
+            packet.scale_down_group,
+        )
+        self.update(now, member)
+
+    def update(self, now: int, update: Member) -> None:
+        """Adds or changes a member, and notifies the subscribers and the listener if the update is accepted."""
+        node_id = update.node_id
+        if node_id == self.local.node_id:
+            if update.primary is not None:
+                self.check_copied_folder([update.primary])
+            return
+        if not node_id or FQQN in node_id:
+            # The name of its store-and-forward queue would not be valid. No broker announces such an id.
+            self.local.report("member_refused", node_id, "the node id is not valid")
+            return
+        known = self.topology.members.get(node_id)
+        if known is not None and self.listener.is_linked(node_id):
+            check_one_place(self.local.trace, known, update)
+        accepted = self.topology.update(update)
+        if accepted is None:
+            return
+        if known is None and accepted.primary is not None:
+            at = f"{accepted.primary.host}:{accepted.primary.port}"
+            self.local.trace.event("member", {"node": node_id, "at": at})
+        self.subscribers.send_member(accepted)
+        self.listener.member_changed(now, accepted)
+
+    def check_copied_folder(self, connectors: list[TransportConfiguration]) -> None:
+        """Records `duplicate_node_id` if another node announces this node's id: one data folder is a copy."""
+        for other in connectors:
+            if self.local.settings.announces(other):
+                continue
+            self.local.trace.event(
+                "duplicate_node_id",
+                {
+                    "node": self.local.node_id,
+                    "other": f"{other.host}:{other.port}",
+                    "what_to_do": "this data folder is a copy of that node's, or the other way round: stop one of the"
+                    " two, delete the file node-id in its data folder (or the whole folder if its messages are copies),"
+                    " and start it again",
+                },
+            )
+
+    def remove(self, now: int, node_id: str, event_id: int) -> None:
+        """Removes a member, unless a newer event of it is known, and notifies the subscribers."""
+        if self.topology.remove(node_id, event_id):
+            self.local.trace.event("member_gone", {"node": node_id})
+            self.subscribers.send_removal(node_id, event_id)
+
+    def restore(self, now: int, member: Member) -> None:
+        """Adds a peer to the topology again after its link was lost. It may not have been restarted.
+
+        Such a peer still announces the event id with which it was removed, and other nodes would ignore that. So it
+        is added here with the next event id. All subscribers get its removal and its return.
+        """
+        if member.node_id in self.topology.members:
+            return
+        removed = self.topology.removed.get(member.node_id, 0)
+        event_id = min(max(removed, member.event_id) + 1, EVENT_ID_MAX)
+        returned = Member(
+            member.node_id,
+            event_id,
+            member.primary,
+            member.backup,
+            member.backup_group,
+            member.scale_down_group,
+        )
+        self.update(now, returned)
+
+    # -- management -----------------------------------------------------------------------------
+    def describe(self) -> list[dict[str, object]]:
+        """Returns the entries of listNetworkTopology: one for each member, addresses as host:port."""
+        described: list[dict[str, object]] = []
+        for member in self.topology.members.values():
+            entry: dict[str, object] = {"nodeID": member.node_id}
+            if member.primary is not None:
+                entry["primary"] = f"{member.primary.host}:{member.primary.port}"
+                entry["live"] = entry["primary"]
+            if member.backup is not None:
+                entry["backup"] = f"{member.backup.host}:{member.backup.port}"
+            described.append(entry)
+        return described

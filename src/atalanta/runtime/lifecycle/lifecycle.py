@@ -1,0 +1,24 @@
+"""The parts of one run of a node that start and stop with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from atalanta.runtime.lifecycle.critical_analyzer import CriticalAnalyzer
+from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown, ScaleDownAtStop
+from atalanta.runtime.lifecycle.reloader import Reloader
+
+
+@dataclass(frozen=True)
+class Lifecycle:
+    """The reload, the analyzer, and what a stop waits for. None means that the node does without.
+
+    `arriving` tells whether clients are still connecting that the stopping node redirects.
+    """
+
+    reloader: Reloader | None = None
+    analyzer: CriticalAnalyzer | None = None
+    scale_down: ScaleDownAtStop | None = None
+    graceful_shutdown: GracefulShutdown | None = None
+    arriving: Callable[[], bool] | None = None
