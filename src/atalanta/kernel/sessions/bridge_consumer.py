@@ -57,7 +57,7 @@ class BridgeEndpoint(DeliveryEndpoint):
             reference.uncount_delivery()
             queue.give_back(reference)
             if broker.trace.on:
-                trace_message(broker.trace, "story_given_back", reference.message, queue.name)
+                trace_message(broker.trace, "trace_given_back", reference.message, queue.name)
 
     def deliver(self, consumer: Consumer, reference: Reference) -> int:
         return self.take(reference)
