@@ -68,7 +68,6 @@ ENCODED_PREFIX: Final = "JMS_AMQP_ENCODED_"
 
 # How JMS writes a destination, by the annotations x-opt-jms-dest and x-opt-jms-reply-to.
 DESTINATION_PREFIXES: Final = ("queue://", "topic://", "temp-queue://", "temp-topic://")
-PRIORITY_DEFAULT: Final = 4
 PRIORITY_MAX: Final = 9
 ID_PREFIXES: Final = (
     "AMQP_BINARY:",
