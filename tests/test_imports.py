@@ -184,7 +184,7 @@ def test_third_parties_stay_where_they_belong() -> None:
             if top in sys.stdlib_module_names or top == "atalanta":
                 continue
             if top not in THIRD_PARTIES:
-                wrong.append(f"{place(source, line)}: {top} is no declared dependency")
+                wrong.append(f"{place(source, line)}: {top} is not a declared dependency")
             elif source.part not in THIRD_PARTIES[top]:
                 wrong.append(f"{place(source, line)}: {top} does not belong in {source.part}")
     assert not wrong, "\n".join(wrong)

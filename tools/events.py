@@ -25,7 +25,7 @@ HEAD = """# Events
 
 A node writes one line for each event to stderr: `name key=value …`, or with `--log-json` one JSON object with
 `time`, `level`, `logger`, `event` and the fields. Names and fields are stable, so that you can search for them and
-alert on them. `--log-level` is the lowest level that is written; `debug` also traces single messages (`story_…`).
+alert on them. `--log-level` is the lowest level that is written; `debug` also traces single messages (`trace_…`).
 At most 50 lines of one name are written in a second. The next line then has `hidden_before`, and the counter
 `events.hidden` counts all hidden lines.
 
@@ -37,7 +37,7 @@ This page is generated from the source (`tools/events.py`). Only the meanings ar
 
 
 class Finder(ast.NodeVisitor):
-    """Calls that log an event: `trace.event(name, fields)`, `log_event(logger, name, …)`, `report(…)`, `tell(…)`."""
+    """Finds the calls that log an event: `trace.event`, `log_event`, `report`, `tell` and `trace_message`."""
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, None]] = {}
@@ -54,7 +54,7 @@ class Finder(ast.NodeVisitor):
             self._add(node.args[1], fields_of(node.args[2]))
         elif called == "report" and len(node.args) == 3:
             self._add(node.args[0], REPORT_FIELDS)
-        elif called == "tell" and len(node.args) == 4:
+        elif called == "trace_message" and len(node.args) == 4:
             self._add(node.args[1], ["name", "id", "where"])
         elif called == "tell" and len(node.args) == 2:
             self._add(node.args[0], BRIDGE_FIELDS)

@@ -36,7 +36,7 @@ def main() -> int:
     out = Path(os.environ.get("OUT", "demo-out")).absolute()
     count = os.environ.get("FLIGHTS", "")
     if count and not count.isdigit():
-        console.print(f"FLIGHTS={count} is no number", style="red")
+        console.print(f"FLIGHTS={count} is not a number", style="red")
         return FAILED
     master = os.environ.get("MASTER") or "local[2]"
     try:

@@ -60,7 +60,7 @@ def test_an_empty_core_has_the_defaults(tmp_path: Path) -> None:
     assert configuration.broker.id_cache_size == 20_000
     assert configuration.journal.file_size_bytes == 10 * 1024 * 1024
     assert configuration.cluster_settings() is None
-    assert configuration.warnings == ["there is no acceptor for CORE: nobody can connect"]
+    assert configuration.warnings == ["there is no acceptor for CORE: no client can connect"]
 
 
 def test_core_may_be_the_root(tmp_path: Path) -> None:
@@ -95,9 +95,9 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     assert [line for line, _, _ in found] == [1, 2, 3, 4, 5, 7, 8, 9]
     assert found[0][1:] == ("unknown element <nmae> in <core>", "did you mean 'name'?")
     assert "unknown attribute 'colour'" in found[1][1]
-    assert "'many' is no number" in found[2][1]
+    assert "'many' is not a number" in found[2][1]
     assert "neither true nor false" in found[3][1]
-    assert "no size" in found[4][1]
+    assert "is not a size" in found[4][1]
 
 
 def test_the_error_names_file_and_line(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_the_error_names_file_and_line(tmp_path: Path) -> None:
         ("<connection-ttl-check-interval>0</connection-ttl-check-interval>", "less than 1"),
         (
             "<view-permission-method-match-pattern>get(</view-permission-method-match-pattern>",
-            "'get(' is no regular expression",
+            "'get(' is not a regular expression",
         ),
         ('<addresses><address name="a"/></addresses>', "no routing type"),
         ("<addresses><address><anycast/></address></addresses>", "needs a name"),

@@ -88,9 +88,9 @@ def test_placeholders() -> None:
 @pytest.mark.parametrize(
     ("protocols", "line", "says"),
     [
-        (f"{TCP}\n<TCPPING/>", 3, "initial_hosts='' is no list"),
-        (f'{TCP}\n<TCPPING initial_hosts="a:7800"/>', 3, "is no list such as"),
-        (f'{TCP}\n<TCPPING initial_hosts="a[99999]"/>', 3, "is no list such as"),
+        (f"{TCP}\n<TCPPING/>", 3, "initial_hosts='' is not a list"),
+        (f'{TCP}\n<TCPPING initial_hosts="a:7800"/>', 3, "is not a list such as"),
+        (f'{TCP}\n<TCPPING initial_hosts="a[99999]"/>', 3, "is not a list such as"),
         (f'{TCP}\n<TCPPING initial_hosts="${{hosts}}"/>', 3, r"'\$\{hosts\}' has no value"),
         ('<TCP bind_port="x"/>\n<TCPPING initial_hosts="a[1]"/>', 2, "bind_port='x' is none of"),
         (f"{TCP}\n\n<KUBE_PING/>", 4, "<KUBE_PING> is not supported for discovery"),
@@ -99,7 +99,7 @@ def test_placeholders() -> None:
         (f"{TCP}\n<DNS_PING/>", 3, "needs dns_query"),
         (f'{TCP}\n<DNS_PING dns_query="a" dns_record_type="TXT"/>', 3, "neither A nor SRV"),
         (TCP, 2, "no discovery protocol"),
-        ("<TCP", 2, "no well-formed XML"),
+        ("<TCP", 2, "not well-formed XML"),
     ],
 )
 def test_what_is_wrong_has_its_line(protocols: str, line: int, says: str) -> None:

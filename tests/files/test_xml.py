@@ -15,9 +15,9 @@ def test_elements_are_all_that_is_left() -> None:
 @pytest.mark.parametrize(
     ("data", "line", "text"),
     [
-        (b"<a>\n<b>\n</a>", 3, "no well-formed XML: Opening and ending tag mismatch"),
-        (b"", 1, "no well-formed XML: Document is empty"),
-        (b"<a>&who;</a>", 1, "no well-formed XML: Entity 'who' not defined"),
+        (b"<a>\n<b>\n</a>", 3, "not well-formed XML: Opening and ending tag mismatch"),
+        (b"", 1, "not well-formed XML: Document is empty"),
+        (b"<a>&who;</a>", 1, "not well-formed XML: Entity 'who' not defined"),
         (b"<!DOCTYPE a><a/>", 1, "a document type (DOCTYPE) is not allowed here"),
         (b'<!DOCTYPE a [<!ENTITY who SYSTEM "file:///etc/passwd">]><a>&who;</a>', 1, "a document"),
     ],

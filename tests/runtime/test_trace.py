@@ -93,7 +93,7 @@ def test_json_lines(caplog: pytest.LogCaptureFixture) -> None:
         ("dial_failed", logging.WARNING),
         ("node_bug", logging.CRITICAL),
         ("reload_bug", logging.ERROR),
-        ("story_routed", logging.DEBUG),
+        ("trace_routed", logging.DEBUG),
         ("member_gone", logging.INFO),
     ],
 )

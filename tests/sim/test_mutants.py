@@ -1,12 +1,7 @@
 """The simulator finds planted bugs: what it cannot see, it does not protect.
 
 Seeds are tried until one finds the bug, so that a change of the timing does not matter. `make test` runs the mutants
-that are found within about three seconds, `make soak` the others. Other tests find these:
-
-- sequences_of_lost_messages_shown: tests/kernel/broker/test_recovery.py
-- member_stays_away: tests/cluster/topology/test_members.py
-- bridge_sends_no_duplicate_id: tests/cluster/links/test_forward_frame.py; in most runs the senders' own ids hide it
-- core_bridge_sends_what_moved_as_new: tests/cluster/core_bridges/test_bridge_origin.py
+that are found within about three seconds, `make soak` the others.
 """
 
 from __future__ import annotations

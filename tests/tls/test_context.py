@@ -186,7 +186,7 @@ def test_served_names(stores: Stores) -> None:
         ({"enabledProtocols": "TLSv1"}, "TLSv1 is broken and not served"),
         ({"enabledProtocols": "TLSv9"}, "TLSv9 is unknown"),
         ({"enabledCipherSuites": "TLS_NULL"}, "enabledCipherSuites: TLS_NULL is unknown"),
-        ({"sniHost": "("}, "sniHost: .* is no regular expression"),
+        ({"sniHost": "("}, "sniHost: .* is not a regular expression"),
         ({"verifyHost": "true"}, "verifyHost: not supported for an acceptor"),
     ],
 )

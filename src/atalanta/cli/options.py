@@ -20,7 +20,7 @@ Url = Annotated[
     typer.Option(
         "--url",
         envvar="ATALANTA_URL",
-        help="broker or brokers, as Artemis writes them",
+        help="URL of one or more brokers, in Artemis' form",
         metavar="URL",
     ),
 ]
@@ -33,7 +33,7 @@ Password = Annotated[
         "--password",
         envvar="ATALANTA_PASSWORD",
         show_envvar=True,
-        help="better in the environment: others see the command line; asked for on a terminal",
+        help="other users can see the command line: better set the variable; asked for on a terminal",
         metavar="TEXT",
     ),
 ]
@@ -41,7 +41,7 @@ Json = Annotated[bool, typer.Option("--json", help="for programs")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no progress bar, no summary")]
 Selector = Annotated[
     str | None,
-    typer.Option(help='only messages that it takes, as in JMS: "price > 5"', metavar="SQL"),
+    typer.Option(help='only messages that match this JMS selector: "price > 5"', metavar="SQL"),
 ]
 DestinationName = Annotated[
     str,

@@ -325,16 +325,16 @@ class BrokerXml:
         broker = configuration.broker
         if not broker.security_enabled:
             configuration.warnings.append(
-                "security-enabled is false: everybody may connect and do everything"
+                "security-enabled is false: every client may connect and has all permissions"
             )
         settings = configuration.cluster_settings()
         if settings is not None and settings.has_default_password:
             configuration.warnings.append(
-                "cluster-user and cluster-password are as shipped: everybody knows them"
+                "cluster-user and cluster-password are the defaults, which are public"
             )
         configuration.warnings.extend(link_warnings(configuration))
         if not configuration.acceptors:
-            configuration.warnings.append("there is no acceptor for CORE: nobody can connect")
+            configuration.warnings.append("there is no acceptor for CORE: no client can connect")
 
 
 __all__ = ["AcceptorConfig", "read_broker_xml"]

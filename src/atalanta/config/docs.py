@@ -212,8 +212,8 @@ def _security() -> str:
     return (
         "## `<security-setting match=…>`\n\n"
         'Holds `<permission type="…" roles="role,role"/>`. Of all matches the most specific one '
-        "decides alone; where none matches nobody may; the cluster user may everything. "
-        "`<role-mapping from=\"x\" to=\"a,b\"/>`: whoever has role x may do what a and b may.\n\n"
+        "decides alone; without a match no user is allowed; the cluster user has all permissions. "
+        "`<role-mapping from=\"x\" to=\"a,b\"/>`: a user with role x has the permissions of roles a and b.\n\n"
         f"Types: {', '.join(f'`{name}`' for name in PERMISSIONS)}.\n"
     )
 

@@ -235,5 +235,5 @@ def _routed(text: str, default: str) -> tuple[str, str]:
     if not colon:
         name, routing = routing, default
     if not name or routing not in ("anycast", "multicast"):
-        raise InstanceError(f"'{text}' is no name, name:anycast or name:multicast")
+        raise InstanceError(f"'{text}' is not of the form name, name:anycast or name:multicast")
     return name, routing

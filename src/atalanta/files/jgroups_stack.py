@@ -85,7 +85,7 @@ def parse_stack(data: bytes, channel: str, values: Mapping[str, str]) -> Meeting
     except XmlError as error:
         raise StackError(error.line, error.text) from error
     if _name(root) != "config":
-        raise StackError(root.sourceline or 0, "no JGroups stack: its root element is <config>")
+        raise StackError(root.sourceline or 0, "not a JGroups stack: its root element is <config>")
     stack = [Element(child, values) for child in root if isinstance(child.tag, str)]
     if not stack:
         raise StackError(root.sourceline or 0, "an empty JGroups stack")
@@ -112,7 +112,7 @@ def _tcpping(transport: Element, protocol: Element, channel: str) -> Meeting:
         if found is None or int(found[2]) > PORT_MAX:
             raise StackError(
                 protocol.line,
-                f"<TCPPING>: initial_hosts='{text}' is no list such as a[7800],b[7800]",
+                f"<TCPPING>: initial_hosts='{text}' is not a list such as a[7800],b[7800]",
             )
         hosts.append((found[1], int(found[2])))
     if len(hosts) > HOSTS_MAX:

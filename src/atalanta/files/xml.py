@@ -30,7 +30,7 @@ def xml_root(data: bytes) -> Any:
     try:
         root: Any = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise XmlError(error.lineno or 0, f"no well-formed XML: {error.msg}") from error
+        raise XmlError(error.lineno or 0, f"not well-formed XML: {error.msg}") from error
     if root.getroottree().docinfo.doctype:
         raise XmlError(1, "a document type (DOCTYPE) is not allowed here")
     return root

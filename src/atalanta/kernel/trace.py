@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def trace_message(trace: Trace, event: str, message: Message, where: str) -> None:
-    """Records a trace event of a message; `event` begins with `story_`; `where` is a queue, a peer or a reason."""
+    """Records a trace event of a message; `event` begins with `trace_`; `where` is a queue, a peer or a reason."""
     trace.event(event, {"name": message.duplicate_id or b"", "id": message.id, "where": where})
 
 

@@ -70,7 +70,7 @@ ADDRESS_FIGURES: Final[list[AddressFigure]] = [
      lambda address: address.unrouted),
     ("address_size", "bytes of memory its messages take", lambda address: address.account.bytes),
     ("limit_percent", "used part of max-size-bytes", limit_percent),
-    ("number_of_pages", "page files that hold messages nobody has read", page_count),
+    ("number_of_pages", "page files with messages that were not read yet", page_count),
 ]  # fmt: skip
 BRIDGE_FIGURES: Final[list[tuple[str, str, str, str]]] = [
     ("bridge_connected", "1 while the bridge forwards messages", "gauge", "Connected"),

@@ -240,9 +240,9 @@ class Driver:
         """Calls `on_datagram` of the node."""
         self._call("on_datagram", group, data)
 
-    def resolved(self, key: str, places: list[tuple[str, int]], why: str) -> None:
+    def resolved(self, key: str, endpoints: list[tuple[str, int]], why: str) -> None:
         """Calls `on_resolved` of the node."""
-        self._call("on_resolved", key, places, why)
+        self._call("on_resolved", key, endpoints, why)
 
     def posted(self, key: str, files: dict[str, bytes], why: str) -> None:
         """Calls `on_posted` of the node."""

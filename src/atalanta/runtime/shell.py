@@ -152,9 +152,9 @@ class Shell(Process):
             if lifecycle.scale_down is None or not lifecycle.scale_down.frozen:
                 for acceptor in self.acceptors:
                     await acceptor.accept()
-            places = [f"{a.listen.name}={place}" for a in self.acceptors for place in a.addresses]
-            self.trace.event("node_ready", {"acceptors": " ".join(places)})
-            ready(places)
+            listening = [f"{a.listen.name}={address}" for a in self.acceptors for address in a.addresses]
+            self.trace.event("node_ready", {"acceptors": " ".join(listening)})
+            ready(listening)
             if lifecycle.reloader is not None:
                 lifecycle.reloader.start()
         await self._stop.wait()

@@ -136,7 +136,7 @@ class SimTrace(Trace):
         self.counters[name] = self.counters.get(name, 0) + n
 
     def event(self, name: str, fields: dict[str, object]) -> None:
-        if name.startswith("story_"):
+        if name.startswith("trace_"):
             self._tell(name[6:], fields)
             return
         told = " ".join(f"{key}={value}" for key, value in fields.items())

@@ -124,7 +124,7 @@ class PageFiles(ports.Pages):
             raise PageError(f"page file {name}: the file is cut off")
         magic, version, count, journal_id, own = PAGE_HEAD.unpack(head)
         if magic != PAGE_MAGIC or version != PAGE_VERSION:
-            raise PageError(f"page file {name}: no page file, or of another version")
+            raise PageError(f"page file {name}: not a page file, or of another version")
         if journal_id != self.journal_id or own != number:
             raise PageError(f"page file {name}: it belongs to another node or page number")
         size = count * PAGE_PLACE.size

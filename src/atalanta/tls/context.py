@@ -140,7 +140,7 @@ def _serve_names(context: ssl.SSLContext, pattern: str) -> None:
     try:
         served = re.compile(pattern) if pattern else None
     except re.error as error:
-        raise TlsError(f"sniHost: '{pattern}' is no regular expression: {error}") from error
+        raise TlsError(f"sniHost: '{pattern}' is not a regular expression: {error}") from error
 
     def check(connection: Any, name: str | None, _: ssl.SSLContext) -> int | None:
         connection.asked_name = name

@@ -89,7 +89,7 @@ def read_revoked(path: Path) -> str:
         else:
             revoked = x509.load_der_x509_crl(data)
     except UNREADABLE as error:
-        raise TlsError(f"crlPath: {path} is no list of revoked certificates: {error}") from error
+        raise TlsError(f"crlPath: {path} is not a list of revoked certificates: {error}") from error
     return revoked.public_bytes(serialization.Encoding.PEM).decode()
 
 
@@ -163,5 +163,5 @@ def _bytes(parameter: str, path: Path, bytes_max: int) -> bytes:
 
 def _unreadable(which: str, path: Path, error: Exception) -> TlsError:
     return TlsError(
-        f"{which}Path: {path} cannot be opened: a wrong {which}Password, or no PKCS12 file ({error})"
+        f"{which}Path: {path} cannot be opened: a wrong {which}Password, or not a PKCS12 file ({error})"
     )

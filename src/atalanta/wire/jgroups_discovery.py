@@ -81,7 +81,7 @@ def decode_said(channel: str, data: bytes) -> bytes | None:
     """Decodes the announcement; None if it belongs to another channel. ProtocolError for any other message."""
     size = said_size(data)
     if size is None or size != len(data):
-        raise ProtocolError("no whole word of a meeting place")
+        raise ProtocolError("incomplete word")
     reader = Reader(data[len(MAGIC) :])
     try:
         name = bytes(reader.take(reader.int16("channel.length"), "channel"))

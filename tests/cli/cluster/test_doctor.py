@@ -259,7 +259,7 @@ def test_advertised_addresses_that_lead_nowhere() -> None:
     found.unreachable.append(Unreachable("h9:1", "connection refused", "id-c"))
     found.nodes[0].members["id-c"] = "h9:1"
     found.nodes[1].members["id-c"] = "h9:1"
-    assert "nobody has a link to it" in the(found, "unreachable").text
+    assert "no member has a link to it" in the(found, "unreachable").text
 
 
 def test_settings_that_should_be_alike() -> None:

@@ -46,4 +46,4 @@ def test_a_broker_xml_is_refused(tmp_path: Path) -> None:
     source.write_text("<configuration><core><name>n</name></core></configuration>")
     done = CliRunner().invoke(application, ["convert", str(source), "-o", str(target)])
     assert done.exit_code != 0 and not target.exists()
-    assert f"{source}:1: <configuration> is no standalone.xml of WildFly" in done.stderr
+    assert f"{source}:1: <configuration> is not a standalone.xml of WildFly" in done.stderr

@@ -105,7 +105,7 @@ def test_each_has_secrets_of_its_own(tmp_path: Path) -> None:
         (["--port", "70000"], "port 70000"),
         (["--port", "1000", "--port-offset", "-1000"], "port 0"),
         (["--user", "a,b"], "no commas"),
-        (["--queues", "a:b"], "'a:b' is no name"),
+        (["--queues", "a:b"], "'a:b' is not of the form name"),
         (["--clustered", "--host", "0.0.0.0"], "cannot be announced"),
         (["--clustered", "--message-load-balancing", "SOME"], "'SOME' is none of"),
         (["--clustered", "--group", "nowhere"], "group"),

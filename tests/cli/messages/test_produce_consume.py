@@ -171,7 +171,7 @@ def test_the_table_of_browse_is_shortened_and_says_so(cli: Cli) -> None:
         (("produce", "closed.x"), 66, "address closed.x does not exist"),
         (("consume", "x", "--selector", "a >"), 1, "filter"),
         (("produce", "x://y"), 2, "x://y"),
-        (("produce", "y", "-p", "n:int=q"), 2, "'q' is no int"),
+        (("produce", "y", "-p", "n:int=q"), 2, "'q' is not of type int"),
         (("produce", "y", "--text", "a", "--size", "1"), 2, "--size and --text"),
         (("produce", "y", "--url", "tcp://h?reconnectAttempt=1"), 2, "reconnectAttempts"),
         (("produce", "y", "--file", "/no/such/file"), 66, "/no/such/file"),

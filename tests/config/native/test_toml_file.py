@@ -46,12 +46,12 @@ def test_a_file_for_one_broker_xml_goes_before_the_one_for_all(tmp_path: Path) -
     ("own", "says"),
     [
         ('# where\nzome = "east"', "atalanta.toml:2: unknown key 'zome' (did you mean 'zone'?)"),
-        ("\n\nzone = 7", "atalanta.toml:3: zone: 7 is no str"),
-        ("zone = ", "atalanta.toml:1: is no TOML"),
+        ("\n\nzone = 7", "atalanta.toml:3: zone: 7 is not of type str"),
+        ("zone = ", "atalanta.toml:1: is not TOML"),
         ('zone = "a"\ndns-discovery = "udp://x"', "atalanta.toml:2: dns-discovery: scheme 'udp'"),
         ("dns-discovery-period = 5", "atalanta.toml:1: dns-discovery-period: 5 is less than 100"),
         ('producer-window = "63K"', "atalanta.toml:1: producer-window: 63K is less than 65536"),
-        ('dns-discovery = { a = 5 }', "atalanta.toml:1: dns-discovery.a: 5 is no str"),
+        ('dns-discovery = { a = 5 }', "atalanta.toml:1: dns-discovery.a: 5 is not a string"),
         ('dns-discovery = { a = "udp://x" }', "atalanta.toml:1: dns-discovery: scheme 'udp'"),
         ('zone = "a"\n[other]\nx = 1', "atalanta.toml:2: unknown key 'other'"),
     ],
@@ -76,5 +76,5 @@ def test_dns_names_by_cluster_connection(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [f"zone = {'9' * 5000}", f"zone = {'[' * 5000}"])
 def test_what_toml_cannot_hold_is_a_problem_of_the_file(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ConfigError, match=r"atalanta\.toml: is no TOML that can be read"):
+    with pytest.raises(ConfigError, match=r"atalanta\.toml: is not TOML that can be read"):
         read_broker_xml(folder_with(tmp_path, text))

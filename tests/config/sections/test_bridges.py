@@ -139,10 +139,10 @@ def test_a_function_that_cannot_be_had_keeps_the_node_from_starting(tmp_path: Pa
 @pytest.mark.parametrize(
     ("own", "why"),
     [
-        ("[bridges.b]\ntransformer = 3\n", "atalanta.toml:2: transformer: 3 is no str"),
+        ("[bridges.b]\ntransformer = 3\n", "atalanta.toml:2: transformer: 3 is not a string"),
         ('[bridges.b]\ntransformer = "os.system"\n', "is not module:function"),
         ('[bridges.b]\naddress-prefx = "x"\n', "did you mean 'address-prefix'?"),
-        ("bridges = 1\n", "bridges is no table"),
+        ("bridges = 1\n", "bridges is not a table"),
     ],
 )
 def test_mistakes_in_our_own_file_are_named(tmp_path: Path, own: str, why: str) -> None:

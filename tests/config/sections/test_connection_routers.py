@@ -84,11 +84,11 @@ def test_a_router_that_no_acceptor_names_costs_nothing(tmp_path: Path) -> None:
             '<policy name="CONSISTENT_HASH_MODULO"><property key="MODULO" value="'
             + "9" * 5_000
             + '"/></policy>',
-            "is no number",
+            "is not a number",
         ),
         ('<policy name="ROUND_ROBIN"><property key="x" value="1"/></policy>', "has no property 'x'"),
-        ("<key-filter>[</key-filter>", "no regular expression"),
-        ("<key-filter>a{4294967295}</key-filter>", "no regular expression"),
+        ("<key-filter>[</key-filter>", "not a regular expression"),
+        ("<key-filter>a{4294967295}</key-filter>", "not a regular expression"),
         ("<pool/>", "has either a cluster-connection"),
         ("<pool><cluster-connection>c</cluster-connection></pool>", "there is no cluster-connection 'c'"),
         ("<key-type>SHOE_SIZE</key-type>", "SHOE_SIZE"),

@@ -84,15 +84,15 @@ def test_without_them_nothing_is_asked(tmp_path: Path) -> None:
             "URL-list",
             "www.example.org,http://x/",
             "http://x/",
-            ["'www.example.org' is left out: it is no URL such as http://10.0.0.1:8080/"],
+            ["'www.example.org' is left out: it is not a URL such as http://10.0.0.1:8080/"],
         ),
         (
             "URL-list",
             "http://x:99999/,localhost:80",
             "",
             [
-                "'http://x:99999/' is left out: it is no URL such as http://10.0.0.1:8080/",
-                "'localhost:80' is left out: it is no URL such as http://10.0.0.1:8080/",
+                "'http://x:99999/' is left out: it is not a URL such as http://10.0.0.1:8080/",
+                "'localhost:80' is left out: it is not a URL such as http://10.0.0.1:8080/",
                 "no entry is left to check",
             ],
         ),
@@ -129,11 +129,11 @@ def test_an_interface_has_no_effect_with_a_command_of_the_operator(tmp_path: Pat
     [
         ("period", "0", "0 is less than 1"),
         ("timeout", "-1", "-1 is less than 1"),
-        ("timeout", "x", "'x' is no number"),
-        ("NIC", "-f", "'-f' is no name of a network interface"),
+        ("timeout", "x", "'x' is not a number"),
+        ("NIC", "-f", "'-f' is not a name of a network interface"),
         ("URL-list", "file:///etc/hosts", "'file:///etc/hosts': only http and https are supported"),
         ("ping-command", "ping %q", "'%q': %d, %s, %1$d, %2$s and %% are understood"),
-        ("ping6-command", "ping %d %d", "'%d': the second value, the address, is no number: %s"),
+        ("ping6-command", "ping %d %d", "'%d': the second value, the address, is not a number: %s"),
         ("list", ",".join(f"10.0.0.{n}" for n in range(101)), "101 entries, more than 100"),
     ],
 )

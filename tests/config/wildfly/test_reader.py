@@ -110,7 +110,7 @@ def test_the_converted_file_means_the_same(tmp_path: Path, configuration: Config
 def test_a_broker_xml_is_not_converted(tmp_path: Path) -> None:
     path = tmp_path / "broker.xml"
     path.write_text("<configuration>\n<core><name>n</name></core></configuration>")
-    with pytest.raises(ConfigError, match=r"broker\.xml:1: <configuration> is no standalone\.xml"):
+    with pytest.raises(ConfigError, match=r"broker\.xml:1: <configuration> is not a standalone\.xml"):
         convert_file(path, {})
 
 
@@ -151,7 +151,7 @@ def test_a_port_has_five_digits_at_most(tmp_path: Path, port: str) -> None:
         "<remote-connector name='c' socket-binding='b'/></server></subsystem></profile>"
         f"<socket-binding-group name='g'><socket-binding name='b' port='{port}'/></socket-binding-group></server>"
     )
-    with pytest.raises(ConfigError, match="standalone.xml:3: port: '.*' is no port"):
+    with pytest.raises(ConfigError, match="standalone.xml:3: port: '.*' is not a port"):
         read_broker_xml(path)
 
 

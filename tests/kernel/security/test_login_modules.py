@@ -121,7 +121,7 @@ def test_patterns_and_spaces_in_names() -> None:
     assert login(held, None, None, "CN=daniel, O=Example, C=DE") is None
     assert who(login(held, None, None, "CN=client,O=Example")) == CARL
     assert same_name('CN="a,  b" , O=c\\, d') == 'CN="a,  b",O=c\\, d'
-    with pytest.raises(ValueError, match="no regular expression"):
+    with pytest.raises(ValueError, match="not a regular expression"):
         CertificateUsers().add("x", "/(/")
 
 

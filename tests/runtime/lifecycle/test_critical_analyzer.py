@@ -90,12 +90,12 @@ def test_after_a_standstill_all_have_their_time_again() -> None:
     ends: list[int] = []
     stops: list[str] = []
     analyzer = CriticalAnalyzer(loop, lambda: 100.0, 120.0, -1, "HALT", stops.append, ends.append)
-    analyzer._look(101.0, False)
-    analyzer._look(1_000.0, True)
-    analyzer._look(1_001.0, False)
-    analyzer._look(1_119.0, False)
+    analyzer._check(101.0, False)
+    analyzer._check(1_000.0, True)
+    analyzer._check(1_001.0, False)
+    analyzer._check(1_119.0, False)
     assert ends == []
-    analyzer._look(1_121.0, False)
+    analyzer._check(1_121.0, False)
     assert ends == [exit_codes.BUG, exit_codes.BUG]
     loop.close()
 

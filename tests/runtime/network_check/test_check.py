@@ -38,7 +38,7 @@ class Pinger:
         if not hang:
             self._over.set()
 
-    def look(self) -> str:
+    def check(self) -> str:
         self.looks += 1
         assert self._over.wait(30)
         return self.why
@@ -108,7 +108,7 @@ def test_where_none_answers_the_reasons_are_told(caplog: pytest.LogCaptureFixtur
     assert asked() == [""], "nobody to ask: nothing is checked"
 
 
-def test_a_look_that_does_not_end_is_no_answer_and_is_not_begun_twice() -> None:
+def test_a_probe_that_does_not_end_is_no_answer_and_is_not_begun_twice() -> None:
     hangs = Pinger("a", "", hang=True)
     answers = asked(hangs, times=2, timeout_s=0.01)
     assert answers == ["a: no answer within 0.01 s", "a: its earlier check has not ended yet"]
@@ -120,8 +120,8 @@ def test_a_loopback_address_is_left_out_but_not_one_that_becomes_it_later() -> N
     assert asked(Pinger("a", LOOPBACK), Pinger("b")) == ["b: silent"]
 
     class Changing(Pinger):
-        def look(self) -> str:
-            super().look()
+        def check(self) -> str:
+            super().check()
             return "silent" if self.looks == 1 else LOOPBACK
 
     assert asked(Changing("a"), times=2)[1] == f"a: {LOOPBACK}"
@@ -129,7 +129,7 @@ def test_a_loopback_address_is_left_out_but_not_one_that_becomes_it_later() -> N
 
 def test_an_error_of_a_probe_is_no_answer() -> None:
     class Broken(Pinger):
-        def look(self) -> str:
+        def check(self) -> str:
             raise KeyError("bug")
 
     assert asked(Broken("a")) == ["a: KeyError: 'bug'"]
@@ -146,17 +146,17 @@ def test_the_command_of_the_operator_decides_alone(tmp_path: Path) -> None:
     told = tmp_path / "told"
     command = script(tmp_path, f'echo "$@" >{told}; echo no route >&2; exit 2')
     probe = AddressProbe(NOWHERE, NetworkCheckConfig(ping_command=f"{command} %d %s", timeout_ms=2_999))
-    assert probe.look() == f"{command} 2 {NOWHERE}: status 2 no route"
+    assert probe.check() == f"{command} 2 {NOWHERE}: status 2 no route"
     assert told.read_text() == f"2 {NOWHERE}\n"
     script(tmp_path, "exit 0")
-    assert probe.look() == ""
+    assert probe.check() == ""
     ipv6 = AddressProbe("2001:db8::1", NetworkCheckConfig(ping6_command=f"{command} %2$s"))
-    assert ipv6.look() == ""
+    assert ipv6.check() == ""
 
 
 def test_a_command_that_is_not_there_is_no_answer(tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
-    why = AddressProbe(NOWHERE, NetworkCheckConfig(ping_command=missing)).look()
+    why = AddressProbe(NOWHERE, NetworkCheckConfig(ping_command=missing)).check()
     assert why == f"{missing} cannot be run: No such file or directory"
 
 
@@ -167,27 +167,27 @@ def test_a_command_that_hangs_is_killed_with_what_it_started(
     command = script(tmp_path, "sleep 60 & sleep 60")
     probe = AddressProbe(NOWHERE, NetworkCheckConfig(ping_command=command, timeout_ms=100))
     began = time.monotonic()
-    assert probe.look() == f"{command}: has not ended within 0.15 s"
+    assert probe.check() == f"{command}: has not ended within 0.15 s"
     assert time.monotonic() - began < 20
     closed = AddressProbe(NOWHERE, NetworkCheckConfig(ping_command=command, timeout_ms=60_000))
     closed.close()
-    assert "status -9" in closed.look()
+    assert "status -9" in closed.check()
 
 
 def test_addresses_without_a_machine_and_names_without_an_address() -> None:
     config = NetworkCheckConfig()
-    assert AddressProbe("127.0.0.1", config).look() == LOOPBACK
-    assert AddressProbe("no such name", config).look().startswith("no address is known: ")
-    assert AddressProbe("." * 300, config).look().startswith("no address is known: ")
+    assert AddressProbe("127.0.0.1", config).check() == LOOPBACK
+    assert AddressProbe("no such name", config).check().startswith("no address is known: ")
+    assert AddressProbe("." * 300, config).check().startswith("no address is known: ")
 
 
 def test_with_the_default_command_a_refused_connection_is_an_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    assert AddressProbe("127.0.0.1", NetworkCheckConfig(), loopback_counts=True).look() == ""
+    assert AddressProbe("127.0.0.1", NetworkCheckConfig(), loopback_counts=True).check() == ""
     config = NetworkCheckConfig(interface="nosuch0")
-    why = AddressProbe("127.0.0.1", config, loopback_counts=True).look()
+    why = AddressProbe("127.0.0.1", config, loopback_counts=True).check()
     assert why == "port 7: No such device, ping cannot be run: No such file or directory"
 
 
@@ -215,20 +215,20 @@ def web_server(status: int) -> Iterator[str]:
 @pytest.mark.parametrize(("status", "answers"), [(200, True), (204, True), (404, False), (500, False), (302, False)])
 def test_a_url_answers_with_a_status_below_400(status: int, answers: bool) -> None:
     with web_server(status) as url:
-        why = UrlProbe(url, 10_000).look()
+        why = UrlProbe(url, 10_000).check()
     assert (why == "") == answers, why
-    assert UrlProbe(url, 10_000).look(), "nobody is there any more"
+    assert UrlProbe(url, 10_000).check(), "nobody is there any more"
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "file:///etc/hosts", "http://a b/", "x"])
 def test_a_url_that_cannot_be_asked_does_not_answer(url: str) -> None:
-    assert UrlProbe(url, 10_000).look()
+    assert UrlProbe(url, 10_000).check()
 
 
 def test_a_url_that_says_nothing_does_not_answer() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        assert "timed out" in UrlProbe(f"http://127.0.0.1:{port}/", 50).look()
+        assert "timed out" in UrlProbe(f"http://127.0.0.1:{port}/", 50).check()
 
 
 def test_what_the_configuration_wants_is_asked() -> None:

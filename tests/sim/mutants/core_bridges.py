@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from atalanta.cluster.core_bridges.link import CoreBridgeSender
 from atalanta.cluster.core_bridges.message_copies import MessageCopies
-from atalanta.kernel.queue.delivery.bridge_origin import Origins
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.message.message import Message
@@ -35,11 +34,6 @@ def core_bridge_sends_no_duplicate_ids(patch: Patch) -> None:
         return copy
 
     patch.setattr(MessageCopies, "forwarded", bare)
-
-
-def core_bridge_sends_what_moved_as_new(patch: Patch) -> None:
-    """What has moved does not say where it was."""
-    patch.setattr(Origins, "attach", lambda *_: False)
 
 
 def core_bridge_overtakes(patch: Patch) -> None:

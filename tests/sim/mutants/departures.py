@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from atalanta.cluster.scale_down import stages
-from atalanta.cluster.scale_down.candidates import Candidate
-from atalanta.cluster.scale_down.journal_mark import DepartureMark
 from atalanta.cluster.scale_down.queue_cursor import AddressCursor
-from atalanta.cluster.scale_down.stages import Mover
 from atalanta.cluster.scale_down.transactions import TransactionStage
 from atalanta.kernel.queue.reference import Reference
 from tests.sim.mutants.patching import Patch
@@ -31,15 +28,6 @@ def arrivals_in_another_order(patch: Patch) -> None:
     patch.setattr(AddressCursor, "take", crosswise)
 
 
-def mark_not_durable(patch: Patch) -> None:
-    """A node that crashes while it leaves does not know it any more."""
-
-    def forgetful(self: DepartureMark, target: Candidate, pinned: dict[str, int]) -> None:
-        self.lsn = 0
-
-    patch.setattr(DepartureMark, "write", forgetful)
-
-
 def prepared_branches_stay(patch: Patch) -> None:
     """The node comes back with them."""
     patch.setattr(TransactionStage, "step", lambda self, now: True)
@@ -48,19 +36,6 @@ def prepared_branches_stay(patch: Patch) -> None:
 def prepared_branches_are_dropped(patch: Patch) -> None:
     """Taken to be at the target."""
     patch.setattr(TransactionStage, "_say", lambda self, packet: self._moved())
-
-
-def unanswered_ones_are_taken_to_be_there(patch: Patch) -> None:
-    """What was on its way when the link to the target was lost."""
-    abort = Mover.abort
-
-    def trusting(self: Mover, now: int) -> None:
-        sender = self.link.sender
-        sender.arrived.extend(sender.unanswered.values())
-        sender.unanswered.clear()
-        abort(self, now)
-
-    patch.setattr(Mover, "abort", trusting)
 
 
 def kept_here_too(patch: Patch) -> None:

@@ -22,7 +22,3 @@ def epoch_not_durable(patch: Patch) -> None:
         return encode(queue, Lease(held.group, 1, held.owner, held.ttl_ns))
 
     patch.setattr(log_views, "_encode_lease", older)
-
-
-def sequences_of_lost_messages_shown(patch: Patch) -> None:
-    patch.setattr(Queue, "stable_end", lambda queue: queue.next_sequence - 1 - queue.pending)

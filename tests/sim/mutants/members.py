@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.cluster.connection.redistribution import Redistribution
 from atalanta.cluster.connection.remote_bindings import RemoteBindings
 from atalanta.cluster.links.queue_sender import QueueSender
-from atalanta.cluster.topology.members import Members
 from atalanta.cluster.topology.topology import Topology
 from atalanta.kernel.publish import message_router
 from atalanta.kernel.queue.reference import Reference
@@ -32,23 +28,8 @@ def bridge_forgets_before_the_answer(patch: Patch) -> None:
     patch.setattr(QueueSender, "take", forgetful)
 
 
-def bridge_sends_no_duplicate_id(patch: Patch) -> None:
-    patch.setattr(ClusterConnectionConfig, "use_duplicate_detection", False)
-    init = ClusterConnectionConfig.__init__
-
-    def without(self: ClusterConnectionConfig, *args: Any, **named: Any) -> None:
-        init(self, *args, **named)
-        self.use_duplicate_detection = False
-
-    patch.setattr(ClusterConnectionConfig, "__init__", without)
-
-
 def late_messages_not_redistributed(patch: Patch) -> None:
     patch.setattr(Redistribution, "on_unattended", lambda self, now, queue: None)
-
-
-def member_stays_away(patch: Patch) -> None:
-    patch.setattr(Members, "restore", lambda self, now, member: None)
 
 
 def member_that_left_is_remembered(patch: Patch) -> None:

@@ -37,7 +37,7 @@ def test_unknown_parameters_are_listed_with_a_near_name() -> None:
     [
         ("sslEnabled=true;kerb5Config=k", "kerb5Config: Kerberos"),
         ("sslEnabled=perhaps", "neither true nor false"),
-        ("connectionsAllowed=many", "no whole number"),
+        ("connectionsAllowed=many", "not a whole number"),
         ("connectionsAllowed=-2", "less than -1"),
         ("protocols=CORE,SMTP", "'SMTP' is none of"),
     ],

@@ -73,7 +73,7 @@ def show(cluster: LiveCluster, found: list[Finding]) -> None:
     """Prints a table of findings, each with its remedy below, then a summary line."""
     console = Console(width=None if sys.stdout.isatty() else FILE_COLUMNS, highlight=False)
     if found:
-        table = Table("", "node", "what is wrong, and what mends it", show_lines=True)
+        table = Table("", "node", "problem and remedy", show_lines=True)
         for column in table.columns:
             column.overflow = "fold"
         table.columns[0].no_wrap = True
@@ -88,5 +88,5 @@ def show(cluster: LiveCluster, found: list[Finding]) -> None:
     counts = {
         severity: sum(each.severity == severity for each in merged(found)) for severity in STYLES
     }
-    told = ", ".join(f"{n} {severity}{'s' * (n != 1)}" for severity, n in counts.items() if n)
-    console.print(f"{count} node{'s' * (count != 1)} asked: {told or 'all is well'}", markup=False)
+    summary = ", ".join(f"{n} {severity}{'s' * (n != 1)}" for severity, n in counts.items() if n)
+    console.print(f"{count} node{'s' * (count != 1)} asked: {summary or 'all is well'}", markup=False)

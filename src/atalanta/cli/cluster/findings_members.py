@@ -122,13 +122,13 @@ def lost_members(cluster: LiveCluster) -> Iterator[Finding]:
 # -- addresses ------------------------------------------------------------------------------------
 def announced_addresses(cluster: LiveCluster) -> Iterator[Finding]:
     """Finds members whose announced address does not lead to them, from everywhere."""
-    told: dict[tuple[str, str], list[str]] = {}
+    advertised: dict[tuple[str, str], list[str]] = {}
     for node in cluster.nodes:
         for node_id, address in node.members.items():
-            told.setdefault((node_id, address), []).append(node.label)
-    hosts = [address.rpartition(":")[0] for _, address in told]
+            advertised.setdefault((node_id, address), []).append(node.label)
+    hosts = [address.rpartition(":")[0] for _, address in advertised]
     spread = any(not _is_loopback(host) and not _is_unconnectable(host) for host in hosts)
-    for (node_id, address), _ in told.items():
+    for (node_id, address), _ in advertised.items():
         host = address.rpartition(":")[0]
         failed = next(
             (
@@ -179,7 +179,7 @@ def _unreachable(
         yield _wrong(cluster, node_id, address, f"but answers at {node.at} only ({failed.why})")
         return
     linked = [each.label for each in cluster.nodes if node_id in each.linked()]
-    seen = f"; {', '.join(linked)} can" if linked else "; nobody has a link to it"
+    seen = f"; {', '.join(linked)} can" if linked else "; no member has a link to it"
     yield Finding(
         WARNING if linked else ERROR,
         "unreachable",

@@ -58,7 +58,7 @@ def stranded(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator
     )
     why, mend = stranding_reason(node, queue, [other for other, _ in elsewhere])
     text = (
-        f"{messages(queue.waiting)} in {queue.name} for {duration_text(queue.oldest_ms)}: nobody here takes them, "
+        f"{messages(queue.waiting)} in {queue.name} for {duration_text(queue.oldest_ms)}: no consumer here takes them, "
         f"consumers at {who}{' (by selector)' if all_select else ''}; {why}"
     )
     yield Finding(

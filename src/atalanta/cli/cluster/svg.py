@@ -43,10 +43,10 @@ def _arrow(link: FlowLink, start: Point, end: Point, most: float) -> str:
     if link.per_second and most > 0:
         thick += (WIDEST - 1.5) * math.log1p(link.per_second) / math.log1p(most)
     arrow = arrow_between(start, end, BOX, colour if link.linked else ALERT, thick, not link.linked)
-    told = rate(link.per_second) if link.per_second else ""
+    label = rate(link.per_second) if link.per_second else ""
     if link.waiting:
-        told += f"{' · ' if told else ''}{link.waiting:,} {'wait' if link.linked else 'parked'}"
-    return arrow.drawn() + (arrow.labelled(told) if told else "")
+        label += f"{' · ' if label else ''}{link.waiting:,} {'wait' if link.linked else 'parked'}"
+    return arrow.drawn() + (arrow.labelled(label) if label else "")
 
 
 def _box(node: FlowNode, centre: Point, most: int) -> str:
@@ -61,12 +61,12 @@ def _box(node: FlowNode, centre: Point, most: int) -> str:
     under = f"{node.at} · {kind}" if node.reached else "not reached"
     lines.append(text(left + 14, top + 37, under, f'font-size="10" fill="{edge}"'))
     if node.reached:
-        told = f"{node.messages:,} waiting · {node.consumers:,} consumers"
-        lines.append(text(left + 14, top + 54, told, f'font-size="11" fill="{INK}"'))
+        label = f"{node.messages:,} waiting · {node.consumers:,} consumers"
+        lines.append(text(left + 14, top + 54, label, f'font-size="11" fill="{INK}"'))
         flows = [shown for shown in (rate(node.in_per_second), rate(node.out_per_second)) if shown]
         if len(flows) == 2:
-            told = f"{flows[0]} in · {flows[1]} out"
-            lines.append(text(left + 14, top + 69, told, f'font-size="11" fill="{INK}"'))
+            label = f"{flows[0]} in · {flows[1]} out"
+            lines.append(text(left + 14, top + 69, label, f'font-size="11" fill="{INK}"'))
         long = BAR * node.messages / most if most else 0.0
         lines.append(
             f'<rect x="{left + 14:.1f}" y="{top + 77:.1f}" width="{BAR}" height="7" rx="3" fill="#dfe6ec"/>\n'

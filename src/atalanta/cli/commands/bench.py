@@ -15,18 +15,18 @@ Where = Annotated[
 Urls = Annotated[
     list[str] | None,
     typer.Option(
-        "--url", envvar="ATALANTA_URL", help="a broker; give several to compare them", metavar="URL"
+        "--url", envvar="ATALANTA_URL", help="a broker; give several brokers to compare them", metavar="URL"
     ),
 ]
 Producers = Annotated[int, typer.Option(min=0, max=1_000, help="connections that send")]
 Consumers = Annotated[int, typer.Option(min=0, max=1_000, help="connections that receive")]
 Count = Annotated[int | None, typer.Option(min=1, help="messages in all, instead of --duration")]
 Duration = Annotated[float, typer.Option(min=0.1, help="seconds of sending, after the warm-up")]
-Warmup = Annotated[float, typer.Option(min=0, help="seconds at the beginning that do not count")]
-Size = Annotated[int, typer.Option(min=0, help="bytes of a body")]
-Rate = Annotated[float, typer.Option(min=0, help="messages a second in all; 0: as fast as it goes")]
-Window = Annotated[int, typer.Option(min=1, help="unconfirmed messages of a producer")]
-NonDurable = Annotated[bool, typer.Option("--non-durable", help="need not survive a restart")]
+Warmup = Annotated[float, typer.Option(min=0, help="seconds of warm-up, not measured")]
+Size = Annotated[int, typer.Option(min=0, help="size of a body in bytes")]
+Rate = Annotated[float, typer.Option(min=0, help="messages per second in all; 0: no limit")]
+Window = Annotated[int, typer.Option(min=1, help="most unconfirmed messages of a producer")]
+NonDurable = Annotated[bool, typer.Option("--non-durable", help="not durable: lost in a restart")]
 
 
 def bench(
@@ -61,7 +61,7 @@ def bench(
 
     with reported():
         if producers == 0 and consumers == 0:
-            raise Refused("neither producers nor consumers", USAGE)
+            raise Refused("--producers and --consumers are both 0", USAGE)
         load = Load(destination, producers, consumers, size)
         load.count, load.duration_s, load.warmup_s = (
             count,

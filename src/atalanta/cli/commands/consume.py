@@ -27,25 +27,25 @@ class Acknowledge(StrEnum):
     NONE = "none"
 
 
-Count = Annotated[int | None, typer.Option(min=1, help="end after so many", show_default=False)]
+Count = Annotated[int | None, typer.Option(min=1, help="end after this number of messages", show_default=False)]
 Timeout = Annotated[
     float | None,
-    typer.Option(min=0, help="end after so many seconds without a message", show_default=False),
+    typer.Option(min=0, help="end after this number of seconds without a message", show_default=False),
 ]
 Ack = Annotated[
     Acknowledge,
-    typer.Option(help="auto: once written out, several at a time; none: they go back to the queue"),
+    typer.Option(help="auto: acknowledge in batches after output; none: return the messages to the queue"),
 ]
 Durable = Annotated[
     str | None,
     typer.Option(
-        help="a durable subscription of the topic, made if it is not there", metavar="NAME"
+        help="name of a durable subscription of the topic; created if it does not exist", metavar="NAME"
     ),
 ]
 ClientId = Annotated[str | None, typer.Option(help="client id of the durable subscription")]
-Raw = Annotated[bool, typer.Option("--raw", help="bodies as they are, nothing between them")]
-Headers = Annotated[bool, typer.Option("--headers", help="a line about each message before it")]
-Shown = Annotated[int, typer.Option(min=1, help="at most so many")]
+Raw = Annotated[bool, typer.Option("--raw", help="write the bodies only, without separators")]
+Headers = Annotated[bool, typer.Option("--headers", help="write a line with the headers before each message")]
+Shown = Annotated[int, typer.Option(min=1, help="largest number of messages")]
 
 
 def consume(

@@ -12,20 +12,20 @@ SECRET_BYTES = 18
 
 
 Folder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="made; must not exist yet", show_default=False)
+    Path, typer.Argument(metavar="DIR", help="the folder to create; must not exist yet", show_default=False)
 ]
 Name = Annotated[str, typer.Option(help="[default: the folder's name]")]
-Host = Annotated[str, typer.Option(help="where to listen, and what to announce")]
+Host = Annotated[str, typer.Option(help="address to listen on and to announce")]
 DefaultPort = Annotated[int, typer.Option("--default-port", "--port")]
 PortOffset = Annotated[int, typer.Option(help="added to the port")]
-User = Annotated[str, typer.Option(help="who may do everything")]
-Password = Annotated[str, typer.Option(help="[default: generated, and shown once]")]
+User = Annotated[str, typer.Option(help="the user with all permissions")]
+Password = Annotated[str, typer.Option(help="[default: generated, and printed once]")]
 Role = Annotated[str, typer.Option(help="that user's role")]
-Clustered = Annotated[bool, typer.Option("--clustered", help="look for other nodes")]
+Clustered = Annotated[bool, typer.Option("--clustered", help="form a cluster with other nodes")]
 StaticCluster = Annotated[
     str, typer.Option(help="the other nodes: tcp://host:port,tcp://host:port")
 ]
-Group = Annotated[str, typer.Option(help="multicast group without them")]
+Group = Annotated[str, typer.Option(help="multicast group, without --static-cluster")]
 ClusterUser = Annotated[str, typer.Option(help="the same on all nodes")]
 ClusterPassword = Annotated[str, typer.Option(help="likewise [default: generated]")]
 MessageLoadBalancing = Annotated[str, typer.Option()]
@@ -39,7 +39,7 @@ NoAutocreate = Annotated[bool, typer.Option("--no-autocreate")]
 NoPersistence = Annotated[
     bool, typer.Option("--no-persistence", "--disable-persistence", help="all in memory")
 ]
-NoSecurity = Annotated[bool, typer.Option("--no-security", help="let everybody do everything")]
+NoSecurity = Annotated[bool, typer.Option("--no-security", help="give every client all permissions")]
 
 
 def create(
@@ -106,7 +106,7 @@ def create(
         raise typer.Exit(1) from error
     typer.echo(f"created {folder}: node {instance.name} at tcp://{host}:{instance.port}")
     if shown:
-        typer.echo("shown only now, keep them:")
+        typer.echo("printed only once, keep them:")
         typer.echo("\n".join(shown))
     typer.echo(f"start it: atalanta run {folder}")
 

@@ -15,23 +15,23 @@ STATUSES = (
 )
 
 application = typer.Typer(
-    help="Look into the data folder of a node that does not run; nothing is changed.",
+    help="Read the data folder of a stopped node, without changing it.",
     no_args_is_help=True,
     epilog=STATUSES,
 )
 
 Folder = Annotated[
     Path,
-    typer.Argument(help="a broker.xml, the journal's folder, or one above it", show_default=False),
+    typer.Argument(help="a broker.xml, the journal folder, or a folder above it", show_default=False),
 ]
 WhileRunning = Annotated[
-    bool, typer.Option("--while-running", help="read although a node writes: what is found may lag")
+    bool, typer.Option("--while-running", help="read while a node writes: the result may be out of date")
 ]
 QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="its name", show_default=False)]
 Queues = Annotated[
     list[str] | None, typer.Option("--queue", help="only this one; may be given several times")
 ]
-Count = Annotated[int, typer.Option(min=1, help="at most so many")]
+Count = Annotated[int, typer.Option(min=1, help="largest number of messages")]
 Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="a new file  [default: stdout]", metavar="FILE"),

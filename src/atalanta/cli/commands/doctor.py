@@ -17,12 +17,12 @@ Nodes = Annotated[
     list[str],
     typer.Argument(
         metavar="NODE…",
-        help="host, host:port or a URL; one is enough, the others are found",
+        help="host, host:port or a URL of one node; the others are discovered",
         show_default=False,
     ),
 ]
 Wait = Annotated[
-    float, typer.Option(min=0, help="seconds between the two looks; 0: look once", metavar="S")
+    float, typer.Option(min=0, help="seconds between the two samples; 0: one sample", metavar="S")
 ]
 
 

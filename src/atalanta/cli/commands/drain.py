@@ -11,13 +11,13 @@ from atalanta.cli.options import Json, Password, Quiet, User
 Node = Annotated[
     str,
     typer.Argument(
-        help="the node that shall leave, as host:port or a URL", metavar="NODE", show_default=False
+        help="the node to stop, as host:port or a URL", metavar="NODE", show_default=False
     ),
 ]
 To = Annotated[
     str | None,
     typer.Option(
-        "--to", help="a connector in the node's broker.xml: who gets everything", metavar="CONNECTOR"
+        "--to", help="connector in the node's broker.xml: the node that gets the messages", metavar="CONNECTOR"
     ),
 ]
 

@@ -13,7 +13,7 @@ Files = Annotated[
     typer.Argument(metavar="FILE…", help="broker.xml files, or folders with etc/broker.xml"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="for programs")]
-Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="draw it into this file, too")]
+Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="also write the drawing to this file")]
 
 
 def plan(files: Files, json_output: Json = False, svg: Svg = None) -> None:

@@ -22,15 +22,15 @@ LONGEST_MS: Final = 100 * 366 * 86_400_000  # a century
 
 Count = Annotated[
     int | None,
-    typer.Option(min=1, help="how many; 1 if not given, of a file all lines", show_default=False),
+    typer.Option(min=1, help="number of messages [default: 1, or all lines of the file]", show_default=False),
 ]
 Size = Annotated[
     int | None,
     typer.Option(
-        min=0, max=SIZE_MAX, help="bytes messages of so many bytes; larger ones by --body-file"
+        min=0, max=SIZE_MAX, help="bytes messages of this size; for larger ones see --body-file"
     ),
 ]
-Text = Annotated[str | None, typer.Option(help="text messages of this text")]
+Text = Annotated[str | None, typer.Option(help="text messages with this text")]
 File = Annotated[
     Path | None,
     typer.Option(help="a text message for each line of this file; - is stdin", metavar="FILE"),
@@ -38,7 +38,7 @@ File = Annotated[
 BodyFile = Annotated[
     Path | None,
     typer.Option(
-        help="this file is the body, however large: it is read while it is sent; - is stdin",
+        help="file with the body, of any size: it is streamed; - is stdin",
         metavar="FILE",
     ),
 ]
@@ -52,15 +52,15 @@ Properties = Annotated[
 ]
 Priority = Annotated[int, typer.Option(min=0, max=9)]
 Ttl = Annotated[
-    int, typer.Option(min=0, max=LONGEST_MS, help="milliseconds until they expire; 0: never")
+    int, typer.Option(min=0, max=LONGEST_MS, help="milliseconds until the messages expire; 0: never")
 ]
 Delay = Annotated[
-    int, typer.Option(min=0, max=LONGEST_MS, help="milliseconds until they can be received")
+    int, typer.Option(min=0, max=LONGEST_MS, help="milliseconds until the messages can be received")
 ]
-NonDurable = Annotated[bool, typer.Option("--non-durable", help="need not survive a restart")]
-Rate = Annotated[float, typer.Option(min=0, help="messages a second; 0: as fast as it goes")]
-Connections = Annotated[int, typer.Option(min=1, max=1_000, help="connections side by side")]
-Window = Annotated[int, typer.Option(min=1, help="unconfirmed messages of a connection")]
+NonDurable = Annotated[bool, typer.Option("--non-durable", help="not durable: lost in a restart")]
+Rate = Annotated[float, typer.Option(min=0, help="messages per second; 0: no limit")]
+Connections = Annotated[int, typer.Option(min=1, max=1_000, help="number of concurrent connections")]
+Window = Annotated[int, typer.Option(min=1, help="most unconfirmed messages of a connection")]
 DuplicateId = Annotated[
     str | None,
     typer.Option(help="each gets the duplicate id PREFIX-1, PREFIX-2 …", metavar="PREFIX"),

@@ -9,7 +9,7 @@ import typer
 from atalanta.cli.options import DEFAULT_URL, STATUSES, Json, Password, Selector, Url, User
 
 application = typer.Typer(
-    help="Queues of a broker: look, create, delete, purge, pause, resume, move, retry.",
+    help="Queues of a broker: show, create, delete, purge, pause, resume, move, retry.",
     no_args_is_help=True,
     epilog=STATUSES,
 )
@@ -23,7 +23,7 @@ Address = Annotated[str | None, typer.Option(help="the address  [default: the qu
 Multicast = Annotated[
     bool, typer.Option("--multicast/--anycast", help="a copy for each queue of the address, or one")
 ]
-NonDurable = Annotated[bool, typer.Option("--non-durable", help="gone after a restart")]
+NonDurable = Annotated[bool, typer.Option("--non-durable", help="not durable: deleted by a restart")]
 MaxConsumers = Annotated[int, typer.Option(min=-1, help="-1: any number")]
 PurgeOnNoConsumers = Annotated[bool, typer.Option("--purge-on-no-consumers")]
 More = Annotated[
@@ -34,14 +34,14 @@ More = Annotated[
         metavar="K=V",
     ),
 ]
-IfNotExists = Annotated[bool, typer.Option("--if-not-exists", help="fine if it is there already")]
+IfNotExists = Annotated[bool, typer.Option("--if-not-exists", help="no error if it exists already")]
 Force = Annotated[bool, typer.Option("--force", help="also with consumers")]
 WithAddress = Annotated[
-    bool, typer.Option("--with-address", help="its address too, if unused then")
+    bool, typer.Option("--with-address", help="also delete its address, if it is not used otherwise")
 ]
 Persist = Annotated[bool, typer.Option("--persist", help="stays paused after a restart")]
-Count = Annotated[int, typer.Option(min=-1, help="at most so many; -1: all")]
-To = Annotated[str, typer.Argument(help="the queue that gets them", show_default=False)]
+Count = Annotated[int, typer.Option(min=-1, help="largest number of messages; -1: all")]
+To = Annotated[str, typer.Argument(help="the target queue", show_default=False)]
 
 
 @application.command()

@@ -13,9 +13,9 @@ Node = Annotated[
     str,
     typer.Argument(help="a member of the cluster: host, host:port or a URL", metavar="[NODE]"),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="only show who would go where")]
+DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="only show which clients would move where")]
 Seconds = Annotated[
-    int, typer.Option(min=1, help="wait at most so long for it to end", metavar="SECONDS")
+    int, typer.Option(min=1, help="longest time to wait for the end", metavar="SECONDS")
 ]
 
 

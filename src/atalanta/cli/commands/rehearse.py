@@ -24,11 +24,11 @@ Stops = Annotated[list[str] | None, typer.Option("--stop", metavar="NODE@SECONDS
 Starts = Annotated[list[str] | None, typer.Option("--start", metavar="NODE@SECONDS", help="again")]
 Joins = Annotated[list[str] | None, typer.Option("--join", metavar="FILE@SECONDS", help="a further node")]
 Cuts = Annotated[
-    list[str] | None, typer.Option("--cut", metavar="NODE/NODE@SECONDS", help="no byte gets through")
+    list[str] | None, typer.Option("--cut", metavar="NODE/NODE@SECONDS", help="no data passes between the two")
 ]
 Heals = Annotated[list[str] | None, typer.Option("--heal", metavar="SECONDS", help="ends all cuts")]
 Seconds = Annotated[float, typer.Option(min=1, max=36_000, help="virtual seconds under load")]
-Seed = Annotated[int, typer.Option(help="another world: other latencies and moments")]
+Seed = Annotated[int, typer.Option(help="seed of the latencies and the order of events")]
 Json = Annotated[bool, typer.Option("--json", help="for programs")]
 
 

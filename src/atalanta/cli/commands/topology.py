@@ -14,8 +14,8 @@ Wait = Annotated[
     float,
     typer.Option(min=0, help="seconds over which the flow is measured; 0: no flow", metavar="S"),
 ]
-Watch = Annotated[bool, typer.Option("--watch", "-w", help="again and again, until Ctrl-C")]
-Svg = Annotated[Path | None, typer.Option(help="write the picture there, too", metavar="FILE")]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="repeat until Ctrl-C")]
+Svg = Annotated[Path | None, typer.Option(help="also write the picture to this file", metavar="FILE")]
 
 
 def topology(

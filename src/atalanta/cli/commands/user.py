@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # The modules that do the work are imported in the functions: `atalanta version` must work without them.
 USERS_FILE = "artemis-users.properties"
 application = typer.Typer(
-    help="Users and roles beside a broker.xml; a running node takes changes up by itself.",
+    help="Users and roles beside a broker.xml; a running node reads changes by itself.",
     no_args_is_help=True,
 )
 
@@ -29,9 +29,9 @@ Etc = Annotated[
 ]
 Roles = Annotated[list[str] | None, typer.Option("--role", help="may be given several times")]
 Password = Annotated[
-    str | None, typer.Option(help="asked for (or read from stdin) if not given", metavar="TEXT")
+    str | None, typer.Option(help="[default: asked for, or read from stdin]", metavar="TEXT")
 ]
-Plain = Annotated[bool, typer.Option("--plain", help="write the password as it is, not its hash")]
+Plain = Annotated[bool, typer.Option("--plain", help="write the password in plain text instead of its hash")]
 SALT_BYTES = 32  # as Artemis
 
 

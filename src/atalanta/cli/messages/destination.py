@@ -37,7 +37,7 @@ def parse_destination(text: str) -> Destination:
     if "://" in text:
         known = ", ".join(SCHEMES)
         raise Refused(
-            f"destination {text}: begins with none of {known}, and is no plain name", USAGE
+            f"destination {text}: begins with none of {known}, and is not a plain name", USAGE
         )
     return _named(text, text, None)
 

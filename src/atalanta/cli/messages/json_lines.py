@@ -188,7 +188,7 @@ def _text(value: object) -> str | None:
 def _whole(given: dict[str, object], name: str, default: int, most: int) -> int:
     value = given.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{name} is no whole number")
+        raise ValueError(f"{name} is not a whole number")
     if not 0 <= value <= most:
         raise ValueError(f"{name} is not between 0 and {most}")
     return value

@@ -131,17 +131,17 @@ async def send_some(
 
 async def report_blocked(job: Job, producer: Producer) -> None:
     """Prints the reason when nothing was sent between two checks, once per blockage."""
-    told = job.quiet
+    warned = job.quiet
     before = -1
     while True:
         stuck = producer.blocked and producer.confirmed == before
-        if stuck and not told:
+        if stuck and not warned:
             typer.echo(
                 f"atalanta: the broker accepts no more messages for {producer.address}:"
                 " the address or the disk is full; waiting",
                 err=True,
             )
-        told = stuck or job.quiet
+        warned = stuck or job.quiet
         before = producer.confirmed
         await asyncio.sleep(BLOCKED_S)
 

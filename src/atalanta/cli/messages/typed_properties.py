@@ -55,7 +55,7 @@ def typed(name: str, kind: str, text: str) -> Property:
     try:
         value = reader(text)
     except (ValueError, TypeError, OverflowError) as error:
-        raise Refused(f"property {name}: {text!r} is no {kind}: {error}", USAGE) from None
+        raise Refused(f"property {name}: {text!r} is not of type {kind}: {error}", USAGE) from None
     try:
         encode_value(name, value)
     except (ValueError, TypeError) as error:

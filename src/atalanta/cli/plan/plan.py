@@ -91,14 +91,14 @@ def link_matrix(plan: Plan) -> Table:
     table = Table("from \\ to", title="links", title_justify="left")
     for target in plan.nodes:
         table.add_column(target, overflow="fold")
-    table.add_column("tells its clients of", overflow="fold")
+    table.add_column("announces to clients", overflow="fold")
     for source in plan.nodes:
         row: list[str] = [source]
         for target in plan.nodes:
             links = [link for link in plan.links if (link.source, link.target) == (source, target)]
             shown = "\n".join(f"{link.connection}: by {link.found}" for link in links)
             row.append(shown or ("·" if source == target else "–"))
-        row.append(", ".join(plan.members.get(source, [])) or "nobody")
+        row.append(", ".join(plan.members.get(source, [])) or "none")
         table.add_row(*(Text(plain(cell)) for cell in row))
     return table
 
@@ -108,7 +108,7 @@ def link_list(plan: Plan) -> Table:
     table = Table("from", title="links", title_justify="left")
     table.add_column("to", overflow="fold")
     table.add_column("found by", overflow="fold")
-    table.add_column("tells its clients of", overflow="fold")
+    table.add_column("announces to clients", overflow="fold")
     several = len({link.connection for link in plan.links}) > 1
     for source in plan.nodes:
         links: dict[str, list[str]] = {}
@@ -116,9 +116,9 @@ def link_list(plan: Plan) -> Table:
             if link.source == source:
                 how = f"{link.connection}: {link.found}" if several else link.found
                 links.setdefault(how, []).append(link.target)
-        told = plan.members.get(source, [])
-        members = "all" if sorted(told) == sorted(plan.nodes) else ", ".join(told) or "nobody"
-        for at, (how, targets) in enumerate(links.items() or [("", ["nobody"])]):
+        announced = plan.members.get(source, [])
+        members = "all" if sorted(announced) == sorted(plan.nodes) else ", ".join(announced) or "none"
+        for at, (how, targets) in enumerate(links.items() or [("", ["none"])]):
             others = name_others(plan.nodes, source, targets)
             cells = (source if not at else "", others, how, members if not at else "")
             table.add_row(*(Text(plain(cell)) for cell in cells))

@@ -64,7 +64,7 @@ def _seconds(what: str, text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < float("inf"):
-        raise BadOption(f"--{what}: '{text}' is no time such as 30 or 30s")
+        raise BadOption(f"--{what}: '{text}' is not a time such as 30 or 30s")
     return seconds
 
 
@@ -101,7 +101,7 @@ def _load(text: str, labels: list[str]) -> Load:
     try:
         rate = float(found["rate"] or DEFAULT_RATE)
     except ValueError:
-        raise BadOption(f"--load '{text}': '{found['rate']}' is no rate") from None
+        raise BadOption(f"--load '{text}': '{found['rate']}' is not a rate") from None
     if not 0 < rate <= RATE_MAX:
         raise BadOption(f"--load '{text}': a rate between 0 and {RATE_MAX:g}/s")
     for label in (found["source"], *targets):

@@ -118,12 +118,12 @@ class PeerSender(QueueSender):
     def sent(self, reference: Reference) -> None:
         self.record.forwarded += 1
         if self.broker.trace.on:
-            trace_message(self.broker.trace, "story_forwarded", reference.message, self.record.node_id)
+            trace_message(self.broker.trace, "trace_forwarded", reference.message, self.record.node_id)
 
     def confirmed(self, reference: Reference) -> None:
         self.record.confirmed += 1
         if self.broker.trace.on:
-            trace_message(self.broker.trace, "story_taken_over", reference.message, self.record.node_id)
+            trace_message(self.broker.trace, "trace_taken_over", reference.message, self.record.node_id)
 
     def refused(self, text: str) -> None:
         self.local.report("forward_refused", self.record.node_id, text)

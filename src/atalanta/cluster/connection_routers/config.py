@@ -56,10 +56,10 @@ class PoolConfig:
         5_000, "check-period", "how often each target is asked", unit="ms", minimum=1
     )
     quorum_size: int = option(
-        1, "quorum-size", "with fewer ready targets there is none", unit="count", minimum=1
+        1, "quorum-size", "with fewer ready targets none is chosen", unit="count", minimum=1
     )
     quorum_timeout_ms: int = option(
-        3_000, "quorum-timeout", "how long a client waits for so many", unit="ms", minimum=0
+        3_000, "quorum-timeout", "how long a client waits for that number", unit="ms", minimum=0
     )
     local_target_enabled: bool = option(
         False, "local-target-enabled", "this node is one of the targets"

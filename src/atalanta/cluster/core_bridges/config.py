@@ -78,7 +78,7 @@ class BridgeConfig:
     reconnect_attempts_same_node: int = option(
         10,
         "reconnect-attempts-same-node",
-        "of these, so many at the node it was connected to, -1 all of them",
+        "of these, the attempts at the node it was connected to, -1 all of them",
         unit="count",
         minimum=-1,
     )
@@ -114,7 +114,7 @@ class BridgeConfig:
     concurrency: int = option(
         1,
         "concurrency",
-        "so many connections side by side, named NAME-0, NAME-1 …; more than 1 keeps no order",
+        "number of connections, named NAME-0, NAME-1 …; with more than 1 the order is not kept",
         unit="count",
         minimum=1,
         maximum=1_000,

@@ -107,12 +107,12 @@ class CoreBridgeSender(QueueSender):
     def sent(self, reference: Reference) -> None:
         self.bridge.sent += 1
         if self.broker.trace.on:
-            trace_message(self.broker.trace, "story_forwarded", reference.message, self.bridge.name)
+            trace_message(self.broker.trace, "trace_forwarded", reference.message, self.bridge.name)
 
     def confirmed(self, reference: Reference) -> None:
         self.bridge.acknowledged += 1
         if self.broker.trace.on:
-            trace_message(self.broker.trace, "story_taken_over", reference.message, self.bridge.name)
+            trace_message(self.broker.trace, "trace_taken_over", reference.message, self.bridge.name)
 
     def refused(self, text: str) -> None:
         self.bridge.tell("core_bridge_refused", text)

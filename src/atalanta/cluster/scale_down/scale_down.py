@@ -138,7 +138,7 @@ class ScaleDown(Part):
         if not self.choice.candidates() and self.choice.group is None:
             why = self.choice.nobody()
             raise BrokerError(
-                ILLEGAL_STATE, f"nobody can take the messages of this broker: {why}"
+                ILLEGAL_STATE, f"no member can take the messages of this broker: {why}"
             )
         if asker >= 0:
             self.askers[asker] = True

@@ -22,7 +22,7 @@ def _check_queue(node: CheckedNode, bridge: BridgeConfig, findings: Findings) ->
         findings.add(
             WARNING, node, "bridge", bridge.name,
             f"bridge '{bridge.name}': there is no queue '{bridge.queue_name}' in <addresses>",
-            "it waits until somebody makes the queue; a real Artemis does not start it then",
+            "the bridge waits until the queue is created; Artemis would not start it",
         )  # fmt: skip
 
 
@@ -55,7 +55,7 @@ def _check_target(
                 findings.add(
                     WARNING, node, "bridge", bridge.name,
                     f"bridge '{bridge.name}': {other.configuration.path} has no address '{wanted}'",
-                    "nothing is sent before somebody makes it",
+                    "nothing is sent until it is created",
                 )  # fmt: skip
 
 

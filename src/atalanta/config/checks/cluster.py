@@ -59,13 +59,13 @@ def _check_groups(node: CheckedNode, findings: Findings) -> None:
         if group is not None and own is not None and group.version != own.version:
             findings.add(
                 ERROR, node, kind, name,
-                f"{kind} '{name}': {local} is no address of an interface for the group {address}",
+                f"{kind} '{name}': {local} is not an address of an interface for the group {address}",
                 f"an IPv{group.version} address",
             )  # fmt: skip
         if group is None or not group.is_multicast:
             findings.add(
                 ERROR, node, kind, name,
-                f"{kind} '{name}': {address} is no multicast address",
+                f"{kind} '{name}': {address} is not a multicast address",
                 "224.0.0.0 to 239.255.255.255, or IPv6: ff02::1 to ff0e:ffff:…",
             )  # fmt: skip
     for broadcast in configuration.broadcast_groups:

@@ -13,8 +13,8 @@ def check_routers(nodes: list[CheckedNode], findings: Findings) -> None:
     for node in nodes:
         configuration = node.configuration
         for router in configuration.routers:
-            doors = [each for each in configuration.acceptors if each.router == router.name]
-            if not doors:
+            acceptors = [each for each in configuration.acceptors if each.router == router.name]
+            if not acceptors:
                 findings.add(
                     WARNING, node, KIND, router.name,
                     f"connection-router '{router.name}' is used by no acceptor",

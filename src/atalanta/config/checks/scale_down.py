@@ -53,7 +53,7 @@ def _check_target(
         if not any(group_of(other) == config.group_name for other in others):
             findings.add(
                 ERROR, node, KIND, NAME,
-                f"scale-down: no other node is of the group '{config.group_name}': nobody takes its messages",
+                f"scale-down: no other node is of the group '{config.group_name}': no member can take its messages",
                 "give another node <scale-down> with this <group-name> (and <enabled>false</enabled> if it stays)",
             )  # fmt: skip
         return

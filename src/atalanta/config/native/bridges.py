@@ -16,12 +16,12 @@ def read_own_bridges(value: object, problem: Problem) -> dict[str, OwnBridge]:
     """Reads the tables, by name of the bridge. The caller checks that such a bridge exists."""
     found: dict[str, OwnBridge] = {}
     if not isinstance(value, dict):
-        problem("bridges", "bridges is no table", "write [bridges.NAME]")
+        problem("bridges", "bridges is not a table", "write [bridges.NAME]")
         return found
     known = {entry.metadata["xml"]: entry for entry in fields(OwnBridge)}
     for name, table in value.items():
         if not isinstance(table, dict):
-            problem("bridges", f"bridges.{name} is no table", f"write [bridges.{name}]")
+            problem("bridges", f"bridges.{name} is not a table", f"write [bridges.{name}]")
             continue
         own = OwnBridge()
         for key, said in table.items():
@@ -29,7 +29,7 @@ def read_own_bridges(value: object, problem: Problem) -> dict[str, OwnBridge]:
             if entry is None:
                 problem(key, f"unknown key '{key}' in [bridges.{name}]", nearest(key, known))
             elif not isinstance(said, str):
-                problem(key, f"{key}: {said!r} is no str", "")
+                problem(key, f"{key}: {said!r} is not a string", "")
             elif key == "transformer" and not is_function(said):
                 problem(key, f"transformer: '{said}' is not module:function", "")
             else:

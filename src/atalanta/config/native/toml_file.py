@@ -57,13 +57,13 @@ def read_own_file(path: Path, report: Report) -> OwnSettings:
         found = AT_LINE.search(str(error))
         # Without a line number the file ended too early: the error is in the last line.
         line = int(found.group(1)) if found else text.count("\n") + 1
-        report.problem(str(path), line, f"is no TOML: {error}")
+        report.problem(str(path), line, f"is not TOML: {error}")
         return own
     except (
         ValueError,
         RecursionError,
     ) as error:  # numbers of thousands of digits, deeply nested lists
-        report.problem(str(path), 0, f"is no TOML that can be read: {error}")
+        report.problem(str(path), 0, f"is not TOML that can be read: {error}")
         return own
     OwnReader(path, text, report).read(table, own)
     return own
@@ -102,7 +102,7 @@ class OwnReader:
             if isinstance(text, str):
                 found[name] = text
             else:
-                self.problem(key, f"{key}.{name}: {text!r} is no str")
+                self.problem(key, f"{key}.{name}: {text!r} is not a string")
         return found
 
     def problem(self, key: str, text: str, hint: str = "") -> None:
@@ -120,7 +120,7 @@ class OwnReader:
     def _assign(self, own: OwnSettings, entry: Field[Any], key: str, value: object) -> None:
         kind = entry.metadata["kind"]
         if isinstance(value, bool) != (kind == "bool") or not isinstance(value, KINDS[kind]):
-            self.problem(key, f"{key}: {value!r} is no {kind}")
+            self.problem(key, f"{key}: {value!r} is not of type {kind}")
             return
         try:
             setattr(own, entry.name, convert(str(value), entry.metadata))

@@ -85,7 +85,7 @@ class RouterSection:
             try:
                 re.compile(text or "")
             except (re.error, RecursionError, OverflowError) as error:
-                self._problem(node, f"'{text}' is no regular expression: {error}")
+                self._problem(node, f"'{text}' is not a regular expression: {error}")
         if not config.name:
             self._problem(node, "a <connection-router> needs a name")
         elif config.name in [each.name for each in self.configuration.routers]:
@@ -112,7 +112,7 @@ class RouterSection:
             if key != known:
                 self._problem(node, f"policy {name} has no property '{key}'", known)
             elif not all_digits(text, DIGITS_MAX) or int(text) >= NUMBER_MAX:
-                self._problem(node, f"property {key} of policy {name}: '{text}' is no number")
+                self._problem(node, f"property {key} of policy {name}: '{text}' is not a number")
             else:
                 config.policy_number = int(text)
         if needed and config.policy_number < 1:
@@ -137,12 +137,12 @@ class RouterSection:
         self.reader.read(node, [into(config)], handlers)
         if config.cluster_connection is not None:
             self.references.add(node, CLUSTER_CONNECTION, config.cluster_connection)
-        ways = [
+        sources = [
             config.cluster_connection is not None,
             config.discovery_group is not None,
             bool(config.static_connectors),
         ]
-        if sum(ways) != 1:
+        if sum(sources) != 1:
             self._problem(
                 node,
                 "a <pool> has either a cluster-connection, a discovery-group-ref or static-connectors",

@@ -82,7 +82,7 @@ def _urls(node: Node, report: Report) -> list[str]:
             why = f"{node.name}: '{url[:60]}': only {' and '.join(SCHEMES)} are supported"
             report.problem(node.file, node.line, why)
         elif not known:
-            _warn(node, report, f"'{url[:60]}' is left out: it is no URL such as http://10.0.0.1:8080/")
+            _warn(node, report, f"'{url[:60]}' is left out: it is not a URL such as http://10.0.0.1:8080/")
         else:
             kept.append(url)
     _warn_of_nothing(node, report, kept)
@@ -98,7 +98,7 @@ def _interface(node: Node, config: NetworkCheckConfig, report: Report) -> None:
     if not config.interface:
         return
     if INTERFACE.fullmatch(config.interface) is None:
-        why = f"{node.name}: '{config.interface[:60]}' is no name of a network interface"
+        why = f"{node.name}: '{config.interface[:60]}' is not a name of a network interface"
         report.problem(node.file, node.line, why)
     elif config.custom():
         _warn(node, report, "has no effect: the ping command is your own, name the interface there")

@@ -85,13 +85,13 @@ def _read_passwords(
     if len(passwords) < len(users):
         _report_repeated(users_path, users, report)
     roles: dict[str, list[str]] = {entry.key: [] for entry in users}
-    strangers: dict[str, list[str]] = {}
+    unknown: dict[str, list[str]] = {}
     for entry in read_entries(roles_path, configuration, report):
         for name in (part.strip() for part in entry.value.split(",")):
             if name in roles:
                 roles[name].append(entry.key)
             elif name and names.subjects:
-                strangers.setdefault(name, []).append(entry.key)
+                unknown.setdefault(name, []).append(entry.key)
             elif name:
                 near = nearest(name, roles)
                 configuration.warnings.append(
@@ -103,7 +103,7 @@ def _read_passwords(
             security.add_user(entry.key, entry.value, roles[entry.key])
         except ValueError as error:
             report.problem(str(users_path), entry.line, f"user '{entry.key}': {error}")
-    return {**roles, **strangers}
+    return {**roles, **unknown}
 
 
 def read_certificate_users(
@@ -130,7 +130,7 @@ def read_entries(path: Path, configuration: Configuration, report: Report) -> li
     try:
         data = read_regular(path, FILE_BYTES_MAX)
     except FileNotFoundError:
-        configuration.warnings.append(f"{path} is missing: nobody but the cluster can log in")
+        configuration.warnings.append(f"{path} is missing: only the cluster user can log in")
         return []
     except OSError as error:
         report.problem(str(path), 0, f"cannot be read: {error.strerror}")

@@ -41,7 +41,7 @@ class PropertiesText:
         except FileNotFoundError:
             text = ""
         except UnicodeDecodeError as error:
-            raise UsersError(f"{path} is no UTF-8: {error}") from error
+            raise UsersError(f"{path} is not UTF-8: {error}") from error
         except OSError as error:
             raise UsersError(f"{path} cannot be read: {error.strerror}") from error
         self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -29,7 +29,7 @@ class Converted:
 def convert_file(
     path: Path, values: Mapping[str, str], from_command_line: bool = False
 ) -> Converted:
-    """The standalone.xml `path` as a broker.xml. ConfigError where it cannot be read, or is no standalone.xml.
+    """The standalone.xml `path` as a broker.xml. ConfigError where it cannot be read, or is not a standalone.xml.
 
     Expressions (`${…}`) are replaced by `values` (the environment) or by their defaults. `from_command_line`:
     the file may be a pipe, "-" is stdin.
@@ -45,7 +45,7 @@ def convert_file(
     assert root is not None
     if not is_wildfly(root):
         hint = "a standalone.xml of WildFly is converted to a broker.xml, and not the other way"
-        report.problem(root.file, root.line, f"<{root.name}> is no standalone.xml of WildFly", hint)
+        report.problem(root.file, root.line, f"<{root.name}> is not a standalone.xml of WildFly", hint)
     report.check()
     made = broker_tree(root, report)
     report.check()

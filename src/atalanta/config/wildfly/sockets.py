@@ -107,7 +107,7 @@ class Sockets:
             return default
         if not all_digits(text, DIGITS_MAX) or int(text) > 65_535:
             if "${" not in text:
-                self.report.problem(node.file, node.line, f"{name}: '{text}' is no port")
+                self.report.problem(node.file, node.line, f"{name}: '{text}' is not a port")
             return default
         return int(text)
 

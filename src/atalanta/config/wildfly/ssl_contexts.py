@@ -114,7 +114,7 @@ class SslContexts:
             self._problem(store, "alias-filter of <key-store> has no counterpart here")
         files = [*store.all("file"), *([store] if "path" in store.attributes else [])]
         if not files:
-            self._problem(store, "this key-store is no file")
+            self._problem(store, "this key-store is not a file")
         for file in files[:1]:
             path = self._path(file)
             if path is not None:

@@ -141,7 +141,7 @@ def _unescape(text: str, line: int) -> str:
         if escaped == "u":
             digits = text[at : at + 4]
             if len(digits) < 4 or any(digit not in "0123456789abcdefABCDEF" for digit in digits):
-                raise PropertiesError(line, f"'\\u{digits}' is no character")
+                raise PropertiesError(line, f"'\\u{digits}' is not a character")
             parts.append(chr(int(digits, 16)))
             at += 4
         else:

@@ -185,7 +185,7 @@ def _pattern(text: str) -> str:
     try:
         re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
-        raise BadValue(f"'{_short(text)}' is no regular expression: {error}") from None
+        raise BadValue(f"'{_short(text)}' is not a regular expression: {error}") from None
     return text
 
 
@@ -202,7 +202,7 @@ def size(text: str) -> int:
     """Parses bytes: `10485760`, `10M`, `10MB`, `10MiB` (all powers of 1024, as in Artemis)."""
     found = SIZE.fullmatch(text)
     if found is None:
-        raise BadValue(f"'{_short(text)}' is no size such as 10485760, 10M or 10MiB")
+        raise BadValue(f"'{_short(text)}' is not a size such as 10485760, 10M or 10MiB")
     value = int(found.group(1)) * FACTORS[found.group(2).lower()]
     if abs(value) > INT_MAX:
         raise BadValue(f"'{_short(text)}' is too large")
@@ -213,11 +213,11 @@ def _number(text: str, kind: str) -> int | float:
     try:
         value = int(text) if kind == "int" and len(text) < 25 else float(text)
     except ValueError:
-        raise BadValue(f"'{_short(text)}' is no number") from None
+        raise BadValue(f"'{_short(text)}' is not a number") from None
     if kind == "int" and (not isinstance(value, int) or abs(value) > INT_MAX):
-        raise BadValue(f"'{_short(text)}' is no whole number of 64 bits")
+        raise BadValue(f"'{_short(text)}' is not a whole number of 64 bits")
     if value != value:
-        raise BadValue(f"'{_short(text)}' is no number")
+        raise BadValue(f"'{_short(text)}' is not a number")
     return value
 
 

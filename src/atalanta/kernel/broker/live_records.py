@@ -131,7 +131,7 @@ class LiveRecords:
         for cache_name, duplicate_id in duplicates:
             broker.caches.by_name[cache_name].ids[duplicate_id] = message.lsn
         if broker.trace.on:
-            trace_message(broker.trace, "story_relocated", message, queue_sequences(references))
+            trace_message(broker.trace, "trace_relocated", message, queue_sequences(references))
 
     def _duplicate(self, lsn: int, cache_name: str, age: int, duplicate_id: bytes) -> None:
         broker = self.broker

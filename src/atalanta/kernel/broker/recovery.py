@@ -352,7 +352,7 @@ class Recovery:
             broker.store.messages[message.id] = message
             broker.store.stored_bytes += message.size
             if broker.trace.on:
-                trace_message(broker.trace, "story_recovered", message, queue_sequences(references))
+                trace_message(broker.trace, "trace_recovered", message, queue_sequences(references))
 
     def _restore_body(self, stored: StoredMessage) -> bool:
         """Restores a large body. A message with an incomplete file is reported and left out: it cannot be delivered."""

@@ -315,7 +315,7 @@ class LogViews:
                 taken += 1
             self.store.drop_from_queue(reference)
             if self.trace.on:
-                trace_message(self.trace, "story_acknowledged_through", reference.message, queue.name)
+                trace_message(self.trace, "trace_acknowledged_through", reference.message, queue.name)
         self.freed.add(done)
         queue.count_acknowledged(taken)
         queue.log.acknowledge_through(end)

@@ -55,7 +55,7 @@ class DuplicateDetection:
         else:
             self.trace.count("duplicates_dropped")
             if self.trace.on:
-                trace_message(self.trace, "story_repeated", plan.message, cache_name)
+                trace_message(self.trace, "trace_repeated", plan.message, cache_name)
         return lsn
 
     def take_shipment_ids(self, plans: list[Plan], batch: Batch) -> list[tuple[str, bytes]]:

@@ -124,7 +124,7 @@ class MessageMover:
             batch.add(records.ACKS, acked)
         store.drop_from_queue(reference)
         if self.trace.on:
-            trace_message(self.trace, "story_moved_away", reference.message, reference.queue.name)
+            trace_message(self.trace, "trace_moved_away", reference.message, reference.queue.name)
         self.plans.append(batch, [plan], references, None, 0)
 
     def purge(self, queue: Queue, why: str) -> None:

@@ -66,7 +66,7 @@ class PlanWriter:
                     records.encode_duplicates(cache_name, message.id, [duplicate_id]),
                 )
         if store.trace.on:
-            trace_message(store.trace, "story_routed", message, queue_sequences(references))
+            trace_message(store.trace, "trace_routed", message, queue_sequences(references))
         if plan.diverted is not None:
             for copy in plan.diverted:
                 references.extend(self.add(copy, batch))

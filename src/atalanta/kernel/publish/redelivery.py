@@ -69,7 +69,7 @@ class Redelivery:
                 # A rolled-back branch whose consumer closed before.
                 store.dispatches.note_unattended(queue)
             if self.trace.on:
-                trace_message(self.trace, "story_rolled_back", reference.message, queue.name)
+                trace_message(self.trace, "trace_rolled_back", reference.message, queue.name)
             store.dispatches.mark_dirty(queue)
             if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
                 self.mover.purge(queue, "purged without consumers")

@@ -59,7 +59,7 @@ class CertificateUsers:
             try:
                 self.patterns.append((re.compile(subject[1:-1]), user))
             except (re.error, RecursionError, OverflowError) as error:
-                raise ValueError(f"'{subject}' is no regular expression: {error}") from error
+                raise ValueError(f"'{subject}' is not a regular expression: {error}") from error
         else:
             self.by_subject[same_name(subject)] = user
 

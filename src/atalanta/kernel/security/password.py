@@ -34,7 +34,7 @@ class StoredPassword:
         if len(parts) != 3:
             raise ValueError("a hashed password has the form ENC(iterations:salt:hash)")
         if not all_digits(parts[0], 9):
-            raise ValueError(f"'{parts[0]}' is no number of iterations")
+            raise ValueError(f"'{parts[0]}' is not a number of iterations")
         self.iterations = int(parts[0])
         if not 1 <= self.iterations <= ITERATIONS_MAX:
             raise ValueError(f"{self.iterations} iterations are not between 1 and {ITERATIONS_MAX}")

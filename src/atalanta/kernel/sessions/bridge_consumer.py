@@ -64,7 +64,7 @@ class BridgeEndpoint(DeliveryEndpoint):
             reference.uncount_delivery()
             queue.give_back(reference)
             if self.trace.on:
-                trace_message(self.trace, "story_given_back", reference.message, queue.name)
+                trace_message(self.trace, "trace_given_back", reference.message, queue.name)
 
     def deliver(self, consumer: Consumer, reference: Reference) -> int:
         return self.take(reference)

@@ -72,7 +72,7 @@ class SessionConsumer(Consumer):
                 reference.uncount_delivery()
             back.append(reference)
             if services.trace.on:
-                trace_message(services.trace, "story_given_back", reference.message, queue.name)
+                trace_message(services.trace, "trace_given_back", reference.message, queue.name)
         services.redelivery.redeliver(now, back, False)
         services.dispatches.mark_dirty(queue)
         if queue.consumer_count() > 0:

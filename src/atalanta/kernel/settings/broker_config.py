@@ -191,7 +191,7 @@ class BrokerConfig:
         True, "persistence-enabled", "false keeps everything in memory"
     )
     security_enabled: bool = option(
-        True, "security-enabled", "false lets everybody in (warned about)"
+        True, "security-enabled", "false: every client is accepted (logs a warning)"
     )
     populate_validated_user: bool = option(
         False, "populate-validated-user", "messages get the name of who sent them (JMSXUserID)"

@@ -29,7 +29,7 @@ from atalanta.runtime.process.logs import log_event
 
 logger = logging.getLogger("atalanta.runtime")
 
-LOOK_S: Final = 1.0
+CHECK_S: Final = 1.0
 FIRST_LOG_S: Final = 5.0  # delay of the first log line
 # If this thread itself was delayed for so long, the machine or the process was suspended: nothing hangs.
 SUSPENDED_S: Final = 3.0
@@ -45,7 +45,7 @@ class WatchedComponent:
     def __init__(self, name: str) -> None:
         self.name = name
         self.since = 0.0
-        self.told = False
+        self.reported = False
         self.acted_at = 0.0
 
 
@@ -68,7 +68,7 @@ class CriticalAnalyzer:
         self._loop = loop
         self._busy_since = busy_since
         self._timeout_s = timeout_s
-        self._look_s = min(LOOK_S, period_s) if period_s > 0 else min(LOOK_S, timeout_s / 2)
+        self._check_s = min(CHECK_S, period_s) if period_s > 0 else min(CHECK_S, timeout_s / 2)
         self._first_log_s = min(FIRST_LOG_S, timeout_s)
         self._policy = policy
         self._request_stop = request_stop
@@ -78,7 +78,7 @@ class CriticalAnalyzer:
         self._loop_thread = threading.get_ident()
         self._loop_state = WatchedComponent("loop")
         self._disk_state = WatchedComponent("disk")
-        self._stood_still_at = 0.0  # time of the last suspension: components count from then on
+        self._resumed_at = 0.0  # time of the last suspension: components count from then on
 
     def start(self) -> None:
         """Starts the thread; called on the loop's thread."""
@@ -94,16 +94,16 @@ class CriticalAnalyzer:
 
     def _watch(self) -> None:
         last = time.monotonic()
-        while not self._over.wait(self._look_s):
+        while not self._over.wait(self._check_s):
             now = time.monotonic()
-            stood_still = now - last - self._look_s > SUSPENDED_S
-            self._look(now, stood_still)
+            suspended = now - last - self._check_s > SUSPENDED_S
+            self._check(now, suspended)
             last = time.monotonic()
 
-    def _look(self, now: float, stood_still: bool) -> None:
-        """Checks all components. `stood_still`: each gets its full time again."""
-        if stood_still:
-            self._stood_still_at = now
+    def _check(self, now: float, suspended: bool) -> None:
+        """Checks all components. `suspended`: each gets its full time again."""
+        if suspended:
+            self._resumed_at = now
         loop = self._loop_state
         if loop.since == 0.0:
             loop.since = now
@@ -123,25 +123,25 @@ class CriticalAnalyzer:
     def _judge(self, watched: WatchedComponent, now: float) -> None:
         since = watched.since  # read once: the loop's thread sets it too
         if since:
-            since = max(since, self._stood_still_at)
+            since = max(since, self._resumed_at)
         hangs_s = now - since if since else 0.0
         if hangs_s < self._first_log_s:
-            if watched.told:
-                watched.told = False
+            if watched.reported:
+                watched.reported = False
                 watched.acted_at = 0.0
                 name = watched.name
                 on_other_thread(
                     lambda: log_event(logger, "critical_component_resumed", {"component": name})
                 )
             return
-        name, seconds, place = watched.name, round(hangs_s, 1), self._stack(watched)
-        if not watched.told:
-            watched.told = True
+        name, seconds, stack = watched.name, round(hangs_s, 1), self._stack(watched)
+        if not watched.reported:
+            watched.reported = True
             on_other_thread(
                 lambda: log_event(
                     logger,
                     "critical_component_slow",
-                    {"component": name, "seconds": seconds, "at": place},
+                    {"component": name, "seconds": seconds, "at": stack},
                 )
             )
         if now - max(since, watched.acted_at) >= self._timeout_s:
@@ -151,7 +151,7 @@ class CriticalAnalyzer:
                 lambda: log_event(
                     logger,
                     "critical_component_hangs",
-                    {"component": name, "seconds": seconds, "policy": self._policy, "at": place},
+                    {"component": name, "seconds": seconds, "policy": self._policy, "at": stack},
                 )
             )
             self._act(watched, again)
@@ -163,9 +163,9 @@ class CriticalAnalyzer:
         frame = sys._current_frames().get(self._loop_thread)
         if frame is None:
             return ""
-        places = traceback.extract_stack(frame)[-FRAMES:]
+        frames = traceback.extract_stack(frame)[-FRAMES:]
         return " < ".join(
-            f"{os.path.basename(each.filename)}:{each.lineno} {each.name}" for each in reversed(places)
+            f"{os.path.basename(each.filename)}:{each.lineno} {each.name}" for each in reversed(frames)
         )
 
     def _act(self, watched: WatchedComponent, again: bool) -> None:

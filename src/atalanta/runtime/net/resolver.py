@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import dns.resolver
 
 LIFETIME_S = 5.0
-Places = list[tuple[str, int]]
+Endpoints = list[tuple[str, int]]
 
 
 class Resolver:
@@ -52,24 +52,24 @@ class Resolver:
             del self._asking[key]
 
     async def _answer(self, key: str, name: str, port: int) -> None:
-        places: Places = []
+        endpoints: Endpoints = []
         why = ""
         try:
             async with asyncio.timeout(LIFETIME_S + 1):
-                places = await (self._addresses(name, port) if port else self._services(name))
+                endpoints = await (self._addresses(name, port) if port else self._services(name))
         except TimeoutError:
             why = f"no answer within {LIFETIME_S:g} s"
         except OSError as error:
             why = error.strerror or str(error)
         except UnicodeError as error:
             why = str(error)
-        self._driver.resolved(key, places, why)
+        self._driver.resolved(key, endpoints, why)
 
-    async def _addresses(self, name: str, port: int) -> Places:
+    async def _addresses(self, name: str, port: int) -> Endpoints:
         found = await self._loop.getaddrinfo(name, port, type=socket.SOCK_STREAM)
         return sorted({str(address[0]): port for _, _, _, _, address in found}.items())
 
-    async def _services(self, name: str) -> Places:
+    async def _services(self, name: str) -> Endpoints:
         """Returns the targets of all priorities and weights: all members are needed, not one. OSError without an
         answer."""
         from dns.asyncresolver import Resolver as Servers
@@ -85,13 +85,13 @@ class Resolver:
         return services_of(answer)
 
 
-def services_of(answer: dns.resolver.Answer) -> Places:
+def services_of(answer: dns.resolver.Answer) -> Endpoints:
     """Returns host and port of each SRV record."""
     from dns.rdtypes.IN.SRV import SRV
 
-    places: dict[tuple[str, int], None] = {}
+    endpoints: dict[tuple[str, int], None] = {}
     for record in answer:
         # Target "." means that the service does not exist (RFC 2782).
         if isinstance(record, SRV) and record.port and len(record.target.labels) > 1:
-            places[record.target.to_text(omit_final_dot=True), record.port] = None
-    return sorted(places)
+            endpoints[record.target.to_text(omit_final_dot=True), record.port] = None
+    return sorted(endpoints)

@@ -34,7 +34,7 @@ class NetworkCheck:
         self._probes = list(probes)
         self._timeout_s = timeout_s
         self._last: Probe | None = None  # the last probe that answered
-        self._looks: dict[str, asyncio.Future[str]] = {}
+        self._running: dict[str, asyncio.Future[str]] = {}
         self._why: dict[str, str] = {}  # reasons of the probes that do not answer
         self._finished: set[str] = set()  # names of the probes that have finished at least once
         self._asking: set[asyncio.Task[bool]] = set()
@@ -78,11 +78,11 @@ class NetworkCheck:
         return True
 
     async def _check(self, probe: Probe) -> str:
-        earlier = self._looks.get(probe.name)
+        earlier = self._running.get(probe.name)
         if earlier is not None and not earlier.done():
             return "its earlier check has not ended yet"
         answer: asyncio.Future[str] = self._loop.create_future()
-        self._looks[probe.name] = answer
+        self._running[probe.name] = answer
         arguments = (probe, answer)
         thread = threading.Thread(target=self._ask, args=arguments, name="network-check", daemon=True)
         try:
@@ -95,7 +95,7 @@ class NetworkCheck:
 
     def _ask(self, probe: Probe, answer: asyncio.Future[str]) -> None:
         try:
-            why = probe.look()
+            why = probe.check()
         except Exception as error:  # reported as the reason, with its type
             why = f"{type(error).__name__}: {error}"
 

@@ -98,7 +98,7 @@ class PingCommand:
         if index > ADDRESS:
             raise BadCommand(f"'{found.string[:60]}': there are two values, the timeout and the address")
         if index == ADDRESS and kind == "d":
-            raise BadCommand(f"'{found.string[:60]}': the second value, the address, is no number: %s")
+            raise BadCommand(f"'{found.string[:60]}': the second value, the address, is not a number: %s")
         return index
 
     @property

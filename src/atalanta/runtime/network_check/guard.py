@@ -131,7 +131,7 @@ class NetworkGuard:
         """Checks after a pause; a stop ends the wait."""
         if self._stops():
             return ""
-        self._waiting = self._loop.create_task(self._rest_and_look(wait_s))
+        self._waiting = self._loop.create_task(self._wait_and_check(wait_s))
         try:
             return await self._waiting
         except asyncio.CancelledError:
@@ -141,7 +141,7 @@ class NetworkGuard:
         finally:
             self._waiting = None
 
-    async def _rest_and_look(self, wait_s: float) -> str:
+    async def _wait_and_check(self, wait_s: float) -> str:
         await asyncio.sleep(wait_s)
         return await self._check.why_lost()
 

@@ -20,7 +20,7 @@ from atalanta.runtime.network_check.config import PING, PING6, NetworkCheckConfi
 ECHO_PORT: Final = 7
 # A command may have its own timeout. A command that hangs must not count as an answer for ever.
 PATIENCE_S: Final = 10.0
-TOLD_BYTES: Final = 200
+OUTPUT_BYTES_MAX: Final = 200
 LOOPBACK: Final = "it is a loopback address, which always answers"
 
 
@@ -29,7 +29,7 @@ class Probe(Protocol):
 
     name: str
 
-    def look(self) -> str:
+    def check(self) -> str:
         """Returns "" for an answer, else the reason. Blocks."""
 
     def close(self) -> None:
@@ -48,27 +48,27 @@ class AddressProbe:
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
 
-    def look(self) -> str:
-        """Implements Probe.look."""
+    def check(self) -> str:
+        """Implements Probe.check."""
         try:
-            family, place = first_address(self.name)
+            family, numeric = first_address(self.name)
         except (OSError, UnicodeError) as error:
             return f"no address is known: {getattr(error, 'strerror', None) or error}"
-        if ip_address(place.partition("%")[0]).is_loopback and not self._loopback_counts:
+        if ip_address(numeric.partition("%")[0]).is_loopback and not self._loopback_counts:
             return LOOPBACK
         custom = self._config.custom()
         interface = "" if custom else self._config.interface
-        silent = "" if custom else self._connects(family, place, interface)
+        silent = "" if custom else self._connects(family, numeric, interface)
         if not custom and not silent:
             return ""
         config = self._config
         ipv6 = family == socket.AF_INET6
         text = (config.ping6_command or PING6) if ipv6 else (config.ping_command or PING)
         timeout_s = max(1, config.timeout_ms // 1_000)
-        why = self._run(PingCommand(text).arguments(timeout_s, place, interface))
+        why = self._run(PingCommand(text).arguments(timeout_s, numeric, interface))
         return f"port {ECHO_PORT}: {silent}, {why}" if why and silent else why
 
-    def _connects(self, family: int, place: str, interface: str) -> str:
+    def _connects(self, family: int, numeric: str, interface: str) -> str:
         """Returns "" if the address answers to a connection, even with a refusal; else the reason."""
         with socket.socket(family, socket.SOCK_STREAM) as peer:
             peer.settimeout(self._timeout_s)
@@ -76,7 +76,7 @@ class AddressProbe:
                 if interface:
                     peer.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode() + b"\0")
                 found = socket.getaddrinfo(
-                    place, ECHO_PORT, family, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST
+                    numeric, ECHO_PORT, family, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST
                 )
                 peer.connect(found[0][4])
             except ConnectionRefusedError:
@@ -87,7 +87,7 @@ class AddressProbe:
 
     def _run(self, arguments: list[str]) -> str:
         """Runs the command. Returns "" for status 0, else the reason."""
-        told = (
+        output = (
             os.memfd_create("ping")
             if hasattr(os, "memfd_create")
             else os.open(os.devnull, os.O_RDWR)
@@ -98,7 +98,7 @@ class AddressProbe:
                     arguments,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    stderr=told,
+                    stderr=output,
                     start_new_session=True,
                 )
             except (OSError, ValueError) as error:
@@ -117,10 +117,10 @@ class AddressProbe:
                 self._process = None
             if status == 0:
                 return ""
-            words = os.pread(told, TOLD_BYTES, 0).decode("utf-8", "replace").split()
+            words = os.pread(output, OUTPUT_BYTES_MAX, 0).decode("utf-8", "replace").split()
             return f"{' '.join(arguments)}: status {status} {' '.join(words)}".rstrip()
         finally:
-            os.close(told)
+            os.close(output)
 
     def _kill(self) -> None:
         """Kills the command and its child processes."""
@@ -142,8 +142,8 @@ class UrlProbe:
         self.name = url
         self._timeout_s = timeout_ms / 1_000
 
-    def look(self) -> str:
-        """Implements Probe.look."""
+    def check(self) -> str:
+        """Implements Probe.check."""
         # Imported only when used: few nodes have URLs.
         import urllib.request as request
         from http.client import HTTPException
@@ -173,5 +173,5 @@ def first_address(name: str) -> tuple[int, str]:
     """Returns family and numeric address with its zone; IPv4 if there is one, as Java prefers. OSError if there is
     none."""
     found = socket.getaddrinfo(name, ECHO_PORT, type=socket.SOCK_STREAM)
-    family, _, _, _, place = min(found, key=lambda each: each[0] != socket.AF_INET)
-    return family, socket.getnameinfo(place, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)[0]
+    family, _, _, _, numeric = min(found, key=lambda each: each[0] != socket.AF_INET)
+    return family, socket.getnameinfo(numeric, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)[0]

@@ -47,7 +47,7 @@ LEVELS: Final = {
     "slow_consumer": logging.WARNING,
     "transaction_timed_out": logging.WARNING,
 }
-STORY: Final = "story_"
+MESSAGE_TRACE: Final = "trace_"
 # Lines of one name within one second; a client with a thousand failed logins causes fifty lines.
 LINES_PER_SECOND_MAX: Final = 50
 NAMES_MAX: Final = 1_000
@@ -60,7 +60,7 @@ def level_of(name: str) -> int:
     known = LEVELS.get(name)
     if known is not None:
         return known
-    if name.startswith(STORY):
+    if name.startswith(MESSAGE_TRACE):
         return logging.DEBUG
     word = name.rsplit("_", 1)[-1]
     if word in ERROR_WORDS:

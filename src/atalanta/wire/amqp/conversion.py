@@ -68,7 +68,6 @@ ENCODED_PREFIX: Final = "JMS_AMQP_ENCODED_"
 
 # How JMS writes a destination, by the annotations x-opt-jms-dest and x-opt-jms-reply-to.
 DESTINATION_PREFIXES: Final = ("queue://", "topic://", "temp-queue://", "temp-topic://")
-PRIORITY_DEFAULT: Final = 4
 PRIORITY_MAX: Final = 9
 ID_PREFIXES: Final = (
     "AMQP_BINARY:",
@@ -295,7 +294,7 @@ def _prefixed(properties: TypedProperties, prefix: str, values: Map | None) -> N
         return
     for entry in values.entries:
         if not isinstance(entry.key, (str, UnsignedLong)):
-            raise DecodeError("annotation key", 0, f"{kind_of(entry.key)} is no symbol")
+            raise DecodeError("annotation key", 0, f"{kind_of(entry.key)} is not a symbol")
         value = entry.value
         if isinstance(value, (Timestamp, Uuid)) or core_value(value) is NOT_CORE:
             properties.put(f"{ENCODED_PREFIX}{prefix}{entry.key}", entry.encoded)
@@ -308,7 +307,7 @@ def _application_properties(properties: TypedProperties, values: Map | None) -> 
         return
     for entry in values.entries:
         if not isinstance(entry.key, str):
-            raise DecodeError("application-properties key", 0, f"{kind_of(entry.key)} is no string")
+            raise DecodeError("application-properties key", 0, f"{kind_of(entry.key)} is not a string")
         name = str(entry.key)
         if name == "JMSXGroupID":
             properties.put("_AMQ_GROUP_ID", str(entry.value))

@@ -117,7 +117,7 @@ class EmbeddedPieces:
         gathered += piece
         if len(gathered) <= GATHERED_BYTES_MAX:
             return b""
-        self._tell(DecodeError("body", 0, f"more than {GATHERED_BYTES_MAX} bytes that are no data"))
+        self._tell(DecodeError("body", 0, f"more than {GATHERED_BYTES_MAX} bytes that are not data"))
         self._gathered = None
         return bytes(gathered)
 

@@ -201,7 +201,7 @@ class _Fields:
         value = self.any()
         if value is None or isinstance(value, (UnsignedLong, Uuid, str)) or type(value) is bytes:
             return value
-        text = f"{kind_of(value)} is no message id"
+        text = f"{kind_of(value)} is not a message id"
         raise DecodeError(f"{self.section}.{name}", self.offset, text)
 
 

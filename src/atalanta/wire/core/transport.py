@@ -66,7 +66,7 @@ class TransportConfiguration:
 
     @property
     def port(self) -> int:
-        """Returns the port. ValueError if the parameter is no number."""
+        """Returns the port. ValueError if the parameter is not a number."""
         value = self.get("port")
         return DEFAULT_PORT if value is None else int(value)
 

@@ -77,7 +77,7 @@ class MessageStore(MessageTable):
         message.id = self.take_message_id()
         reference = self.reference(message, queue, queue.take_sequence(), b"")
         if self.trace.on:
-            trace_message(self.trace, "story_routed", message, queue_sequences([reference]))
+            trace_message(self.trace, "trace_routed", message, queue_sequences([reference]))
         if reference.durable:
             stored = [reference]
             self.keep(message, stored)
@@ -240,7 +240,7 @@ class MessageStore(MessageTable):
                 self.acknowledging.append(queue)
             queue.acknowledging.append(reference.message.id)
         if self.trace.on:
-            trace_message(self.trace, "story_acknowledged", reference.message, queue.name)
+            trace_message(self.trace, "trace_acknowledged", reference.message, queue.name)
         queue.count_acknowledged(1)
         self.drop_from_queue(reference)
         if queue.tombstones >= FINISHED_MIN:
@@ -290,7 +290,7 @@ class MessageStore(MessageTable):
             self.note_lost(reference, "acknowledged by another consumer", batch)
             self.drop_from_queue(reference)
             if self.trace.on:
-                trace_message(self.trace, "story_acknowledged", reference.message, queue.name)
+                trace_message(self.trace, "trace_acknowledged", reference.message, queue.name)
             queue.count_acknowledged(1)
         for queue_id, message_ids in per_queue.items():
             batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
@@ -348,7 +348,7 @@ class MessageStore(MessageTable):
                 queue.special.replaced += 1
             self.drop_from_queue(reference)
             if self.trace.on:
-                trace_message(self.trace, "story_replaced", reference.message, queue.name)
+                trace_message(self.trace, "trace_replaced", reference.message, queue.name)
         batch = records.Batch()
         if message_ids:
             batch.add(records.ACKS, records.encode_acks(queue.id, message_ids))

@@ -196,7 +196,7 @@ class Paging:
         self.write_page(page, paged.take_blocks(), batch)
         for reference in tail:
             if store.trace.on:
-                trace_message(store.trace, "story_paged", reference.message, paged.queue.name)
+                trace_message(store.trace, "trace_paged", reference.message, paged.queue.name)
             store.drop(reference)
         self.pages[page.number] = page
         paged.pages.append(page)
