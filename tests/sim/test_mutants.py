@@ -5,7 +5,7 @@ that are found within about three seconds, `make soak` the others. Other tests f
 
 - sequences_of_lost_messages_shown: tests/kernel/broker/test_recovery.py
 - member_stays_away: tests/cluster/topology/test_members.py
-- bridge_sends_no_duplicate_id: tests/cluster/links/test_forwarding.py; in most runs the senders' own ids hide it
+- bridge_sends_no_duplicate_id: tests/cluster/links/test_forward_frame.py; in most runs the senders' own ids hide it
 - core_bridge_sends_what_moved_as_new: tests/cluster/core_bridges/test_bridge_origin.py
 """
 
@@ -23,7 +23,7 @@ from atalanta.sim.loads.large import LargeMessages
 from atalanta.sim.loads.router import Routers
 from atalanta.sim.loads.slow_readers import SlowReaders
 from atalanta.sim.loads.xa import Transactions
-from atalanta.sim.rehearsal import Failure, rehearse
+from atalanta.sim.seed_run import Failure, run_seed
 from atalanta.sim.subject import Subject
 from tests.sim.crash_points import violations
 from tests.sim.mutants import (
@@ -116,7 +116,7 @@ BY_CRASH_POINTS = [
 def test_seeds_find_the_mutant(mutant: Mutant, seeds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant(monkeypatch)
     for seed in range(1, seeds + 1):
-        if isinstance(rehearse(seed, 3, 12.0), Failure):
+        if isinstance(run_seed(seed, 3, 12.0), Failure):
             return
     pytest.fail(f"{seeds} seeds do not see {mutant.__name__}")
 
@@ -127,7 +127,7 @@ def test_worlds_with_departures_find_the_mutant(
 ) -> None:
     mutant(monkeypatch)
     for seed in seeds_where_nodes_leave(first, worlds):
-        if isinstance(rehearse(seed, 3, 12.0), Failure):
+        if isinstance(run_seed(seed, 3, 12.0), Failure):
             return
     pytest.fail(f"{worlds} worlds with departures do not see {mutant.__name__}")
 
@@ -142,7 +142,7 @@ def test_worlds_with_the_subject_find_the_mutant(
 ) -> None:
     mutant(monkeypatch)
     for seed in seeds_with(subject, first, worlds):
-        if isinstance(rehearse(seed, 3, 12.0), Failure):
+        if isinstance(run_seed(seed, 3, 12.0), Failure):
             return
     pytest.fail(f"{worlds} worlds with {subject.__name__} do not see {mutant.__name__}")
 

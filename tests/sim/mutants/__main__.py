@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from atalanta.sim.rehearsal import Failure, rehearse
+from atalanta.sim.seed_run import Failure, run_seed
 from tests.sim import mutants
 from tests.sim.mutants.patching import Mutant
 
@@ -44,7 +44,7 @@ def survey(count: int, names: list[str]) -> None:
         for seed in range(1, count + 1):
             with pytest.MonkeyPatch.context() as patch:
                 mutant(patch)
-                outcome = rehearse(seed, 3, 12.0)
+                outcome = run_seed(seed, 3, 12.0)
             if isinstance(outcome, Failure):
                 found.append(seed)
                 first = first or outcome.report.split("\n")[0][:150]

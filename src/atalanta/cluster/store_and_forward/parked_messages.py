@@ -129,7 +129,7 @@ class ParkedMessages(Observer):
     def mark_of(self, node_id: str, queue: Queue) -> SentMark:
         known = self.marks.get(node_id)
         if known is None or known.queue is not queue:
-            known = SentMark(self.broker, queue)
+            known = SentMark(self.broker.values, self.local.timers, queue)
             known.timer = self.local.key(MARK + node_id)
             self.marks[node_id] = known
         return known

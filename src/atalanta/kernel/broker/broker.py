@@ -1,7 +1,7 @@
-"""The broker of one node: its addresses and queues, and the route of a message from its sender to its queues.
+"""The broker of one node: it builds the parts of the kernel and passes inputs and timers on to them.
 
-`publish` is the hot path: duplicate check, routing (kernel/routing/router.py), one journal record. When the record
-is durable, the queues (kernel/queue/queue.py) enqueue the message. Inputs carry `now`; all else uses ports.py.
+A message comes in through kernel/publish/publisher.py and leaves its queue through `dispatch`. Inputs carry `now`; all
+else uses ports.py.
 """
 
 from __future__ import annotations
