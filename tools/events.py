@@ -37,7 +37,8 @@ This page is generated from the source (`tools/events.py`). Only the meanings ar
 
 
 class Finder(ast.NodeVisitor):
-    """Calls that log an event: `trace.event(name, fields)`, `log_event(logger, name, …)`, `report(…)`, `tell(…)`."""
+    """Calls that log an event: `trace.event(name, fields)`, `log_event(logger, name, …)`, `report(…)`,
+    `trace_message(…)`, `tell(…)`."""
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, None]] = {}
@@ -54,7 +55,7 @@ class Finder(ast.NodeVisitor):
             self._add(node.args[1], fields_of(node.args[2]))
         elif called == "report" and len(node.args) == 3:
             self._add(node.args[0], REPORT_FIELDS)
-        elif called == "tell" and len(node.args) == 4:
+        elif called == "trace_message" and len(node.args) == 4:
             self._add(node.args[1], ["name", "id", "where"])
         elif called == "tell" and len(node.args) == 2:
             self._add(node.args[0], BRIDGE_FIELDS)

@@ -115,7 +115,7 @@ def test_a_drained_node_ends_and_the_other_has_everything(pair: Pair) -> None:
     assert pair.waiting(1) == 3_000
     # There is nobody left to drain the second one to: it goes on.
     cli("drain", pair.urls[1], status=1)
-    assert "nobody can take the messages" in cli.errors
+    assert "no node can take the messages" in cli.errors
     assert pair.waiting(1) == 3_000
     cli("drain", pair.urls[1], "--to", "nowhere", status=1)
     assert "no connector 'nowhere'" in cli.errors

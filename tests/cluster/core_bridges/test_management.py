@@ -165,7 +165,7 @@ def test_the_older_forms_of_create_bridge() -> None:
         ({"min-large-message-size": 1 << 31}, "more than 2147483647"),
         ({"producer-window-size": 1 << 31}, "more than 2147483647"),
         ({"connection-ttl": 1 << 63}, "more than"),
-        ({"retry-interval": "soon"}, "no number"),
+        ({"retry-interval": "soon"}, "not a number"),
         ({"retry-interval-multiplier": 0}, "0 is not above 0"),
         ({"nonsense": 1}, "nonsense"),
         ({"transformer-configuration": {"class-name": "os.system"}}, "is Java"),

@@ -56,4 +56,4 @@ def compiled(text: str | None) -> re.Pattern[str] | None:
     try:
         return re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"'{text}' is no regular expression: {error}") from error
+        raise ValueError(f"'{text}' is not a regular expression: {error}") from error

@@ -92,7 +92,7 @@ def scalar(key: str, value: object, entry: Field[Any]) -> object:
     try:
         number = int(str(value)) if kind == "int" else float(str(value))
     except ValueError as error:
-        raise BrokerError(ILLEGAL_STATE, f"{key}: '{value}' is no number") from error
+        raise BrokerError(ILLEGAL_STATE, f"{key}: '{value}' is not a number") from error
     low, high = metadata["minimum"], metadata["maximum"]
     if number != number or (low is not None and number < low):
         raise BrokerError(ILLEGAL_STATE, f"{key}: {value} is less than {low}")
@@ -109,15 +109,15 @@ def names(key: str, value: object) -> list[str]:
         return [name.strip() for name in value.split(",") if name.strip()]
     if isinstance(value, list) and all(isinstance(name, str) for name in value):
         return list(value)
-    raise BrokerError(ILLEGAL_STATE, f"{key} is no list of names")
+    raise BrokerError(ILLEGAL_STATE, f"{key} is not a list of names")
 
 
 def set_transformer(config: BridgeConfig, value: object) -> None:
     if not isinstance(value, dict):
-        raise BrokerError(ILLEGAL_STATE, "transformer-configuration is no object")
+        raise BrokerError(ILLEGAL_STATE, "transformer-configuration is not an object")
     properties = value.get("properties") or {}
     if not isinstance(properties, dict):
-        raise BrokerError(ILLEGAL_STATE, "transformer-configuration: properties is no object")
+        raise BrokerError(ILLEGAL_STATE, "transformer-configuration: properties is not an object")
     config.transformer_class = str(value.get("class-name") or "") or None
     config.transformer_properties = {str(key): str(text) for key, text in properties.items()}
     check_transformer(config.transformer_class)

@@ -81,7 +81,7 @@ def _transport(told: dict[str, object]) -> TransportConfiguration:
     made = TransportConfiguration(str(told["name"]))
     parameters = told["parameters"]
     if not isinstance(parameters, dict):
-        raise ValueError("parameters are no object")
+        raise ValueError("parameters are not an object")
     for key, value in parameters.items():
         made.put(key, value)
     return made
