@@ -49,17 +49,17 @@ def test_options_of_members_stay_theirs() -> None:
         ("http://a:1", "scheme 'http' is not supported"),
         ("tcp://", "host is missing"),
         ("tcp://:1", "no host"),
-        ("tcp://a:b", "'b' is no port"),
-        ("tcp://a:", "no port"),
+        ("tcp://a:b", "'b' is not a port"),
+        ("tcp://a:", "not a port"),
         ("tcp://a:70000", "above 65535"),
         ("tcp://a:1:2", "brackets"),
         ("tcp://[::1", "no closing"),
-        ("tcp://[::1]x", "no port"),
-        ("tcp://u@a:1", "no host:port"),
-        ("tcp://a:1/path", "no host:port"),
+        ("tcp://[::1]x", "not a port"),
+        ("tcp://u@a:1", "not host:port"),
+        ("tcp://a:1/path", "not host:port"),
         ("tcp://a b:1", "no host"),
         ("tcp://a:1?x=1;x=2", "twice"),
-        ("tcp://a:1?=2", "no key=value"),
+        ("tcp://a:1?=2", "not key=value"),
         ("tcp://a:1?x=%zz", "%25"),
         ("tcp://a:1?x=%ff", "UTF-8"),
     ],
@@ -90,4 +90,4 @@ def test_of_a_long_mistake_the_ends_are_told() -> None:
     with pytest.raises(UriError) as caught:
         parse_uri("tcp://host:" + "9" * 5_000, TCP)
     assert len(str(caught.value)) < 500 and str(caught.value).startswith("'host:999")
-    assert str(caught.value).endswith("' is no port")
+    assert str(caught.value).endswith("' is not a port")

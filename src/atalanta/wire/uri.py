@@ -85,7 +85,7 @@ def parse_authority(text: str) -> tuple[str, int | None]:
     if not text:
         raise UriError("a host is missing")
     if "/" in text or "@" in text or "?" in text or "#" in text:
-        raise UriError(f"'{text}' is no host:port")
+        raise UriError(f"'{text}' is not host:port")
     if text.startswith("["):
         end = text.find("]")
         if end < 0:
@@ -110,7 +110,7 @@ def parse_params(text: str) -> dict[str, str]:
             continue
         key, _, value = part.partition("=")
         if not key.strip():
-            raise UriError(f"'{part}' is no key=value")
+            raise UriError(f"'{part}' is not key=value")
         name = _decode(key.strip())
         if name in params:
             raise UriError(f"parameter '{name}' is given twice")
@@ -191,7 +191,7 @@ def _port(text: str, whole: str) -> int | None:
         return None
     digits = text[1:]
     if text[0] != ":" or not all_digits(digits, 5):
-        raise UriError(f"'{whole}': '{digits}' is no port")
+        raise UriError(f"'{whole}': '{digits}' is not a port")
     port = int(digits)
     if port > 65535:
         raise UriError(f"'{whole}': port {port} is above 65535")

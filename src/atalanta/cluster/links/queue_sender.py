@@ -59,7 +59,7 @@ class QueueSender:
         self.queue = queue
         self.channel = channel
         self.limits = limits
-        self.endpoint = BridgeEndpoint(self.take)
+        self.endpoint = BridgeEndpoint(self.take, broker.dispatches, broker.trace)
         self.consumer = self.endpoint.consumer_of(queue, selector)
         self.waiting: deque[Reference] = deque()
         self.unanswered: dict[int, Reference] = {}
@@ -98,21 +98,21 @@ class QueueSender:
 
     def attach(self) -> None:
         """Starts to consume the queue."""
-        self.endpoint.attach(self.broker, self.consumer, self.limits.window_bytes)
+        self.endpoint.attach(self.consumer, self.limits.window_bytes)
 
     def pause(self) -> None:
         """Stops consuming; messages not sent yet return to the queue. Answers are still handled."""
         self.consumer.started = False
         waiting = list(self.waiting)
         self.waiting.clear()
-        self.endpoint.give_back(self.broker, self.consumer, waiting)
+        self.endpoint.give_back(self.consumer, waiting)
 
     def detach(self, now: int) -> None:
         """Ends the sending when the link is lost: unfinished messages return to their position in the queue."""
         if self.mark is not None:
             self.mark.link_lost()
         self.settle(now)
-        self.endpoint.detach(self.broker, self.consumer)
+        self.endpoint.detach(self.consumer)
         if self.large is not None:
             self.large.abort()
             self.large = None

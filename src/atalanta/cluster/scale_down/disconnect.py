@@ -74,15 +74,15 @@ class Disconnects:
                 del self.waiting[conn]
             elif self.waiting[conn] and isinstance(connection, ClientConnection):
                 if not to_members and not connection.authenticated:
-                    connection.refuse(False)  # it may be a member
+                    connection.refuse_requests(False)  # it may be a member
                     connection.opened += now - self.held[conn]  # it could not continue meanwhile
                     connection.release_input()
                     del self.waiting[conn]
                     continue
                 self.waiting[conn] = False
                 if to_members or not connection.cluster_peer:
-                    connection.turn_away(now, now - self.held[conn])
-                    if connection.arriving:  # it closes by itself and cannot do anything here
+                    connection.disconnect(now, now - self.held[conn])
+                    if connection.reconnecting:  # it closes by itself and cannot do anything here
                         del self.waiting[conn]
                         continue
                 self.host.closing.append((conn, "the node leaves"))
@@ -96,5 +96,5 @@ class Disconnects:
 def tell_refused(connections: dict[int, Connection]) -> None:
     """Sends the DISCONNECT to connections that got refusals without one."""
     for connection in connections.values():
-        if isinstance(connection, ClientConnection) and connection.untold:
-            connection.tell()
+        if isinstance(connection, ClientConnection) and connection.disconnect_delayed:
+            connection.send_delayed_disconnect()

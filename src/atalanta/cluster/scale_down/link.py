@@ -33,7 +33,7 @@ from atalanta.wire.core.packets.producer import ProducerCredits
 from atalanta.wire.core.packets.query import BindingQuery, BindingQueryResponseV5
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import CreateSessionResponse
-from atalanta.wire.core.server.queries import LOG_VIEW_ADDRESS
+from atalanta.wire.core.server.requests.queries import LOG_VIEW_ADDRESS
 
 if TYPE_CHECKING:
     from atalanta.cluster.scale_down.scale_down import ScaleDown

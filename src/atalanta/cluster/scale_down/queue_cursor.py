@@ -48,7 +48,7 @@ class QueueCursor:
         if references:
             self.position = max(self.position, references[-1].sequence + 1)
         if queue.paged is not None:
-            if self.store.paging.refill(self.store.now, queue, True):
+            if self.store.paging.read_more(self.store.now, queue, True):
                 return self.head()
             if queue.paged is not None:
                 # Memory is freed by the messages under way. If there are none, the messages that
@@ -72,7 +72,7 @@ class QueueCursor:
         if reference.state == READY:
             self.queue.reserve(reference, reference.delivery_count)
         elif reference.state == SCHEDULED:
-            self.store.scheduled.away[reference] = True
+            self.store.scheduled.in_transfer[reference] = True
         if reference.sequence != 0:
             self.position = reference.sequence + 1
         elif self.later:
@@ -82,7 +82,7 @@ class QueueCursor:
 def give_back(scheduled: ScheduledMessages, references: list[Reference]) -> None:
     """Gives messages that did not arrive back to their queues, each at its old position."""
     for reference in references:
-        scheduled.come_back(reference)
+        scheduled.end_transfer(reference)
         if reference.state == DELIVERING:
             reference.queue.give_back(reference)
 

@@ -357,7 +357,7 @@ class ScaleDown(Part):
         elif self.members_disconnected:
             connection.stop(now)
         else:
-            connection.refuse(False)
+            connection.refuse_requests(False)
 
     # -- batches of inputs ----------------------------------------------------------------------
     def flush(self, now: int) -> None:

@@ -275,7 +275,7 @@ class ParkedMessages(Observer):
     def _next_page(self, now: int, queue: Queue, away: Away) -> bool:
         """Tells if the scan continues in page files. Moved messages may soon free memory for the next page."""
         paging = self.broker.paging
-        if paging.refill(now, queue, True):
+        if paging.read_more(now, queue, True):
             away.without_room = 0
             return True
         if queue.paged is None or paging.reader.failed is not None or not away.returned:

@@ -332,7 +332,7 @@ def _convert(
     try:
         value = int(text.strip())
     except ValueError:
-        raise UriError(f"{name}: '{text}' is no whole number") from None
+        raise UriError(f"{name}: '{text}' is not a whole number") from None
     minimum = metadata["minimum"]
     if minimum is not None and value < minimum:
         raise UriError(f"{name}: {value} is less than {minimum}")

@@ -118,7 +118,7 @@ def decode_transport(reader: Reader, what: str) -> TransportConfiguration:
         else:
             raise DecodeError(field, int(reader.position) - 1, f"unknown parameter type {code}")
         if key == "port" and not _is_port(value):
-            raise DecodeError(field, int(reader.position), f"{value!r} is no port")
+            raise DecodeError(field, int(reader.position), f"{value!r} is not a port")
         made.entries[key] = (code, value)
     return made
 
