@@ -10,8 +10,8 @@ from atalanta.wire.core.broadcast_datagram import (
     decode_announcement,
     encode_announcement,
 )
+from atalanta.wire.core.client.log_columns import LogColumns
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer
-from atalanta.wire.core.log_columns import LogColumns
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet

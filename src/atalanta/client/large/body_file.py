@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from atalanta.wire.core.client.body_sink import BodySink
+from atalanta.wire.core.client.consumer import BodySink
 from atalanta.wire.core.client.errors import ClientError, MessageTooLarge
 
 PIECE_BYTES: Final = 1 << 20

@@ -12,11 +12,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from mypy_extensions import mypyc_attr
+
 from atalanta.message.codec import decode_header
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.message import Message
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.client.body_sink import BodySink
 from atalanta.wire.core.client.errors import ClientError, Closed
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.packet_types import (
@@ -38,6 +39,18 @@ CREDITS_MAX: Final = (1 << 31) - 1
 # Frames sent for almost every message: length, type, channel, then the fields.
 _acknowledge_frame = struct.Struct(">ibqqqB").pack
 _credits_frame = struct.Struct(">ibqqi").pack
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class BodySink:
+    """The receiver of a large body, piece by piece, so that the body is not kept in memory.
+
+    `write` raises no error: its reader gets the error later.
+    """
+
+    def write(self, piece: bytes) -> None:
+        """Takes the next piece, in order."""
+        raise NotImplementedError
 
 
 class Delivery:

@@ -10,7 +10,7 @@ from atalanta.message.codec import text_body
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import BYTES, MAP, TEXT, Message
 from atalanta.message.properties import Byte
-from atalanta.wire.core.log_columns import TIME_MS_MAX, LogColumns
+from atalanta.wire.core.client.log_columns import TIME_MS_MAX, LogColumns
 from atalanta.wire.core.packets.log_chunk import ChunkWriter
 
 
