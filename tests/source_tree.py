@@ -43,6 +43,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("wire",),
     ("wire/core",),
     ("wire/core/packets", "wire/amqp"),
+    ("wire/core/server/requests",),
     ("wire/core/client", "wire/core/server"),
     ("cluster",),
     ("cluster/topology",),

@@ -19,7 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "files": {"message.encoding", "wire"},
     "config": {
         "files", "message", "kernel", "store", "wire", "cluster", "node", "runtime.network_check",
-        "tls.masked",
+        "tls.password_codec",
     },
     "tls": {"files", "wire.tls_config"},
     "runtime": {"files", "message", "kernel", "store", "wire", "cluster", "node", "tls"},

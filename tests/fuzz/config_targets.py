@@ -19,7 +19,7 @@ from atalanta.config.users.login_config import LOGIN_FILE, parse_login_config, r
 from atalanta.kernel.security.password import StoredPassword
 from atalanta.tls import stores
 from atalanta.tls.errors import TlsError
-from atalanta.tls.masked import codec_key, unmask
+from atalanta.tls.password_codec import codec_key, unmask
 from tests.certificates import END, START, name_of
 from tests.fuzz.target import Target
 from tests.fuzz.text_targets import scratch_folder

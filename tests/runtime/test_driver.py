@@ -6,7 +6,7 @@ import asyncio
 
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.driver import ANSWERED_FIRST_BYTES, Driver
-from atalanta.runtime.input_coalescing import PAUSE_FIRST_NS, ROW_MIN
+from atalanta.runtime.read_pause import PAUSE_FIRST_NS, ROW_MIN
 from atalanta.runtime.shell import Shell
 from tests.runtime.net.echo import EchoNode
 

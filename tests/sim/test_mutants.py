@@ -7,6 +7,7 @@ that are found within about three seconds, `make soak` the others.
 from __future__ import annotations
 
 import pytest
+from atalanta.sim.seed_run import Failure, run_seed
 
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.runtime.process.build import compiled_modules
@@ -18,7 +19,6 @@ from atalanta.sim.loads.large import LargeMessages
 from atalanta.sim.loads.router import Routers
 from atalanta.sim.loads.slow_readers import SlowReaders
 from atalanta.sim.loads.xa import Transactions
-from atalanta.sim.rehearsal import Failure, rehearse
 from atalanta.sim.subject import Subject
 from tests.sim.crash_points import violations
 from tests.sim.mutants import (
@@ -111,7 +111,7 @@ BY_CRASH_POINTS = [
 def test_seeds_find_the_mutant(mutant: Mutant, seeds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant(monkeypatch)
     for seed in range(1, seeds + 1):
-        if isinstance(rehearse(seed, 3, 12.0), Failure):
+        if isinstance(run_seed(seed, 3, 12.0), Failure):
             return
     pytest.fail(f"{seeds} seeds do not see {mutant.__name__}")
 
@@ -122,7 +122,7 @@ def test_worlds_with_departures_find_the_mutant(
 ) -> None:
     mutant(monkeypatch)
     for seed in seeds_where_nodes_leave(first, worlds):
-        if isinstance(rehearse(seed, 3, 12.0), Failure):
+        if isinstance(run_seed(seed, 3, 12.0), Failure):
             return
     pytest.fail(f"{worlds} worlds with departures do not see {mutant.__name__}")
 
@@ -137,7 +137,7 @@ def test_worlds_with_the_subject_find_the_mutant(
 ) -> None:
     mutant(monkeypatch)
     for seed in seeds_with(subject, first, worlds):
-        if isinstance(rehearse(seed, 3, 12.0), Failure):
+        if isinstance(run_seed(seed, 3, 12.0), Failure):
             return
     pytest.fail(f"{worlds} worlds with {subject.__name__} do not see {mutant.__name__}")
 

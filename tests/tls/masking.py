@@ -6,7 +6,7 @@ from cryptography.hazmat.decrepit.ciphers.algorithms import Blowfish
 from cryptography.hazmat.primitives.ciphers import Cipher, modes
 from cryptography.hazmat.primitives.padding import PKCS7
 
-from atalanta.tls.masked import BLOCK_BYTES, secret_of
+from atalanta.tls.password_codec import BLOCK_BYTES, secret_of
 
 
 def mask(text: str, key: str = "") -> str:

@@ -152,7 +152,7 @@ def test_first_bytes_behind_the_end_of_a_node_get_refusals_and_the_goodbye_if_to
     client = server.connect()
     server.host.successor = Successor("node-b", TransportConfiguration("b"))
     server.broker.stopping = True
-    server.connection(client.conn).refuse(told)
+    server.connection(client.conn).refuse_requests(told)
     client.feed(HANDSHAKE)
     client.send(CheckForFailover("elsewhere"), 1)
     packets = [packet for _, packet in client.receive()]
@@ -161,7 +161,7 @@ def test_first_bytes_behind_the_end_of_a_node_get_refusals_and_the_goodbye_if_to
     ]  # fmt: skip
     answer = packets[-1]
     assert isinstance(answer, CheckForFailoverReply) and not answer.ok
-    server.connection(client.conn).tell()
+    server.connection(client.conn).send_delayed_disconnect()
     assert len(client.receive()) == 1
 
 

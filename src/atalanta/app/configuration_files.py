@@ -13,7 +13,7 @@ from atalanta.app.transports import acceptor_tls, secure_connectors
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
-from atalanta.config.restart_needed import needs_restart
+from atalanta.config.restart import needs_restart
 from atalanta.config.users.users import read_security
 from atalanta.kernel.security.security import Security
 from atalanta.runtime.lifecycle.reloader import Reloaded, ReloadRefused

@@ -29,7 +29,7 @@ from atalanta.config.sections.jms import addresses_of
 from atalanta.config.sections.network_check import check_network
 from atalanta.config.sections.plugins import PluginSection
 from atalanta.config.sections.resource_limits import LimitSection
-from atalanta.config.users.masked_passwords import Masks
+from atalanta.config.users.password_masks import PasswordMasks
 from atalanta.config.wildfly.reader import broker_tree, is_wildfly
 from atalanta.config.xml.reader import BadValue, XmlReader, boolean, into
 from atalanta.config.xml.tree import Node, TreeReader
@@ -91,7 +91,7 @@ class BrokerXml:
         self.configuration = configuration
         self.report = report
         self.reader = XmlReader(report)
-        self.masks = Masks(configuration, report, values)
+        self.masks = PasswordMasks(configuration, report, values)
         self.addresses = AddressSections(configuration, report)
         self.diverts = DivertSection(configuration, report)
         self.limits = LimitSection(configuration, report)

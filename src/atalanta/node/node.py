@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.cluster.connection.cluster_connection import ClusterConnection
-from atalanta.cluster.discovery.meeting_places import MEETING
+from atalanta.cluster.discovery.jgroups_channels import MEETING
 from atalanta.cluster.part import Part
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
@@ -45,6 +45,18 @@ COMMIT_TIMER: Final = "store.commit"
 # Acknowledgements without a waiting client are written with the next message's record, or alone
 # after this time.
 IDLE_RECORDS_NS: Final = 5_000_000
+
+
+def registered_resources(config: NodeConfig) -> ResourceRegistry:
+    """Returns the resources that management shows, with the configured acceptors and connectors."""
+    resources = ResourceRegistry()
+    for acceptor in config.acceptors:
+        place = {"host": acceptor.host, "port": acceptor.port}
+        resources.register_acceptor(ListedAcceptor(acceptor.name, place))
+    connectors = {} if config.cluster is None else config.cluster.connectors
+    for name, connector in connectors.items():
+        resources.register_connector(name, connector.transport_params())
+    return resources
 
 
 class Node:
@@ -96,13 +108,7 @@ class Node:
             self.broker.plans,
         )
         self.status = NodeStatus(VERSION)
-        resources = ResourceRegistry()
-        for acceptor in config.acceptors:
-            place = {"host": acceptor.host, "port": acceptor.port}
-            resources.register_acceptor(ListedAcceptor(acceptor.name, place))
-        connectors = {} if config.cluster is None else config.cluster.connectors
-        for name, connector in connectors.items():
-            resources.register_connector(name, connector.transport_params())
+        resources = registered_resources(config)
         self.host = Host(self.broker, ports.wire, self.connections, ports.passwords)
         self.host.protocols.append(CoreProtocol(self.host))
         parts = Parts(
@@ -180,7 +186,7 @@ class Node:
     def arriving(self) -> bool:
         """Returns True while clients of a stopping node are still connecting and are told the target."""
         for connection in self.connections.values():
-            if isinstance(connection, ClientConnection) and connection.arriving:
+            if isinstance(connection, ClientConnection) and connection.reconnecting:
                 return True
         return False
 

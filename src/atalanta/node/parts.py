@@ -69,14 +69,14 @@ class Parts:
         self.clusters: ClusterConnections | None = None
         self.scale_down: ScaleDown | None = None
         discovery = Discovery(
-            config.cluster or config.bridges.listening(), host.broker, links, host
+            config.cluster or config.bridges.listening(), links, host
         )
         self.by_name["discovery"] = discovery
         if config.cluster is not None:
             self._join(config.cluster, discovery)
         # Every node has these parts: management may create bridges that are not configured.
         self.bridges = CoreBridges(
-            config.bridges, host.broker, notifications, resources, host, links, discovery
+            config.bridges, notifications, resources, host, links, discovery
         )
         self.by_name["bridges"] = self.bridges
         self.routers: Routers | None = None

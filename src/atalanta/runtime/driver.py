@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from atalanta.runtime.clock import Clock
-from atalanta.runtime.input_coalescing import InputCoalescing
 from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.process.logs import log_event
+from atalanta.runtime.read_pause import ReadPause
 
 if TYPE_CHECKING:
     from atalanta.node.config import NodeConfig
@@ -63,7 +63,7 @@ class Driver:
         self._turn_open = False
         self._write_out: list[Callable[[], bool]] = []
         self._disk: CommittingDisk | None = None
-        self._coalescing = InputCoalescing()
+        self._read_pause = ReadPause()
 
     def attach(self, node: NodeInputs) -> None:
         """Sets the node to drive; the caller makes no input before this."""
@@ -102,7 +102,7 @@ class Driver:
             if disk.commit_waits:
                 awaited = self._commit(disk) or awaited
             awaited = awaited or not disk.idle()
-        pause_ns = self._coalescing.turn_ended(self._clock.monotonic_ns(), awaited or self._turn_open)
+        pause_ns = self._read_pause.turn_ended(self._clock.monotonic_ns(), awaited or self._turn_open)
         if pause_ns:
             self._sleep(pause_ns / 1e9)
 

@@ -13,13 +13,13 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from atalanta.spark.arrow.schema import check_schema, default_schema
-from atalanta.spark.environment.shipping import ship
+from atalanta.spark.environment.package_archive import ship
 from atalanta.spark.errors import OptionError
 from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials, Gateway
 from atalanta.spark.options import read_options, write_options
 from atalanta.spark.read.batch import AtalantaBatchReader
-from atalanta.spark.read.streaming import AtalantaStreamReader
+from atalanta.spark.read.stream_reader import AtalantaStreamReader
 from atalanta.spark.write.sink import AtalantaBatchWriter, AtalantaStreamWriter
 
 
@@ -64,6 +64,6 @@ def refuse_overwrite(overwrite: bool) -> None:
 
 
 def register(spark: SparkSession) -> None:
-    """Registers `format("atalanta")` in a session, and the package in its workers (spark/environment/shipping.py)."""
+    """Registers `format("atalanta")` in a session, and the package in its workers (see package_archive.py)."""
     ship(spark)
     spark.dataSource.register(AtalantaDataSource)

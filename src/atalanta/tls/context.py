@@ -155,7 +155,7 @@ def _plain(parameter: str, password: str) -> str:
     """Unmasks a password with the key of the environment; a broker.xml's own key was applied before."""
     if not (password.startswith("ENC(") and password.endswith(")")):
         return password
-    from atalanta.tls.masked import unmask  # imported only for masked passwords
+    from atalanta.tls.password_codec import unmask  # imported only for masked passwords
 
     try:
         return unmask(password)

@@ -64,7 +64,7 @@ class Connection(LoginWaiter):
         return True
 
     def stop(self, now: int) -> None:
-        """Says goodbye as the protocol defines it: the node stops."""
+        """Disconnects the peer as the protocol defines it: the node stops."""
         return None
 
 
@@ -73,9 +73,9 @@ class ClientConnection(Connection):
     """A connection that an acceptor accepted, and the questions that node and cluster ask of any protocol's client.
 
     `conn` is the event loop's number of the connection. `acceptor` is None only in tests. `opened` and `last_seen`
-    are times in ns. `arriving`: the node stops or leaves while the client reconnects from another node. Its requests
-    are still answered, by refusals. `untold`: the node leaves and the peer must not get the goodbye yet, as it may be
-    a member.
+    are times in ns. `reconnecting`: the node
+    stops or leaves while the client reconnects from another node. Its requests are still answered, by refusals.
+    `disconnect_delayed`: the node leaves, and the peer must not be disconnected yet, as it may be a member.
     """
 
     def __init__(
@@ -91,8 +91,8 @@ class ClientConnection(Connection):
         self.server_name: str | None = None  # that a TLS client asked for
         self.came_from: str | None = None  # the id of the client's former node, if it reconnects
         self.gone: bool = False
-        self.arriving: bool = False
-        self.untold: bool = False
+        self.reconnecting: bool = False
+        self.disconnect_delayed: bool = False
 
     def security_domain(self) -> str:
         """Returns the security domain of the acceptor; "" is the default domain."""
@@ -114,22 +114,25 @@ class ClientConnection(Connection):
         """Ends one `hold_input`. The node calls `resume` after the last one."""
         raise NotImplementedError
 
-    def turn_away(self, now: int, held_ns: int) -> None:
-        """Says goodbye for a node that leaves, after a `hold_input` of `held_ns`.
+    def disconnect(self, now: int, held_ns: int) -> None:
+        """Disconnects the client of a node that leaves, after a `hold_input` of `held_ns`.
 
-        A client that is still reconnecting stays `arriving`: it gets refusals until it closes the connection.
+        A client that is still reconnecting stays `reconnecting`: it gets refusals until it closes the connection.
         """
         self.opened += held_ns
         self.stop(now)
 
-    def refuse(self, told: bool) -> None:
-        """Answers requests by refusals from now on; `told`: the goodbye is sent too, if the node has a successor."""
-        self.arriving = True
-        self.untold = not told
+    def refuse_requests(self, notified: bool) -> None:
+        """Answers requests by refusals from now on.
 
-    def tell(self) -> None:
-        """Sends the goodbye that `refuse` held back."""
-        self.untold = False
+        `notified`: the peer is told of the node's successor at once, if there is one.
+        """
+        self.reconnecting = True
+        self.disconnect_delayed = not notified
+
+    def send_delayed_disconnect(self) -> None:
+        """Disconnects the peer that `refuse_requests` did not notify."""
+        self.disconnect_delayed = False
 
     # -- topology -------------------------------------------------------------------------------
     def member_up(
@@ -193,7 +196,7 @@ class ClientConnection(Connection):
             return f"it has not logged in within {timeout_s:g} s"
         silent_ns = now - self.last_seen
         if 0 <= ttl_ns < silent_ns:
-            return f"nothing came from it for {silent_ns / 1e9:.1f} s"
+            return f"no data from it for {silent_ns / 1e9:.1f} s"
         return ""
 
 

@@ -89,8 +89,8 @@ class Sniffer(ClientConnection):
         connection = protocol.open(self.conn, self.from_peer, self.opened, acceptor)
         self.gone = True
         self.host.connections[self.conn] = connection
-        if self.arriving:
-            connection.refuse(not self.untold)
+        if self.reconnecting:
+            connection.refuse_requests(not self.disconnect_delayed)
         connection.feed(now, data)
 
     def _refusal(self, name: str) -> str:
@@ -149,13 +149,13 @@ class Sniffer(ClientConnection):
     def stop(self, now: int) -> None:
         """Waits a moment for a client that reconnects from another node; it gets the address of the next node here.
         """
-        self.arriving = now - self.opened < ARRIVAL_NS
-        if not self.arriving:
+        self.reconnecting = now - self.opened < ARRIVAL_NS
+        if not self.reconnecting:
             self.host.closing.append((self.conn, "the node stops"))
 
-    def turn_away(self, now: int, held_ns: int) -> None:
-        super().turn_away(now, held_ns)
-        if self.arriving:
+    def disconnect(self, now: int, held_ns: int) -> None:
+        super().disconnect(now, held_ns)
+        if self.reconnecting:
             self.release_input()
 
     def closed(self, now: int, why: str) -> None:

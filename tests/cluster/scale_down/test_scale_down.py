@@ -285,7 +285,7 @@ def test_what_waits_for_another_delivery_goes_at_its_place() -> None:
     rig.filled(first, [b"%d" % number for number in range(4)])
     broker = node_of(first).broker
     waiting = queue_of(first, "orders").references[1]
-    broker.scheduled.hold(waiting, rig.world.now // 1_000_000 + 60_000)
+    broker.scheduled.schedule(waiting, rig.world.now // 1_000_000 + 60_000)
     assert waiting.state == SCHEDULED
     leave(rig, first)
     assert bodies(rig, second, "orders") == [b"0", b"1", b"2", b"3"]

@@ -9,7 +9,7 @@ import pytest
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
-from atalanta.config.restart_needed import needs_restart
+from atalanta.config.restart import needs_restart
 from atalanta.runtime.network_check.config import PING, PING6
 
 LINE = 4  # of what `read` puts in

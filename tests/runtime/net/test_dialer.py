@@ -1,4 +1,4 @@
-"""Outgoing connections: success, refusal, no answer in time."""
+"""QueueSender connections: success, refusal, no answer in time."""
 
 from __future__ import annotations
 

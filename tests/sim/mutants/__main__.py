@@ -9,8 +9,8 @@ import sys
 from types import ModuleType
 
 import pytest
+from atalanta.sim.seed_run import Failure, run_seed
 
-from atalanta.sim.rehearsal import Failure, rehearse
 from tests.sim import mutants
 from tests.sim.mutants.patching import Mutant
 
@@ -44,7 +44,7 @@ def survey(count: int, names: list[str]) -> None:
         for seed in range(1, count + 1):
             with pytest.MonkeyPatch.context() as patch:
                 mutant(patch)
-                outcome = rehearse(seed, 3, 12.0)
+                outcome = run_seed(seed, 3, 12.0)
             if isinstance(outcome, Failure):
                 found.append(seed)
                 first = first or outcome.report.split("\n")[0][:150]

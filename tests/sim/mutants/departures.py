@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.cluster.scale_down import stages
-from atalanta.cluster.scale_down.queue_walk import AddressWalk
+from atalanta.cluster.scale_down.queue_cursor import AddressCursor
 from atalanta.cluster.scale_down.transactions import TransactionStage
 from atalanta.kernel.queue.reference import Reference
 from tests.sim.mutants.patching import Patch
@@ -11,10 +11,10 @@ from tests.sim.mutants.patching import Patch
 
 def arrivals_in_another_order(patch: Patch) -> None:
     """Two by two, the second first."""
-    take = AddressWalk.take
+    take = AddressCursor.take
     kept: dict[int, list[Reference]] = {}
 
-    def crosswise(self: AddressWalk) -> list[Reference] | None:
+    def crosswise(self: AddressCursor) -> list[Reference] | None:
         waiting = kept.pop(id(self), None)
         if waiting is not None:
             return waiting
@@ -25,7 +25,7 @@ def arrivals_in_another_order(patch: Patch) -> None:
         kept[id(self)] = first
         return second
 
-    patch.setattr(AddressWalk, "take", crosswise)
+    patch.setattr(AddressCursor, "take", crosswise)
 
 
 def prepared_branches_stay(patch: Patch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atalanta.cluster.connection.redistribution import Redistribution
 from atalanta.cluster.connection.remote_bindings import RemoteBindings
-from atalanta.cluster.links.outgoing import Outgoing
+from atalanta.cluster.links.queue_sender import QueueSender
 from atalanta.cluster.topology.topology import Topology
 from atalanta.kernel.publish import message_router
 from atalanta.kernel.queue.reference import Reference
@@ -17,15 +17,15 @@ from tests.sim.mutants.patching import Patch
 
 
 def bridge_forgets_before_the_answer(patch: Patch) -> None:
-    take = Outgoing.take
+    take = QueueSender.take
 
-    def forgetful(self: Outgoing, reference: Reference) -> int:
+    def forgetful(self: QueueSender, reference: Reference) -> int:
         cost = take(self, reference)
         for correlation in list(self.unanswered):
             self.on_answer(correlation)
         return cost
 
-    patch.setattr(Outgoing, "take", forgetful)
+    patch.setattr(QueueSender, "take", forgetful)
 
 
 def late_messages_not_redistributed(patch: Patch) -> None:

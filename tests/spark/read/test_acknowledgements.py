@@ -12,7 +12,7 @@ from atalanta.spark.arrow.schema import COLUMNS
 from atalanta.spark.errors import Fenced, NodeTimeout
 from atalanta.spark.options import read_options
 from atalanta.spark.read.partition_reader import RangePartition
-from atalanta.spark.read.streaming import AtalantaStreamReader
+from atalanta.spark.read.stream_reader import AtalantaStreamReader
 from tests.spark.fake_node import FakeCluster, FakeGateway
 
 QUEUE = "flights::archive"

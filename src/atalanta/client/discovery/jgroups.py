@@ -37,7 +37,7 @@ from atalanta.wire.jgroups_discovery import (
 
 PAUSE_S: Final = 0.2
 CALL_S: Final = 2.0
-FRESH_S: Final = 60.0  # the nodes' limit for files (cluster/discovery/meeting_places.py)
+FRESH_S: Final = 60.0  # the nodes' limit for files (cluster/discovery/jgroups_channels.py)
 FILE_BYTES_MAX: Final = 1 << 17
 FILES_MAX: Final = 10_000
 

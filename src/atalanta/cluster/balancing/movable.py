@@ -19,9 +19,10 @@ from atalanta.wire.connection import ClientConnection, Connection, Redirect
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.sessions.clients import Clients
     from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.transactions.xa import Branches
 
 STAY_NS: Final = 2_000_000_000  # after its connection was opened a client is not redirected,
 RETURNED_STAY_NS: Final = 60_000_000_000  # longer if it was redirected and came back
@@ -47,8 +48,9 @@ class Eligibility:
     are connections of clients that came back from where they were sent.
     """
 
-    def __init__(self, broker: Broker, any_client: bool, follows: Follows) -> None:
-        self.broker = broker
+    def __init__(self, clients: Clients, branches: Branches, any_client: bool, follows: Follows) -> None:
+        self.clients = clients
+        self.branches = branches
         self.any_client = any_client
         self.follows = follows
         self.door: TransportConfiguration = TransportConfiguration("")
@@ -128,15 +130,15 @@ class Eligibility:
             client = consumer.session.client
             if (
                 client is not connection.client
-                and client.connection not in self.broker.clients.leaving
+                and client.connection not in self.clients.leaving
             ):
                 return True
         return False
 
     def _has_producer(self, address: str, connection: ClientConnection) -> bool:
         """Tells if another client that stays has a producer for the address."""
-        for client in self.broker.clients.connected.values():
-            if client is connection.client or client.connection in self.broker.clients.leaving:
+        for client in self.clients.connected.values():
+            if client is connection.client or client.connection in self.clients.leaving:
                 continue
             for session in client.sessions.values():
                 for target, _ in session.producers.values():
@@ -162,7 +164,7 @@ class Eligibility:
 
         Between two branches the client may go.
         """
-        for branch in self.broker.branches.by_xid.values():
+        for branch in self.branches.by_xid.values():
             if connection.conn in branch.clients:
                 return "has a distributed transaction that is not finished"
         return None

@@ -61,7 +61,9 @@ class Rebalance:
         self.connections = connections
         self.acceptors = acceptors
         self.leaving: Callable[[], bool] = stays  # set by the node; a leaving node takes no clients
-        self.eligibility = Eligibility(clusters.broker, own.rebalance_any_client, self.follows)
+        self.eligibility = Eligibility(
+            self.broker.clients, self.broker.branches, own.rebalance_any_client, self.follows
+        )
         self.eligibility.door = clusters.settings.transport(cluster.config.connector)
         for acceptor in acceptors.values():
             self.eligibility.doors += clusters.serving(acceptor) is cluster

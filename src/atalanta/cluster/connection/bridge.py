@@ -17,9 +17,9 @@ from atalanta.cluster.address_prefixes import Covered
 from atalanta.cluster.balancing.client_count import KIND as CLIENT_COUNTS
 from atalanta.cluster.balancing.client_count import read_count
 from atalanta.cluster.links.cluster_link import ClusterLink
-from atalanta.cluster.links.forwarding import forwarded, link_bytes, send_frames
-from atalanta.cluster.links.limits import WINDOW_BYTES, OutgoingLimits
-from atalanta.cluster.links.outgoing import Outgoing
+from atalanta.cluster.links.forward_frame import forwarded, link_bytes, send_frames
+from atalanta.cluster.links.limits import WINDOW_BYTES, SendLimits
+from atalanta.cluster.links.queue_sender import QueueSender
 from atalanta.kernel.trace import trace_message
 from atalanta.message.codec import text_body
 from atalanta.wire.connection import ProtocolError
@@ -89,9 +89,9 @@ def like(prefix: str) -> str:
     return f"'{quoted}%' ESCAPE '!'"
 
 
-def limits_of(config: ClusterConnectionConfig) -> OutgoingLimits:
+def limits_of(config: ClusterConnectionConfig) -> SendLimits:
     """Returns the limits that the cluster connection configures."""
-    return OutgoingLimits(
+    return SendLimits(
         WINDOW_BYTES,
         config.producer_window_bytes,
         config.min_large_message_bytes,
@@ -99,7 +99,7 @@ def limits_of(config: ClusterConnectionConfig) -> OutgoingLimits:
     )
 
 
-class PeerOutgoing(Outgoing):
+class PeerSender(QueueSender):
     """Sends the messages of the peer's store-and-forward queue, with the headers of the cluster."""
 
     def __init__(self, bridge: Bridge, record: PeerRecord, mark: SentMark) -> None:
@@ -161,7 +161,7 @@ class Bridge(ClusterLink):
         self.record = record
         self.sessions_open: int = 0
         self.left_to: str = ""  # target of the peer's scale-down, if it leaves for good
-        self.outgoing = PeerOutgoing(self, record, mark)
+        self.outgoing = PeerSender(self, record, mark)
         self.queue_name: str = ""
 
     # -- opening --------------------------------------------------------------------------------

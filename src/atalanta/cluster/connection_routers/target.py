@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.connection_routers.policies import Choice
-from atalanta.cluster.links.forwarding import PRODUCER_ID
+from atalanta.cluster.links.forward_frame import PRODUCER_ID
 from atalanta.cluster.links.outbound_link import DialedLink, link_settings
 from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.wire.connection import ProtocolError

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.core_bridges.forwarding import Forwarding
 from atalanta.cluster.core_bridges.link import CoreBridgeLink
+from atalanta.cluster.core_bridges.message_copies import MessageCopies
 from atalanta.cluster.core_bridges.target_memory import TargetMemory
 from atalanta.cluster.core_bridges.targets import Targets, is_place
 from atalanta.cluster.discovery.discovery import DiscoveryListener
-from atalanta.cluster.links.forwarding import node_id_bytes
+from atalanta.cluster.links.forward_frame import node_id_bytes
 from atalanta.cluster.links.retry import Attempts
 from atalanta.kernel.registry.queues import parse_filter
 
@@ -41,7 +41,7 @@ class CoreBridge(DiscoveryListener):
         self.name = name
         self.prefix = f"bridges.{number}."
         settings = bridges.settings
-        self.forwarding = Forwarding(
+        self.copies = MessageCopies(
             config,
             settings.own.get(config.name),
             settings.transforms.get(config.name),
@@ -49,7 +49,7 @@ class CoreBridge(DiscoveryListener):
         )
         self.selector = parse_filter(config.filter_text)
         self.targets = Targets(config, settings)
-        self.memory = TargetMemory(self.broker, self.targets, name)
+        self.memory = TargetMemory(self.broker.values, self.broker.trace, self.targets, name)
         self.memory.recall()
         self.attempts = Attempts(config)
         self.state: str = STOPPED

@@ -14,7 +14,7 @@ from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
 from atalanta.cluster.core_bridges.definition import check_transformer, config_of, definition_of
 from atalanta.cluster.core_bridges.management import Registry
 from atalanta.cluster.core_bridges.target_memory import KEY_PREFIX as FOLLOWED
-from atalanta.cluster.links.forwarding import node_id_bytes
+from atalanta.cluster.links.forward_frame import node_id_bytes
 from atalanta.cluster.part import Part
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.observer import Observer
@@ -23,7 +23,6 @@ from atalanta.wire.connection import Connection
 
 if TYPE_CHECKING:
     from atalanta.cluster.discovery.discovery import Discovery
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.broker.notifications import Notifications
     from atalanta.kernel.ports import Links
     from atalanta.kernel.queue.queue import Queue
@@ -43,7 +42,6 @@ class CoreBridges(Part):
     def __init__(
         self,
         settings: BridgeSettings,
-        broker: Broker,
         notifications: Notifications,
         resources: ResourceRegistry,
         host: Host,
@@ -51,7 +49,7 @@ class CoreBridges(Part):
         discovery: Discovery,
     ) -> None:
         self.settings = settings
-        self.broker = broker
+        self.broker = host.broker
         self.notifications = notifications
         self.host = host
         self.links = links

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.links.limits import WINDOW_BYTES, OutgoingLimits
+from atalanta.cluster.links.limits import WINDOW_BYTES, SendLimits
 from atalanta.cluster.links.outbound_link import DialedLink, link_settings
-from atalanta.cluster.links.outgoing import Outgoing
+from atalanta.cluster.links.queue_sender import QueueSender
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
     ADDRESS_FULL,
@@ -62,9 +62,9 @@ ADDRESS_ANSWERS: Final = (
 )
 
 
-def limits_of(config: BridgeConfig) -> OutgoingLimits:
+def limits_of(config: BridgeConfig) -> SendLimits:
     window = config.confirmation_window_bytes
-    return OutgoingLimits(
+    return SendLimits(
         window if window > 0 else WINDOW_BYTES,
         config.producer_window_bytes,
         config.min_large_message_bytes,
@@ -72,7 +72,7 @@ def limits_of(config: BridgeConfig) -> OutgoingLimits:
     )
 
 
-class CoreOutgoing(Outgoing):
+class CoreOutgoing(QueueSender):
     """Sends the messages of the bridge's queue, changed as the bridge's configuration says."""
 
     # Errors that an operator can repair at the target: messages stay, in order, until then.
@@ -94,7 +94,7 @@ class CoreOutgoing(Outgoing):
 
     def prepared(self, reference: Reference) -> Message | None:
         try:
-            return self.bridge.forwarding.forwarded(reference)
+            return self.bridge.copies.forwarded(reference)
         except Exception as error:
             # The operator's own function may raise any exception; the message is kept or
             # dead-lettered.
@@ -102,7 +102,7 @@ class CoreOutgoing(Outgoing):
             return None
 
     def target(self, message: Message) -> str:
-        return self.bridge.forwarding.target(message)
+        return self.bridge.copies.target(message)
 
     def sent(self, reference: Reference) -> None:
         self.bridge.sent += 1
@@ -184,12 +184,12 @@ class CoreBridgeLink(DialedLink):
         if address is None:
             self._address_known(now, True)
         else:
-            self.send(BindingQuery(self.bridge.forwarding.around(address)), SEND_CHANNEL)
+            self.send(BindingQuery(self.bridge.copies.around(address)), SEND_CHANNEL)
 
     def _address_known(self, now: int, exists: bool) -> None:
         self.transport.answered()
         if not exists:
-            address = self.bridge.forwarding.around(self.bridge.config.forwarding_address or "")
+            address = self.bridge.copies.around(self.bridge.config.forwarding_address or "")
             self.bridge.tell("core_bridge_address_missing", f"no address {address} at the target")
             self.close(f"the target has no address {address}")
             return

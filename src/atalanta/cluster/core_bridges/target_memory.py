@@ -16,7 +16,8 @@ from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
     from atalanta.cluster.core_bridges.targets import Targets
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.journal.named_values import NamedValues
+    from atalanta.kernel.ports import Trace
 
 KEY_PREFIX: Final = "followed."
 
@@ -24,15 +25,16 @@ KEY_PREFIX: Final = "followed."
 class TargetMemory:
     """The record of one bridge. `lsn` is that of its newest version, and 0 as long as this run has written none."""
 
-    def __init__(self, broker: Broker, targets: Targets, bridge: str) -> None:
-        self.broker = broker
+    def __init__(self, values: NamedValues, trace: Trace, targets: Targets, bridge: str) -> None:
+        self.values = values
+        self.trace = trace
         self.targets = targets
         self.key = KEY_PREFIX + bridge
         self.lsn: int = 0
 
     def recall(self) -> None:
         """Reads the node to begin with, before the first attempt."""
-        known = self.broker.values.get(self.key)
+        known = self.values.get(self.key)
         if known is None:
             return
         try:
@@ -41,7 +43,7 @@ class TargetMemory:
             if told["from"] == self.targets.configured() and all(map(is_place, transports)):
                 self.targets.follow(told["node"], transports)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            self.broker.trace.event(
+            self.trace.event(
                 "core_bridge_memory_unreadable", {"bridge": self.key[len(KEY_PREFIX) :], "why": str(error)}
             )
 
@@ -63,16 +65,16 @@ class TargetMemory:
             ],
         }
         value = json.dumps(told).encode()
-        known = self.broker.values.get(self.key)
+        known = self.values.get(self.key)
         if known != value:
-            self.lsn = self.broker.values.set(self.key, value)
+            self.lsn = self.values.set(self.key, value)
 
     def durable(self) -> bool:
-        return self.broker.journal.durable >= self.lsn
+        return self.values.journal.durable >= self.lsn
 
     def forget(self) -> None:
-        if self.broker.values.has(self.key):
-            self.lsn = self.broker.values.forget(self.key)
+        if self.values.has(self.key):
+            self.lsn = self.values.forget(self.key)
 
 
 def _transport(told: dict[str, object]) -> TransportConfiguration:

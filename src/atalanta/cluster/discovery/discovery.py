@@ -1,6 +1,6 @@
 """Broadcast and discovery groups: a node announces its connectors and receives those of other nodes.
 
-The announcement is Artemis' datagram. It goes to a meeting place (cluster/discovery/meeting_places.py): a UDP
+The announcement is Artemis' datagram. It goes to a meeting place (cluster/discovery/jgroups_channels.py): a UDP
 multicast group, or what a JGroups stack file describes. One connector is kept for each node, the last of its newest
 announcement (DiscoveryGroup.java). A node that is silent for refresh-timeout is removed.
 """
@@ -10,8 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.config import BroadcastGroupConfig, ClusterSettings, DiscoveryGroupConfig
-from atalanta.cluster.discovery.host_list import HostsPlace
-from atalanta.cluster.discovery.meeting_places import MEETING, FolderPlace, MulticastPlace, Place
+from atalanta.cluster.discovery.hosts_channel import HostsChannel
+from atalanta.cluster.discovery.jgroups_channels import (
+    MEETING,
+    FolderChannel,
+    JgroupsChannel,
+    MulticastChannel,
+)
 from atalanta.cluster.part import Part
 from atalanta.cluster.topology.duplicate_node_id import Sightings, tell_shared
 from atalanta.wire.connection import Connection, ProtocolError
@@ -23,7 +28,6 @@ from atalanta.wire.core.broadcast_datagram import (
 from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST, Meeting
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.ports import Links
     from atalanta.wire.core.transport import TransportConfiguration
     from atalanta.wire.host import Host
@@ -32,11 +36,11 @@ BROADCAST: Final = "discovery.broadcast."
 EXPIRE: Final = "discovery.expire."
 WAIT: Final = "discovery.wait."
 PLACE: Final = "discovery.place."
-PLACES: Final[dict[str, type[Place]]] = {
-    MULTICAST: MulticastPlace,
-    HOSTS: HostsPlace,
-    DNS: HostsPlace,
-    FOLDER: FolderPlace,
+PLACES: Final[dict[str, type[JgroupsChannel]]] = {
+    MULTICAST: MulticastChannel,
+    HOSTS: HostsChannel,
+    DNS: HostsChannel,
+    FOLDER: FolderChannel,
 }
 # Names of the groups at the Links port.
 SENDS: Final = "broadcast/"
@@ -84,15 +88,17 @@ class DiscoveryGroup:
 class Discovery(Part):
     """The groups of one node. A discovery group is joined when its first listener is added."""
 
-    def __init__(
-        self, settings: ClusterSettings, broker: Broker, links: Links, host: Host
-    ) -> None:
+    def __init__(self, settings: ClusterSettings, links: Links, host: Host) -> None:
+        broker = host.broker
         self.settings = settings
-        self.broker = broker
+        self.node_id: str = broker.node_id
+        self.ids = broker.ids
+        self.timers = broker.timers
+        self.trace = broker.trace
         self.links = links
         self.wire = host.wire
         self.host = host
-        self.places: list[Place] = []
+        self.places: list[JgroupsChannel] = []
         self.unique_id: str = ""
         self.groups: dict[str, DiscoveryGroup] = {}
         self.speaking: dict[str, BroadcastGroupConfig] = {}
@@ -100,7 +106,7 @@ class Discovery(Part):
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
-        self.unique_id = self.broker.ids.uuid().hex()
+        self.unique_id = self.ids.uuid().hex()
         for broadcast in self.settings.broadcast_groups:
             if broadcast.meeting is not None:
                 self._place(now, broadcast.meeting).speaks = broadcast
@@ -145,8 +151,8 @@ class Discovery(Part):
                 if group in place.hears:
                     place.hears.remove(group)
             self.links.leave(HEARS + name)
-            self.broker.timers.cancel(WAIT + name)
-            self.broker.timers.cancel(EXPIRE + name)
+            self.timers.cancel(WAIT + name)
+            self.timers.cancel(EXPIRE + name)
 
     def entries(self, name: str) -> dict[str, TransportConfiguration]:
         """Returns the connectors of a group with listeners, by node id."""
@@ -169,10 +175,10 @@ class Discovery(Part):
                 config.local_bind_port,
             )
         wait_ns = config.initial_wait_timeout_ms * MILLISECOND_NS
-        self.broker.timers.set(WAIT + config.name, now + wait_ns)
+        self.timers.set(WAIT + config.name, now + wait_ns)
         return group
 
-    def _place(self, now: int, meeting: Meeting) -> Place:
+    def _place(self, now: int, meeting: Meeting) -> JgroupsChannel:
         """Returns the meeting place that all groups of the same stack and channel share.
 
         The first tick of a new one is in the next event-loop iteration.
@@ -183,20 +189,20 @@ class Discovery(Part):
         made = PLACES[meeting.kind](self, len(self.places), meeting)
         self.places.append(made)
         made.open(now)
-        self.broker.timers.set(made.key, now)
+        self.timers.set(made.key, now)
         return made
 
     # -- announcing -----------------------------------------------------------------------------
     def announcement(self, broadcast: BroadcastGroupConfig) -> bytes:
         """Returns the announcement of a broadcast group, with all its connectors."""
         connectors = [self.settings.transport(name) for name in broadcast.connectors]
-        return encode_announcement(Announcement(self.broker.node_id, self.unique_id, connectors))
+        return encode_announcement(Announcement(self.node_id, self.unique_id, connectors))
 
     def _broadcast(self, now: int, broadcast: BroadcastGroupConfig) -> None:
         """Sends the announcement now, and sets the timer for the next one after broadcast-period."""
         self.links.multicast(SENDS + broadcast.name, self.announcement(broadcast))
         period_ns = broadcast.broadcast_period_ms * MILLISECOND_NS
-        self.broker.timers.set(BROADCAST + broadcast.name, now + period_ns)
+        self.timers.set(BROADCAST + broadcast.name, now + period_ns)
 
     # -- time -----------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
@@ -205,7 +211,7 @@ class Discovery(Part):
         if key.startswith(PLACE):
             place, _ = self._at(key)
             place.tick(now)
-            self.broker.timers.set(key, now + place.period_ns())
+            self.timers.set(key, now + place.period_ns())
             return
         if key.startswith(BROADCAST):
             broadcast = self.speaking.get(key[len(BROADCAST) :])
@@ -220,7 +226,7 @@ class Discovery(Part):
             self._expire(now, group)
         elif not group.heard_any:
             waited_ms = group.config.initial_wait_timeout_ms
-            self.broker.trace.event("discovery_found_nobody", {"group": name, "ms": waited_ms})
+            self.trace.event("discovery_found_nobody", {"group": name, "ms": waited_ms})
 
     def _expire(self, now: int, group: DiscoveryGroup) -> None:
         """Removes nodes that were silent for refresh-timeout, and sets the timer for the next one that may expire."""
@@ -229,7 +235,7 @@ class Discovery(Part):
             ends = entry.heard_ns + group.refresh_ns
             if ends <= now:
                 del group.entries[node_id]
-                self.broker.trace.event(
+                self.trace.event(
                     "discovery_silent", {"group": group.config.name, "node": node_id}
                 )
                 for listener in list(group.listeners):
@@ -237,10 +243,10 @@ class Discovery(Part):
             elif not due or ends < due:
                 due = ends
         if due:
-            self.broker.timers.set(EXPIRE + group.config.name, due)
+            self.timers.set(EXPIRE + group.config.name, due)
 
     # -- meeting places ---------------------------------------------------------------------------
-    def _at(self, key: str) -> tuple[Place, str]:
+    def _at(self, key: str) -> tuple[JgroupsChannel, str]:
         """Returns the meeting place of a key "discovery.place.<number>.<rest>", and its rest."""
         number, _, rest = key[len(PLACE) :].partition(".")
         return self.places[int(number)], rest
@@ -282,9 +288,9 @@ class Discovery(Part):
         try:
             said = decode_announcement(data)
         except ProtocolError:
-            self.broker.trace.count("datagrams_unreadable")
+            self.trace.count("datagrams_unreadable")
             return
-        if said.node_id == self.broker.node_id:
+        if said.node_id == self.node_id:
             if said.unique_id != self.unique_id:
                 self._see_twin(now, group, said)
             return
@@ -295,10 +301,10 @@ class Discovery(Part):
         entry = group.entries.get(said.node_id)
         if entry is None:
             if len(group.entries) >= FOUND_MAX:
-                self.broker.trace.count("discovery_overflow")
+                self.trace.count("discovery_overflow")
                 return
             if not group.entries:
-                self.broker.timers.set(EXPIRE + group.config.name, now + group.refresh_ns)
+                self.timers.set(EXPIRE + group.config.name, now + group.refresh_ns)
             group.entries[said.node_id] = Entry(connector, now)
             group.heard_any = True
         else:
@@ -314,7 +320,7 @@ class Discovery(Part):
         elif not group.twin_told_ns or now - group.twin_told_ns >= group.refresh_ns:
             group.twin_told_ns = now
             places = [f"{each.host}:{each.port}" for each in said.connectors]
-            self.broker.trace.event(
+            self.trace.event(
                 "duplicate_node_id",
                 {"node": said.node_id, "other": " ".join(places), "what_to_do": WHAT_TO_DO},
             )
@@ -325,4 +331,4 @@ class Discovery(Part):
         place = f"{connector.host}:{connector.port}"
         places = group.sightings.see(now, said.node_id, said.unique_id, place)
         if places is not None:
-            tell_shared(self.broker.trace, said.node_id, places[0], places[1])
+            tell_shared(self.trace, said.node_id, places[0], places[1])

@@ -1,1 +1,1 @@
-"""Outgoing connections to other brokers, and the local queue that drains over one."""
+"""QueueSender connections to other brokers, and the local queue that drains over one."""

@@ -10,7 +10,7 @@ WINDOW_BYTES: Final = 1 << 20
 CHUNK_BYTES_MAX: Final = 1 << 20
 
 
-class OutgoingLimits:
+class SendLimits:
     """Limits of one link.
 
     `window_bytes`: unanswered bytes in flight. `producer_window_bytes` (-1: no flow control): bytes sent ahead of

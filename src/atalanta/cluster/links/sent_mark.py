@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.journal.named_values import NamedValues
+    from atalanta.kernel.ports import Timers
     from atalanta.kernel.queue.queue import Queue
 
 STEP_MIN: Final = 256  # sequences of the first reservation; doubled each time
@@ -30,12 +30,13 @@ class SentMark:
     sending costs one comparison.
     """
 
-    def __init__(self, broker: Broker, queue: Queue) -> None:
-        self.broker = broker
+    def __init__(self, values: NamedValues, timers: Timers, queue: Queue) -> None:
+        self.values = values
+        self.timers = timers
         self.queue = queue
         self.key = PREFIX + queue.name
         self.through: int = 0
-        known = broker.values.get(self.key)
+        known = values.get(self.key)
         # A new queue of the same name counts from 1 again.
         if known is not None and known[:8] == _encoded(queue.id):
             self.through = int.from_bytes(known[8:], "big")
@@ -55,15 +56,15 @@ class SentMark:
             self.asked_lsn = self._store(self.asked, True)
         return sequence <= self.reserved
 
-    def settle(self) -> bool:
+    def settle(self, now: int) -> bool:
         """Tells if a reservation has become durable. Runs in each event-loop iteration while one is being written."""
-        if self.asked_lsn == 0 or self.broker.journal.durable < self.asked_lsn:
+        if self.asked_lsn == 0 or self.values.journal.durable < self.asked_lsn:
             return False
         self.asked_lsn = 0
         self.reserved = self.asked
         self.low = self.reserved - self.step // 2
         if self.timer:
-            self.broker.timers.set(self.timer, self.broker.now + CHECK_NS)
+            self.timers.set(self.timer, now + CHECK_NS)
         return True
 
     def give_back_idle(self, now: int) -> None:
@@ -79,7 +80,7 @@ class SentMark:
             self._store(self.reserved, False)
             ahead = keep
         if self.asked_lsn == 0 and ahead > 2 * STEP_IDLE:
-            self.broker.timers.set(self.timer, now + CHECK_NS)
+            self.timers.set(self.timer, now + CHECK_NS)
 
     def link_lost(self) -> None:
         """Gives back all reserved sequences that are not used: the link sends no more."""
@@ -90,7 +91,7 @@ class SentMark:
         self.asked_lsn = 0
         self.step = STEP_MIN
         if self.timer:
-            self.broker.timers.cancel(self.timer)
+            self.timers.cancel(self.timer)
 
     def forget(self) -> None:
         """Resets the mark, when an operator assumes that no message has arrived. Allowed only without a link."""
@@ -100,7 +101,7 @@ class SentMark:
 
     def _store(self, sequence: int, hurry: bool) -> int:
         value = _encoded(self.queue.id) + _encoded(sequence)
-        return self.broker.values.set(self.key, value, idle=not hurry)
+        return self.values.set(self.key, value, idle=not hurry)
 
 
 def drop(values: NamedValues, name: str) -> None:

@@ -23,7 +23,7 @@ from atalanta.cluster.scale_down.link import TargetLink
 from atalanta.wire.connection import ClientConnection, Connection
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.wire.host import Host
 
 # Time for which clients and members are held back while the target is lost.
@@ -38,9 +38,9 @@ class Goodbyes:
     """
 
     def __init__(
-        self, broker: Broker, host: Host, connections: dict[int, Connection], now: int
+        self, store: MessageStore, host: Host, connections: dict[int, Connection], now: int
     ) -> None:
-        self.broker = broker
+        self.store = store
         self.host = host
         self.connections = connections
         self.waiting: dict[int, bool] = {}
@@ -73,15 +73,15 @@ class Goodbyes:
                 del self.waiting[conn]
             elif self.waiting[conn] and isinstance(connection, ClientConnection):
                 if not to_members and not connection.authenticated:
-                    connection.refuse(False)  # it may be a member
+                    connection.refuse_requests(False)  # it may be a member
                     connection.opened += now - self.held[conn]  # it could not continue meanwhile
                     connection.release_input()
                     del self.waiting[conn]
                     continue
                 self.waiting[conn] = False
                 if to_members or not connection.cluster_peer:
-                    connection.turn_away(now, now - self.held[conn])
-                    if connection.arriving:  # it closes by itself and cannot do anything here
+                    connection.disconnect(now, now - self.held[conn])
+                    if connection.reconnecting:  # it closes by itself and cannot do anything here
                         del self.waiting[conn]
                         continue
                 self.host.closing.append((conn, "the node leaves"))
@@ -89,11 +89,11 @@ class Goodbyes:
 
     def answered(self) -> bool:
         """Returns True if everything that was read is on disk and its answers are sent."""
-        return not (self.broker.store.awaiting or self.broker.store.acknowledging)
+        return not (self.store.awaiting or self.store.acknowledging)
 
 
 def tell_refused(connections: dict[int, Connection]) -> None:
     """Sends the DISCONNECT to connections that got refusals without one."""
     for connection in connections.values():
-        if isinstance(connection, ClientConnection) and connection.untold:
-            connection.tell()
+        if isinstance(connection, ClientConnection) and connection.disconnect_delayed:
+            connection.send_delayed_disconnect()

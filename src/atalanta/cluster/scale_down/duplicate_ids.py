@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.links.forwarding import node_id_bytes
+from atalanta.cluster.links.forward_frame import node_id_bytes
 from atalanta.cluster.scale_down.shipments import Shipment
 from atalanta.cluster.scale_down.stage import Stage
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE, BRIDGE_PREFIX

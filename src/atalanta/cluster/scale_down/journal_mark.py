@@ -16,7 +16,7 @@ from atalanta.message.encoding.buffer import DecodeError
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.journal.named_values import NamedValues
 
 KEY: Final = "scaledown.under-way"
 
@@ -24,26 +24,26 @@ KEY: Final = "scaledown.under-way"
 class DepartureMark:
     """The record of the scale-down. `lsn` is that of its newest version, and 0 as long as there is none."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker = broker
+    def __init__(self, values: NamedValues) -> None:
+        self.values = values
         self.lsn: int = 0
 
     def write(self, target: Candidate, pinned: dict[str, int]) -> None:
         """Writes the record. `pinned` maps queues to the last sequence that stays."""
         told = {"target": _written(target), "pinned": pinned}
-        self.lsn = self.broker.values.set(KEY, json.dumps(told).encode())
+        self.lsn = self.values.set(KEY, json.dumps(told).encode())
 
     def clear(self) -> None:
-        if self.broker.values.has(KEY):
-            self.lsn = self.broker.values.forget(KEY)
+        if self.values.has(KEY):
+            self.lsn = self.values.forget(KEY)
 
     def durable(self) -> bool:
-        return self.broker.journal.durable >= self.lsn
+        return self.values.journal.durable >= self.lsn
 
     def read(self) -> tuple[Candidate, dict[str, int]] | None:
         """Returns the target and the pinned sequences of the previous run. Raises DecodeError if the record is
         invalid."""
-        known = self.broker.values.get(KEY)
+        known = self.values.get(KEY)
         if known is None:
             return None
         try:

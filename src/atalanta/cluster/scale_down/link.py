@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.links.cluster_link import ClusterLink
-from atalanta.cluster.links.forwarding import PRODUCER_ID
+from atalanta.cluster.links.forward_frame import PRODUCER_ID
 from atalanta.cluster.scale_down.shipments import Sender
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.wire.connection import ProtocolError
@@ -33,7 +33,7 @@ from atalanta.wire.core.packets.producer import ProducerCredits
 from atalanta.wire.core.packets.query import BindingQuery, BindingQueryResponseV5
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import CreateSessionResponse
-from atalanta.wire.core.server.queries import LOG_VIEW_ADDRESS
+from atalanta.wire.core.server.requests.queries import LOG_VIEW_ADDRESS
 
 if TYPE_CHECKING:
     from atalanta.cluster.scale_down.scale_down import ScaleDown
@@ -53,8 +53,9 @@ class TargetLink(ClusterLink):
     def __init__(self, part: ScaleDown, conn: int, now: int, commit_interval: int) -> None:
         super().__init__(part.cluster.members, conn, now)
         self.part = part
-        self.sender = Sender(self, part.broker, SEND_CHANNEL, commit_interval)
-        self.xa_sender = Sender(self, part.broker, XA_CHANNEL, commit_interval)
+        store = part.broker.store
+        self.sender = Sender(self, store.large, store.scheduled, SEND_CHANNEL, commit_interval)
+        self.xa_sender = Sender(self, store.large, store.scheduled, XA_CHANNEL, commit_interval)
         self.sessions_open: int = 0
         self.identified: bool = False
         self.node_id: str = ""

@@ -11,15 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.ports import Trace
     from atalanta.kernel.queue.queue import Queue
 
 
 class Readers:
     """Call `settle` once, then `waiting` until it returns False. Call `release` if the node stays after all."""
 
-    def __init__(self, broker: Broker, timeout_ms: int) -> None:
-        self.broker = broker
+    def __init__(self, trace: Trace, timeout_ms: int) -> None:
+        self.trace = trace
         self.timeout_ns = timeout_ms * 1_000_000
         self.until = 0
         self.settling: list[Queue] = []
@@ -31,7 +31,7 @@ class Readers:
             queue.log.hide_new()
         if self.waiting(now):
             names = ", ".join(queue.name for queue in self.settling if unsettled(queue))
-            self.broker.trace.event("scale_down_waits_for_readers", {"queues": names})
+            self.trace.event("scale_down_waits_for_readers", {"queues": names})
 
     def waiting(self, now: int) -> bool:
         """Returns True while a connected reader has unacknowledged messages and the timeout has not passed."""

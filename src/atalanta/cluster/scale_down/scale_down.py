@@ -103,11 +103,11 @@ class ScaleDown(Part):
         self.taken: bool = False  # the link is to the target and is usable
         self.goodbyes: Goodbyes | None = None  # from the freeze to the last DISCONNECT
         self.members_told: bool = False  # members may be disconnected
-        self.mark = DepartureMark(self.broker)
+        self.mark = DepartureMark(self.broker.values)
         self.pinned: dict[str, int] = {}  # queue -> the last sequence that stays
         self.in_doubt: bool = False  # the target may have messages that it has not answered for
         self.waits_told: bool = False
-        self.readers = Readers(clusters.broker, reader_timeout_ms)
+        self.readers = Readers(clusters.broker.trace, reader_timeout_ms)
         self.moved = 0
         self.parts: dict[str, Part] = {}
 
@@ -317,7 +317,7 @@ class ScaleDown(Part):
             if isinstance(part, CoreBridges):
                 for bridge in part.by_number.values():
                     bridge.stop(now)
-        self.goodbyes = Goodbyes(self.broker, self.host, self.connections, now)
+        self.goodbyes = Goodbyes(self.broker.store, self.host, self.connections, now)
         self.goodbyes.hold(now, self.askers)
 
     def _pin(self) -> None:
@@ -357,7 +357,7 @@ class ScaleDown(Part):
         elif self.members_told:
             connection.stop(now)
         else:
-            connection.refuse(False)
+            connection.refuse_requests(False)
 
     # -- batches of inputs ----------------------------------------------------------------------
     def flush(self, now: int) -> None:

@@ -6,10 +6,10 @@ import hashlib
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.links.forwarding import forward_id, send_frames
-from atalanta.cluster.links.large_forwarding import LargeForwarding
-from atalanta.cluster.links.limits import OutgoingLimits
-from atalanta.cluster.scale_down.queue_walk import give_back
+from atalanta.cluster.links.forward_frame import forward_id, send_frames
+from atalanta.cluster.links.large_stream import LargeMessageStream
+from atalanta.cluster.links.limits import SendLimits
+from atalanta.cluster.scale_down.queue_cursor import give_back
 from atalanta.cluster.store_and_forward.binding_names import encode_ids
 from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.journal import records
@@ -30,9 +30,10 @@ from atalanta.wire.core.packets.producer import CreateProducer, ProducerCredits
 
 if TYPE_CHECKING:
     from atalanta.cluster.links.outbound_link import DialedLink
-    from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.memory.large_body import LargeBody
+    from atalanta.kernel.memory.large_body import LargeBodies, LargeBody
     from atalanta.kernel.queue.delivery.bridge_origin import Origins
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
+    from atalanta.kernel.queue.delivery.scheduled_messages import ScheduledMessages
 
 
 class Shipment:
@@ -51,7 +52,7 @@ def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
     purpose.
 
     A message may be sent as several copies. A message that was forwarded over a bridge before has another id
-    (cluster/links/forwarding.py).
+    (cluster/links/forward_frame.py).
     """
     digest = hashlib.blake2b(place, digest_size=8).digest()
     return node_bytes + message_id.to_bytes(8, "big", signed=True) + digest
@@ -125,7 +126,7 @@ def for_transaction(
     return copy
 
 
-def finish(broker: Broker, references: list[Reference], batch: records.Batch) -> int:
+def finish(store: MessageStore, references: list[Reference], batch: records.Batch) -> int:
     """Removes messages that are safe at the target, for any kind of queue. Returns their number."""
     per_queue: dict[int, list[int]] = {}
     count = 0
@@ -135,8 +136,8 @@ def finish(broker: Broker, references: list[Reference], batch: records.Batch) ->
         count += 1
         if reference.durable:
             per_queue.setdefault(reference.queue.id, []).append(int(reference.message.id))
-        broker.store.note_lost(reference, "moved to another node", batch)
-        broker.store.drop_from_queue(reference)
+        store.note_lost(reference, "moved to another node", batch)
+        store.drop_from_queue(reference)
     for queue_id, message_ids in per_queue.items():
         batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
     return count
@@ -154,11 +155,19 @@ class Sender:
     address.
     """
 
-    def __init__(self, link: DialedLink, broker: Broker, channel: int, limit: int) -> None:
+    def __init__(
+        self,
+        link: DialedLink,
+        large_bodies: LargeBodies,
+        scheduled: ScheduledMessages,
+        channel: int,
+        limit: int,
+    ) -> None:
         self.link = link
-        self.broker = broker
+        self.large_bodies = large_bodies
+        self.scheduled = scheduled
         self.channel = channel
-        self.limits = OutgoingLimits()
+        self.limits = SendLimits()
         self.limit = min(limit, WINDOW_MESSAGES) if limit > 0 else WINDOW_MESSAGES
         self.waiting: dict[str, deque[tuple[Message, Shipment]]] = {}
         self.open_copies: dict[str, int] = {}
@@ -170,7 +179,7 @@ class Sender:
         self.refused: list[Shipment] = []
         self.next_correlation: int = 1
         self.credits: SessionCredits = SessionCredits(CREDIT_WINDOW_BYTES, self._send)
-        self.large: LargeForwarding | None = None
+        self.large: LargeMessageStream | None = None
 
     def open(self) -> None:
         """Creates the producer once the session on `channel` is open."""
@@ -216,7 +225,7 @@ class Sender:
             self.addresses[correlation] = address
             self.bytes += message.size
             if message.large is not None:
-                self.large = LargeForwarding(self, message, message.large, correlation)
+                self.large = LargeMessageStream(self, message, message.large, correlation)
             else:
                 self.link.write(send_frames(message, self.channel, correlation))
             if self.large is not None:
@@ -235,7 +244,7 @@ class Sender:
         self.pump()
 
     def cannot_read(self, body: LargeBody) -> None:
-        self.broker.large.damaged(body.file, body.size, -1, "a message on its way elsewhere")
+        self.large_bodies.damaged(body.file, body.size, -1, "a message on its way elsewhere")
         self.link.close("a large message cannot be read")
 
     def unblocked(self) -> None:
@@ -280,4 +289,4 @@ class Sender:
         self.unanswered.clear()
         self.addresses.clear()
         for shipment in back:
-            give_back(self.broker, shipment.references)
+            give_back(self.scheduled, shipment.references)

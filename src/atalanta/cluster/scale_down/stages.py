@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.links.forwarding import forward_id, link_bytes, node_id_bytes
+from atalanta.cluster.links.forward_frame import forward_id, link_bytes, node_id_bytes
 from atalanta.cluster.links.sent_mark import SentMark
 from atalanta.cluster.scale_down.duplicate_ids import CacheStage
-from atalanta.cluster.scale_down.queue_walk import AddressWalk, QueueWalk, give_back
+from atalanta.cluster.scale_down.queue_cursor import AddressCursor, QueueCursor, give_back
 from atalanta.cluster.scale_down.shipments import (
     Shipment,
     finish,
@@ -132,7 +132,7 @@ class Mover:
         batch = records.Batch()
         count = 0
         for shipment in arrived:
-            self.part.moved += finish(self.broker, shipment.references, batch)
+            self.part.moved += finish(self.broker.store, shipment.references, batch)
             count += 1
             if count == interval:
                 self.broker.plans.append(batch, [], [], None, 0)
@@ -154,7 +154,7 @@ class Mover:
         if (queue, shipment.full) not in self.told:
             self.told[(queue, shipment.full)] = True
             self.broker.trace.event("scale_down_refused", {"queue": queue, "why": shipment.refused})
-        give_back(self.broker, shipment.references)
+        give_back(self.broker.scheduled, shipment.references)
 
     def holds(self, address: str) -> bool:
         """Returns True if the messages under way must be answered before another one is sent to that address."""
@@ -247,7 +247,7 @@ class AddressStage(Stage):
         self.mover = mover
         self.queues = queues
         self.address = queues[0].spec.address  # address of the message sent last: a message may have kept another one
-        self.walk: AddressWalk | None = None
+        self.walk: AddressCursor | None = None
 
     def step(self, now: int) -> bool:
         mover = self.mover
@@ -256,7 +256,7 @@ class AddressStage(Stage):
             if not mover.known(now, self.queues):
                 return False
             possible = [each for each in self.queues if each.name in mover.ids]
-            self.walk = AddressWalk(mover.broker, possible, mover.part.pinned)
+            self.walk = AddressCursor(mover.broker.store, possible, mover.part.pinned)
         sender = mover.link.sender
         while sender.has_room():
             if self.address in mover.full:
@@ -317,14 +317,14 @@ class ForwardStage(Stage):
         self.mover = mover
         self.node_id = queue.name.rsplit(".", 1)[1]
         self.link_bytes = link_bytes(mover.part.cluster.local.node_id, self.node_id)
-        self.walk = QueueWalk(mover.broker, queue)
+        self.walk = QueueCursor(mover.broker.store, queue)
         self.mark: SentMark | None = None  # made once no bridge sends from the queue any more
 
     def step(self, now: int) -> bool:
         mover = self.mover
         sender: Sender = mover.link.sender
         if self.mark is None:
-            self.mark = SentMark(mover.broker, self.walk.queue)
+            self.mark = SentMark(mover.broker.values, mover.broker.timers, self.walk.queue)
         while sender.has_room():
             reference = self.walk.head()
             if reference is None:
@@ -334,7 +334,7 @@ class ForwardStage(Stage):
                 return False
             self.walk.take(reference)
             if address in mover.full:
-                give_back(mover.broker, [reference])
+                give_back(mover.broker.scheduled, [reference])
                 continue
             if self.node_id == mover.target_id:
                 sender.ship(for_target(reference, self.link_bytes))

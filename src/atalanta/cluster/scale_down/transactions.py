@@ -231,7 +231,7 @@ class TransactionStage(Stage):
         broker = self.mover.broker
         batch = records.Batch()
         broker.branches.hand_over(self.branch, batch)
-        self.mover.part.moved += finish(broker, self.branch.transaction.acknowledged, batch)
+        self.mover.part.moved += finish(broker.store, self.branch.transaction.acknowledged, batch)
         broker.plans.append(batch, [], [], None, 0)
         self._next()
 

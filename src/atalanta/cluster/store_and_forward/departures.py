@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.links.forwarding import forward_id, link_bytes
+from atalanta.cluster.links.forward_frame import forward_id, link_bytes
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.reference import READY
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec

@@ -129,7 +129,7 @@ class ParkedMessages(Observer):
     def mark_of(self, node_id: str, queue: Queue) -> SentMark:
         known = self.marks.get(node_id)
         if known is None or known.queue is not queue:
-            known = SentMark(self.broker, queue)
+            known = SentMark(self.broker.values, self.local.timers, queue)
             known.timer = self.local.key(MARK + node_id)
             self.marks[node_id] = known
         return known
@@ -275,7 +275,7 @@ class ParkedMessages(Observer):
     def _next_page(self, now: int, queue: Queue, away: Away) -> bool:
         """Tells if the scan continues in page files. Moved messages may soon free memory for the next page."""
         paging = self.broker.paging
-        if paging.refill(now, queue, True):
+        if paging.read_more(now, queue, True):
             away.without_room = 0
             return True
         if queue.paged is None or paging.reader.failed is not None or not away.returned:

@@ -1,7 +1,7 @@
-"""The broker of one node: its addresses and queues, and the route of a message from its sender to its queues.
+"""The broker of one node: it builds the parts of the kernel and passes inputs and timers on to them.
 
-`publish` is the hot path: duplicate check, routing (kernel/routing/router.py), one journal record. When the record
-is durable, the queues (kernel/queue/queue.py) enqueue the message. Inputs carry `now`; all else uses ports.py.
+A message comes in through kernel/publish/publisher.py and leaves its queue through `dispatch`. Inputs carry `now`; all
+else uses ports.py.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ class Broker:
         self.store.append_acknowledged()
         dispatches = self.dispatches
         if self.paging.touched:
-            self.paging.turn(now)
+            self.paging.process(now)
         rounds = 0
         while dispatches.dirty and rounds < 4:
             rounds += 1
@@ -279,7 +279,7 @@ class Broker:
     def wake(self, now: int) -> None:
         """Requests another event-loop iteration at once, if work is left after the `flush` of this one."""
         self.store.append_acknowledged()  # of consumers that acknowledge on receipt
-        if self.paging.ending:
+        if self.paging.finished_pages:
             self.paging.end_pages()
         if self.large.released:
             self.open_bodies.settle(now)

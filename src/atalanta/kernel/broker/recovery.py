@@ -301,7 +301,7 @@ class Recovery:
                 paged.tail.sort(key=_by_sequence)
                 if queue.references:
                     last = queue.references[len(queue.references) - 1].sequence
-                    broker.paging.bring_forward(now, queue, last)
+                    broker.paging.read_through(now, queue, last)
             queue.end_restore()
         for payload, lsn in self.prepared.values():
             xa_recovery.restore(broker.branches, broker.queue_registry.by_id, now, payload, lsn)
@@ -335,13 +335,13 @@ class Recovery:
             reference = Reference(message, queue, found.sequence, found.route_to)
             reference.delivery_count = found.delivery_count
             if found.sequence == 0:
-                broker.scheduled.hold_new(reference, message.scheduled_ms)
+                broker.scheduled.schedule_new(reference, message.scheduled_ms)
             elif behind_pages(queue, found.sequence):
                 broker.paging.take_restored(reference)
             else:
                 queue.add(reference)
                 if found.scheduled_ms > now // 1_000_000:
-                    broker.scheduled.hold(reference, found.scheduled_ms)
+                    broker.scheduled.schedule(reference, found.scheduled_ms)
             references.append(reference)
             broker.memory.charge(reference)
         if references:

@@ -58,8 +58,8 @@ class Account:
         self.paged_messages: int = 0
         self.dropped: int = 0
         self.waiting: dict[SenderEndpoint, CreditRequest] = {}
-        self.told: str | None = None  # the address' name, after the event that its senders wait
-        self.held: bool = False  # blocked by an operator (AddressControl.block), until the next start
+        self.reported_name: str | None = None  # the address' name, after the event that its senders wait
+        self.blocked_by_operator: bool = False  # blocked by an operator (AddressControl.block), until the next start
 
     def apply(self, settings: AddressSettings) -> None:
         """Takes the limits of these settings; -1 is none (PagingStoreImpl.applySetting)."""
@@ -80,7 +80,7 @@ class Account:
         self.prefetch_bytes = _read_limit(settings.prefetch_page_bytes)
         self.prefetch_messages = _read_limit(settings.prefetch_page_messages)
 
-    def shield(self) -> None:
+    def lift_policies(self) -> None:
         """Lifts the policies of the broker's own addresses: senders never wait (PagingManagerImpl.getPageStore)."""
         self.policy = PAGE
         self.page_policy = -1

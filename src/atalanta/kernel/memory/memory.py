@@ -53,7 +53,7 @@ class Memory:
         self.uncommitted_bytes: int = 0
         self.paging: bool = False
         # Pages that wait for the disk are in memory too: senders wait while there are many.
-        self.behind: bool = False
+        self.disk_behind: bool = False
         self.disk_full: bool = False
         # Number of accounts that are refusing; senders check no account while it is 0.
         self.refusing: int = 0
@@ -156,9 +156,9 @@ class Memory:
 
         BrokerError if the endpoint waits for too many addresses.
         """
-        held = account.waiting.get(endpoint)
-        if held is not None:
-            held.amount = min(held.amount + amount, 0x7FFFFFFF)
+        request = account.waiting.get(endpoint)
+        if request is not None:
+            request.amount = min(request.amount + amount, 0x7FFFFFFF)
             return
         windows = self.windows
         if not self.withheld(account, peer):
@@ -174,27 +174,27 @@ class Memory:
                 ILLEGAL_STATE, f"waiting for producer credits of {waits} addresses already"
             )
         self.waits[endpoint] = waits + 1
-        if account.told is None:
+        if account.reported_name is None:
             self.waiting.append(account)
         account.waiting[endpoint] = CreditRequest(address, amount, peer)
         endpoint.blocked(address)
-        self._tell(account, address)
+        self._report_blocked(account, address)
         if (account.disk_policy if self.disk_full else account.policy) == FAIL and not peer:
             endpoint.refuse_credits(address, amount)
 
     def withheld(self, account: Account, peer: bool) -> bool:
         """Returns true if requests for credits of the address must wait now."""
-        if account.held:
+        if account.blocked_by_operator:
             return True
-        if self.disk_full or self.behind:
-            return account.disk_policy != DROP or self.behind
+        if self.disk_full or self.disk_behind:
+            return account.disk_policy != DROP or self.disk_behind
         if account.policy == FAIL:
             return self.full_for(account)
         if account.policy == BLOCK or (account.policy == PAGE and not self.paging):
             return account.full() or (self.full_for_peers() if peer else self.full())
         return False
 
-    def watch(self, account: Account) -> None:
+    def apply_limits(self, account: Account) -> None:
         """Applies changed limits of an account: refuses messages if it is full, and lets waiting requests be tried."""
         self.refuse(account)
         self.refusal(account)
@@ -208,14 +208,14 @@ class Memory:
             if full and account.disk_policy >= 0:
                 self.refuse(account)
 
-    def _tell(self, account: Account, address: str) -> None:
+    def _report_blocked(self, account: Account, address: str) -> None:
         """Reports a blocked address once until it grants credits again; it stays in `waiting` even without senders."""
-        if account.told is None:
-            account.told = address
+        if account.reported_name is None:
+            account.reported_name = address
             why = "the address is full" if account.full() else "all messages of the node take too much"
             if self.disk_full:
                 why = "the disk is full"
-            if account.held:
+            if account.blocked_by_operator:
                 why = "an operator blocks it"
             self.trace.event(
                 "address_blocked",
@@ -246,9 +246,9 @@ class Memory:
                 still.append(account)
             else:
                 self.trace.event(
-                    "address_unblocked", {"address": account.told, "bytes": account.bytes}
+                    "address_unblocked", {"address": account.reported_name, "bytes": account.bytes}
                 )
-                account.told = None
+                account.reported_name = None
         self.waiting = still
         return granted
 
@@ -273,5 +273,5 @@ class Memory:
                 if account.waiting:
                     still.append(account)
                 else:
-                    account.told = None
+                    account.reported_name = None
             self.waiting = still

@@ -61,13 +61,13 @@ class CreditWindows:
             given = {}
             self._of_endpoint[endpoint] = given
         more = given.get(address)
-        roomy = account.bytes * 2 <= account.limit_bytes and used_bytes * 2 <= limit_bytes
+        has_room = account.bytes * 2 <= account.limit_bytes and used_bytes * 2 <= limit_bytes
         if more is not None:
-            return amount if roomy or more == 0 else self._take_back(given, address, amount)
+            return amount if has_room or more == 0 else self._take_back(given, address, amount)
         if len(given) >= ADDRESSES_MAX:
             return amount
         given[address] = 0
-        if amount != USUAL_REQUEST_BYTES or not roomy or account.policy not in (PAGE, BLOCK):
+        if amount != USUAL_REQUEST_BYTES or not has_room or account.policy not in (PAGE, BLOCK):
             return amount
         more = self.more_bytes
         name = split_fqqn(address)[0]

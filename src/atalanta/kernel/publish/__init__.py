@@ -1,1 +1,1 @@
-"""The steps of a publish: duplicate check, routing, reroute, redelivery."""
+"""The publisher of messages, and their moves: diverts, expiry, dead letters, redelivery, redistribution."""

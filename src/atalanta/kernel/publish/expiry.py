@@ -128,4 +128,4 @@ class Expiry:
         store = self.mover.store
         if not wanted and store.memory.full_for(queue.account):
             return False
-        return store.paging.refill(now, queue, True)
+        return store.paging.read_more(now, queue, True)

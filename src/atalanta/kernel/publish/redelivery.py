@@ -64,7 +64,7 @@ class Redelivery:
             if at_ms == 0 and queue.special is not None:
                 store.discard(queue.special.beyond_ring(queue))
             if at_ms > 0:
-                store.scheduled.hold(reference, at_ms)
+                store.scheduled.schedule(reference, at_ms)
             elif queue.open_consumers == 0 and not queue.has_match(reference.message):
                 # A rolled-back branch whose consumer closed before.
                 store.dispatches.note_unattended(queue)

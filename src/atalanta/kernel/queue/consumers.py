@@ -86,7 +86,7 @@ def share_groups_anew(queue: Queue) -> None:
     special = queue.special
     if special is not None and special.gate is not None:
         if queue.spec.group_rebalance_pause_dispatch:
-            special.gate.shut()
+            special.gate.close()
 
 
 def consumer_left(queue: Queue, consumer: Consumer) -> None:
@@ -104,4 +104,4 @@ def consumer_left(queue: Queue, consumer: Consumer) -> None:
         if special.chosen is consumer:
             special.chosen = None
         if last and special.gate is not None:
-            special.gate.shut()
+            special.gate.close()

@@ -22,7 +22,7 @@ class Gate:
         self.is_open: bool = False
         self.wake_at: int = 0
 
-    def shut(self) -> None:
+    def close(self) -> None:
         self.is_open = False
         self.wake_at = 0
 

@@ -43,13 +43,13 @@ class SpecialQueue:
     def turns(self, consumers: list[Consumer]) -> list[Consumer]:
         """Returns the consumers that may get messages now, in their order; browsers always may."""
         gate = self.gate
-        shut = gate is not None and not gate.is_open
-        if not shut and self.chosen is None:
+        closed = gate is not None and not gate.is_open
+        if not closed and self.chosen is None:
             return consumers
         found: list[Consumer] = []
         for consumer in consumers:
             if consumer.browse_only or (
-                not shut and (self.chosen is None or consumer is self.chosen)
+                not closed and (self.chosen is None or consumer is self.chosen)
             ):
                 found.append(consumer)
         return found

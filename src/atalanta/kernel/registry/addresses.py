@@ -135,8 +135,8 @@ class AddressRegistry:
         account = address.account
         account.apply(self.settings.match(address.name))
         if address.internal:
-            account.shield()
-        self.memory.watch(account)
+            account.lift_policies()
+        self.memory.apply_limits(account)
         self.refresh_rules(address)
 
     def refresh_rules(self, address: Address) -> None:

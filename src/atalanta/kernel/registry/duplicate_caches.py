@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 BRIDGE_PREFIX: Final = "BRIDGE."
 BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"  # the property
-# The repeat id of a scale-down shipment is longer than that of a bridge (cluster/scale_down/scale_down_shipment.py:
+# The repeat id of a scale-down shipment is longer than that of a bridge (cluster/scale_down/shipments.py:
 # repeat_id).
 SHIPMENT_ID_BYTES: Final = 32
 # Finding a dict's first entry takes the longer, the more were deleted before it. So many are found at once.

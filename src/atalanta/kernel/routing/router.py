@@ -1,7 +1,7 @@
 """Routing: finds the queues that take a message. The first module to read on the path of a message.
 
 A route is a queue and, for a store-and-forward queue, the binding ids that the peer must use. Routing changes no
-state: `Broker.publish` journals the result and enqueues it.
+state: `Publisher.publish` journals the result and enqueues it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.trace import trace_message
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.ports import Trace
+    from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
     from atalanta.kernel.queue.queue import Queue
     from atalanta.message.selector.selector import Filter
 
@@ -20,19 +21,25 @@ if TYPE_CHECKING:
 class BridgeEndpoint(DeliveryEndpoint):
     """The endpoint of a bridge. `take` gets each message of the queue and returns its cost in credits."""
 
-    def __init__(self, take: Callable[[Reference], int]) -> None:
+    def __init__(
+        self, take: Callable[[Reference], int], dispatches: DispatchList, trace: Trace
+    ) -> None:
         self.take = take
+        self.dispatches = dispatches
+        self.trace = trace
 
     def consumer_of(self, queue: Queue, selector: Filter | None = None) -> Consumer:
+        """Returns a consumer of the queue, to be attached."""
         return Consumer(0, queue, self, selector, False, 0)
 
-    def attach(self, broker: Broker, consumer: Consumer, window_bytes: int) -> None:
+    def attach(self, consumer: Consumer, window_bytes: int) -> None:
+        """Adds the consumer to its queue, with credits for `window_bytes`."""
         consumer.show_started(True, False)
         consumer.add_credits(window_bytes)
         add_consumer(consumer.queue, consumer)
-        broker.dispatches.mark_dirty(consumer.queue)
+        self.dispatches.mark_dirty(consumer.queue)
 
-    def detach(self, broker: Broker, consumer: Consumer) -> None:
+    def detach(self, consumer: Consumer) -> None:
         """Removes the consumer, and returns its unfinished messages to the queue, to be sent again."""
         consumer.close()
         queue = consumer.queue
@@ -41,23 +48,23 @@ class BridgeEndpoint(DeliveryEndpoint):
         held = consumer.unacknowledged.values()
         consumer.unacknowledged.clear()
         for reference in held:
-            self._give_back(broker, queue, reference)
-        broker.dispatches.mark_dirty(queue)
+            self._give_back(queue, reference)
+        self.dispatches.mark_dirty(queue)
 
-    def give_back(self, broker: Broker, consumer: Consumer, references: list[Reference]) -> None:
+    def give_back(self, consumer: Consumer, references: list[Reference]) -> None:
         """Returns messages that were not sent to the queue; the consumer stays."""
         for reference in references:
             consumer.unacknowledged.pop(reference.message.id)
-            self._give_back(broker, consumer.queue, reference)
-        broker.dispatches.mark_dirty(consumer.queue)
+            self._give_back(consumer.queue, reference)
+        self.dispatches.mark_dirty(consumer.queue)
 
-    def _give_back(self, broker: Broker, queue: Queue, reference: Reference) -> None:
+    def _give_back(self, queue: Queue, reference: Reference) -> None:
         """Returns one message to the queue; a failed attempt of a bridge is no delivery (BridgeImpl.cancelRefs)."""
         if reference.state == DELIVERING:
             reference.uncount_delivery()
             queue.give_back(reference)
-            if broker.trace.on:
-                trace_message(broker.trace, "trace_given_back", reference.message, queue.name)
+            if self.trace.on:
+                trace_message(self.trace, "trace_given_back", reference.message, queue.name)
 
     def deliver(self, consumer: Consumer, reference: Reference) -> int:
         return self.take(reference)

@@ -287,7 +287,7 @@ class Branches:
         if branch.state == PREPARED:
             return
         self.by_xid.pop(branch.xid, None)
-        error = BrokerError(TRANSACTION_ROLLED_BACK, "the session that worked in it is gone")
+        error = BrokerError(TRANSACTION_ROLLED_BACK, "its session was closed")
         self.roll_back_active(now, branch, error)
 
     def forget(self, xid: bytes, endpoint: Reply, token: int) -> bool:

@@ -66,7 +66,7 @@ def _hold_back(
     paging = store.paging
     if queue.spec.last_value_key is not None:
         # An older last value in a page file would count as the newest after the branch has ended: all pages are read.
-        while queue.paged is not None and paging.bring(now, queue):
+        while queue.paged is not None and paging.read_next(now, queue):
             pass
     message = store.messages.get(message_id)
     if message is not None:

@@ -39,7 +39,7 @@ class XaError(Exception):
 
 def _check(session: Session, xid: bytes) -> None:
     if not session.xa:
-        raise BrokerError(ILLEGAL_STATE, f"session {session.name} is not one for XA")
+        raise BrokerError(ILLEGAL_STATE, f"session {session.name} is not an XA session")
     if len(xid) > xa.XID_BYTES_MAX:
         raise XaError(XAER_INVAL, f"an xid has at most {xa.XID_BYTES_MAX} bytes")
 

@@ -100,7 +100,7 @@ ATTRIBUTES: Final[Attributes] = {
     "MaxPageReadMessages": lambda call: shown_limit(call.address.account.max_read_messages),
     "PrefetchPageBytes": lambda call: prefetch_bytes(call.address),
     "PrefetchPageMessages": lambda call: prefetch_messages(call.address),
-    "BlockedViaManagement": lambda call: call.address.account.held,
+    "BlockedViaManagement": lambda call: call.address.account.blocked_by_operator,
     "AutoCreated": lambda call: call.address.auto_created,
     "Internal": lambda call: call.address.internal,
     "Temporary": lambda call: call.address.lsn == 0,
@@ -192,12 +192,12 @@ class AddressControl(Control):
     def block(self, call: Call, given: Parameters) -> object:
         """Stops new credits for senders until `unblock` or the next start. Credits already granted stay valid."""
         account = call.address.account
-        if account.held:
+        if account.blocked_by_operator:
             return False
-        account.held = True
+        account.blocked_by_operator = True
         return True
 
     def unblock(self, call: Call, given: Parameters) -> object:
-        call.address.account.held = False
+        call.address.account.blocked_by_operator = False
         self.memory.freed = True
         return None

@@ -109,7 +109,7 @@ class MessageJob:
             return True
         wanted = [one for one in found if one.sequence < self.end and self._wants(one)]
         if wanted and self.changes:
-            if not self.store.paging.refill(now, self.queue, True):
+            if not self.store.paging.read_more(now, self.queue, True):
                 raise BrokerError(
                     ILLEGAL_STATE,
                     f"memory is full before the messages of queue {self.queue.name} in page files were read: "

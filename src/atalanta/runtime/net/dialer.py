@@ -1,4 +1,4 @@
-"""Outgoing connections: one attempt per call, with a time limit; the node retries."""
+"""QueueSender connections: one attempt per call, with a time limit; the node retries."""
 
 from __future__ import annotations
 

@@ -15,14 +15,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from atalanta.client.log.log_entries import TEXT, DecodeError, Message
-from atalanta.spark.arrow.fetched import Fetched, texts
+from atalanta.spark.arrow.chunk import Chunk, texts
 from atalanta.spark.arrow.property_columns import PropertyColumn, canonical, property_map
 from atalanta.spark.arrow.schema import KINDS, PROPERTIES
 
 # pyarrow.compute creates its functions at import, so that type checkers do not know them.
 compute: Any = pa.compute
 
-ColumnMaker = Callable[[pa.DataType, Fetched], pa.Array]
+ColumnMaker = Callable[[pa.DataType, Chunk], pa.Array]
 
 # Bits of an encoded byte.
 KIND_TEXTS: Final = pa.array(
@@ -49,24 +49,24 @@ class BatchBuilder:
 
     def build(self, count: int, entries: bytes) -> pa.RecordBatch:
         """Returns the batch of a chunk with messages. Raises DecodeError for a malformed chunk or property."""
-        rows = Fetched(count, entries, self.queue, self.node_id)
+        rows = Chunk(count, entries, self.queue, self.node_id)
         arrays = [maker(field.type, rows) for field, maker in self.makers]
         if not arrays:
             raise ValueError("a batch without columns has no rows")
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def numbers(kind: pa.DataType, rows: Fetched, values: bytes) -> pa.Array:
+def numbers(kind: pa.DataType, rows: Chunk, values: bytes) -> pa.Array:
     """Returns a column over its bytes, which are not copied."""
     return pa.Array.from_buffers(kind, rows.count, [None, pa.py_buffer(values)])
 
 
-def constant(kind: pa.DataType, value: str, rows: Fetched) -> pa.Array:
+def constant(kind: pa.DataType, value: str, rows: Chunk) -> pa.Array:
     return pa.repeat(pa.scalar(value, kind), rows.count)
 
 
 # -- columns of the message ---------------------------------------------------------------------
-def bodies(kind: pa.DataType, rows: Fetched) -> pa.Array:
+def bodies(kind: pa.DataType, rows: Chunk) -> pa.Array:
     """Returns text in UTF-8 and any other body as sent, also a malformed body of a text message."""
     if rows.columns.any_text:
         return pa.array([body_of(message) for message in rows.messages], kind)
@@ -97,37 +97,37 @@ def text_of(message: Message) -> str | None:
         return None
 
 
-def text_column(kind: pa.DataType, rows: Fetched) -> pa.Array:
+def text_column(kind: pa.DataType, rows: Chunk) -> pa.Array:
     if not rows.columns.any_text:
         return pa.nulls(rows.count, kind)
     return texts(kind, [text_of(message) for message in rows.messages])
 
 
-def addresses(kind: pa.DataType, rows: Fetched) -> pa.Array:
+def addresses(kind: pa.DataType, rows: Chunk) -> pa.Array:
     columns = rows.columns
     return texts(kind, list(columns.addresses)).take(
         numbers(pa.int32(), rows, columns.address_numbers)
     )
 
 
-def expirations(kind: pa.DataType, rows: Fetched) -> pa.Array:
+def expirations(kind: pa.DataType, rows: Chunk) -> pa.Array:
     """Returns the expirations; null means never."""
     times = numbers(pa.int64(), rows, rows.columns.expirations)
     never = compute.equal(times, 0)
     return compute.if_else(never, None, times).cast(kind)
 
 
-def types(kind: pa.DataType, rows: Fetched) -> pa.Array:
+def types(kind: pa.DataType, rows: Chunk) -> pa.Array:
     return KIND_TEXTS.take(numbers(pa.uint8(), rows, rows.columns.kinds)).cast(kind)
 
 
-def group_ids(kind: pa.DataType, rows: Fetched) -> pa.Array:
+def group_ids(kind: pa.DataType, rows: Chunk) -> pa.Array:
     if rows.columns.bare:
         return pa.nulls(rows.count, kind)
     return texts(kind, [message.group_id for message in rows.messages])
 
 
-def user_ids(kind: pa.DataType, rows: Fetched) -> pa.Array:
+def user_ids(kind: pa.DataType, rows: Chunk) -> pa.Array:
     """Returns the user ids in the text form of UUIDs."""
     columns = rows.columns
     ends = pa.array(range(0, (rows.count + 1) * UUID_DIGITS, UUID_DIGITS), pa.int32())
@@ -145,7 +145,7 @@ class TextProperty:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __call__(self, kind: pa.DataType, rows: Fetched) -> pa.Array:
+    def __call__(self, kind: pa.DataType, rows: Chunk) -> pa.Array:
         if rows.columns.bare:
             return pa.nulls(rows.count, kind)
         return texts(kind, [string_property(message, self.name) for message in rows.messages])

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from atalanta.client.log.log_entries import FLOAT, PropertyValue
-from atalanta.spark.arrow.fetched import Fetched, texts
+from atalanta.spark.arrow.chunk import Chunk, texts
 
 OWN_PREFIXES: Final = ("_AMQ", "__AMQ")
 # _AMQ_ORIG_ADDRESS, _AMQ_ORIG_QUEUE, _AMQ_ORIG_MESSAGE_ID, _AMQ_ACTUAL_EXPIRY.
@@ -38,7 +38,7 @@ def origin(name: str) -> bool:
     return name.startswith(ORIGIN_PREFIXES)
 
 
-def property_map(kind: pa.DataType, rows: Fetched) -> pa.Array:
+def property_map(kind: pa.DataType, rows: Chunk) -> pa.Array:
     if rows.columns.bare:
         offsets = [0] * (rows.count + 1)
         nothing = pa.array([], pa.string())
@@ -64,7 +64,7 @@ class PropertyColumn:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __call__(self, kind: pa.DataType, rows: Fetched) -> pa.Array:
+    def __call__(self, kind: pa.DataType, rows: Chunk) -> pa.Array:
         name = self.name
         if rows.columns.bare and name != ROUTING_TYPE:
             return pa.nulls(rows.count, kind)

@@ -47,15 +47,15 @@ def test_what_is_on_its_way_elsewhere_does_not_come_here_until_it_is_back() -> N
     bench.settle()
     waiting = bench.broker.scheduled
     before = waiting.of_queue(queue)
-    waiting.away[before[0][1]] = True
+    waiting.in_transfer[before[0][1]] = True
     wait(bench, 2)
     assert endpoint(session).bodies() == [b"two"]
     assert waiting.of_queue(queue) == before[:1] and queue.scheduled_count == 1
     validate(bench.broker)
-    waiting.come_back(before[0][1])
+    waiting.end_transfer(before[0][1])
     tick(bench)
     assert endpoint(session).bodies() == [b"two", b"one"]
-    assert not waiting.away and not waiting.overdue
+    assert not waiting.in_transfer and not waiting.overdue
     validate(bench.broker)
 
 

@@ -255,7 +255,7 @@ def test_the_broker_replaces_the_time_to_live_that_clients_ask_for() -> None:
     server.check_alive()
     assert client.closed is not None
     assert server.trace.events[-1] == (
-        "connection_timed_out", {"remote": "1.2.3.4:5", "why": "nothing came from it for 4.0 s"}
+        "connection_timed_out", {"remote": "1.2.3.4:5", "why": "no data from it for 4.0 s"}
     )  # fmt: skip
 
 

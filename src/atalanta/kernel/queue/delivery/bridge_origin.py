@@ -2,8 +2,8 @@
 
 A core bridge may have sent a message without an answer before the message leaves the bridge's queue, for another node
 or under a new id. The header then holds the message's first id: node (16 bytes) and message (8). The bridge of a queue
-of that name, on any node, sends the message under the same duplicate id (cluster/core_bridges/forwarding.py), and the
-target drops the repeat. Artemis' bridges have no such header.
+of that name, on any node, sends the message under the same duplicate id (cluster/core_bridges/message_copies.py), and
+the target drops the repeat. Artemis' bridges have no such header.
 
 Only cluster members send the header to each other. A client's header is removed (kernel/publish/scale_down_target.py),
 and no client is shown it. A real Artemis removes the header with all names that begin with `_AMQ_ROUTE_TO`

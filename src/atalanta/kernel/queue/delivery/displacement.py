@@ -40,7 +40,7 @@ def cut(store: MessageStore, now: int, queue: Queue, special: SpecialQueue, bloc
             store.paging.touch(queue)
             return
         blocks += 1
-        if not store.paging.bring(now, queue):
+        if not store.paging.read_next(now, queue):
             return
         store.discard(special.beyond_ring(queue))
 

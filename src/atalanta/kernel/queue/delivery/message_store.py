@@ -156,7 +156,7 @@ class MessageStore(MessageTable):
             self.drop(reference)
             return
         if reference.sequence == 0:
-            self.scheduled.hold_new(reference, reference.message.scheduled_ms)
+            self.scheduled.schedule_new(reference, reference.message.scheduled_ms)
             return
         if queue.paged is not None:
             self.paging.take(reference)
@@ -310,7 +310,7 @@ class MessageStore(MessageTable):
         """Removes the reference from its queue in memory, and the message with its last reference."""
         queue = reference.queue
         if reference.state == SCHEDULED:
-            self.scheduled.forget(reference)
+            self.scheduled.remove(reference)
         queue.remove(reference)
         self.drop(reference)
         if queue.special is not None and queue.delivering_count == 0:

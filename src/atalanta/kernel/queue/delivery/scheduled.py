@@ -28,8 +28,8 @@ def deliver_early(store: MessageStore, references: list[Reference]) -> int:
     """Releases scheduled messages now (QueueImpl.deliverScheduledMessages); returns their number."""
     released: list[Reference] = []
     for reference in references:
-        if reference.state == SCHEDULED and reference not in store.scheduled.away:
-            store.scheduled.forget(reference)
+        if reference.state == SCHEDULED and reference not in store.scheduled.in_transfer:
+            store.scheduled.remove(reference)
             released.append(reference)
     release(store, released)
     return len(released)

@@ -28,27 +28,27 @@ Entry = tuple[int, int, int, "Reference"]
 class ScheduledMessages:
     """The scheduled messages of one store.
 
-    `times`: the time (ms) of each waiting reference; the heap may hold entries that were removed. `away`: references
-    being sent to another node, which keeps their time: here they wait until they are returned. `overdue`: those of
-    `away` whose time has passed.
+    `times`: the time (ms) of each waiting reference; the heap may hold entries that were removed.
+    `in_transfer`: references being sent to another node, which keeps their time: here they wait until they are
+    returned. `overdue`: those of `in_transfer` whose time has passed.
     """
 
     def __init__(self, timers: Timers) -> None:
         self.timers = timers
         self.times: dict[Reference, int] = {}
         self.heap: list[Entry] = []
-        self.away: dict[Reference, bool] = {}
+        self.in_transfer: dict[Reference, bool] = {}
         self.overdue: dict[Reference, Entry] = {}
         self.armed_ms: int = 0  # 0: the timer is not set
         self.running: bool = True  # no timer is set while the journal is read
 
-    def hold_new(self, reference: Reference, at_ms: int) -> None:
+    def schedule_new(self, reference: Reference, at_ms: int) -> None:
         """Schedules a new message: the queue counts the message, which has no sequence yet."""
         queue = reference.queue
         queue.count_unsequenced(reference, 1)
-        self.hold(reference, at_ms)
+        self.schedule(reference, at_ms)
 
-    def hold(self, reference: Reference, at_ms: int) -> None:
+    def schedule(self, reference: Reference, at_ms: int) -> None:
         """Schedules a reference that is not being delivered; it keeps its sequence, if it has one."""
         reference.state = SCHEDULED
         reference.consumer = None
@@ -58,19 +58,19 @@ class ScheduledMessages:
         if self.armed_ms == 0 or at_ms < self.armed_ms:
             self.arm()
 
-    def forget(self, reference: Reference) -> None:
+    def remove(self, reference: Reference) -> None:
         """Removes a reference that leaves its queue before its time; the caller changes the queue's counters."""
         if self.times.pop(reference, -1) < 0:
             return
-        self.away.pop(reference, None)
+        self.in_transfer.pop(reference, None)
         self.overdue.pop(reference, None)
         if len(self.heap) > 2 * len(self.times) + STALE_MIN:
             self.heap = [entry for entry in self.heap if self.times.get(entry[3], -1) == entry[0]]
             heapify(self.heap)
 
-    def come_back(self, reference: Reference) -> None:
+    def end_transfer(self, reference: Reference) -> None:
         """Records that a reference is no longer being sent to another node, if it was."""
-        self.away.pop(reference, None)
+        self.in_transfer.pop(reference, None)
         entry = self.overdue.pop(reference, None)
         if entry is not None:
             heappush(self.heap, entry)
@@ -98,7 +98,7 @@ class ScheduledMessages:
             reference = entry[3]
             if self.times.get(reference, -1) != entry[0]:
                 continue
-            if self.away and reference in self.away:
+            if self.in_transfer and reference in self.in_transfer:
                 self.overdue[reference] = entry
                 continue
             del self.times[reference]

@@ -64,10 +64,10 @@ class Page:
         self.finished: bytearray = bytearray()
         self.deliveries: dict[int, tuple[int, int]] = {}
         self.bodies: dict[int, LargeBody] = {}  # of unfinished large messages, by index
-        self.passing: dict[int, bool] = {}  # non-durable ones of `bodies`
+        self.non_durable: dict[int, bool] = {}  # non-durable ones of `bodies`
         self.large: list[tuple[int, int, int]] = []  # as read from a record: index, file, bytes of the file
         self.old: bool = False
-        self.gone: bool = False
+        self.ended: bool = False
 
     def is_finished(self, index: int) -> bool:
         place = index >> 3
@@ -166,9 +166,9 @@ def encode_page(page: Page, message_ids: list[int]) -> bytes:
         writer.int32(index)
         writer.int32(count)
         writer.int64(at_ms)
-    lasting = [(index, body) for index, body in page.bodies.items() if index not in page.passing]
-    writer.int32(len(lasting))
-    for index, body in lasting:
+    durable_bodies = [(index, body) for index, body in page.bodies.items() if index not in page.non_durable]
+    writer.int32(len(durable_bodies))
+    for index, body in durable_bodies:
         writer.int32(index)
         writer.int64(body.file)
         writer.int64(body.size)

@@ -58,9 +58,9 @@ class Paging:
         # (lsn of its record, number, bytes) of pages that are not known to be durable.
         self.unwritten: deque[tuple[int, int, int]] = deque()
         # Files to delete when their PAGE_DONE record is durable: (lsn, number).
-        self.doomed: deque[tuple[int, int]] = deque()
+        self.deletable: deque[tuple[int, int]] = deque()
         self.touched: list[Queue] = []
-        self.ending: list[Page] = []
+        self.finished_pages: list[Page] = []
 
     # -- writing --------------------------------------------------------------------------------
     def start(self, queue: Queue) -> None:
@@ -82,7 +82,7 @@ class Paging:
         paged.tail.append(reference)
         paged.tail_bytes += reference.size
         self.tail_bytes += reference.size
-        self.outside(paged, 1, reference.size)
+        self.count_outside(paged, 1, reference.size)
         paged.last = reference.sequence
         self.touch(queue)
 
@@ -95,10 +95,10 @@ class Paging:
         paged.tail.append(reference)
         paged.tail_bytes += reference.size
         self.tail_bytes += reference.size
-        self.outside(paged, 1, reference.size)
+        self.count_outside(paged, 1, reference.size)
         paged.last = max(paged.last, reference.sequence)
 
-    def outside(self, paged: PagedQueue, count: int, size: int) -> None:
+    def count_outside(self, paged: PagedQueue, count: int, size: int) -> None:
         """Counts messages and bytes of the queue that are outside its list (negative: that entered the list)."""
         paged.count += count
         paged.bytes += size
@@ -115,7 +115,7 @@ class Paging:
             paged.touched = True
             self.touched.append(queue)
 
-    def turn(self, now: int) -> None:
+    def process(self, now: int) -> None:
         """Writes full tails as pages and reads what is needed, once per batch of inputs and before the dispatch."""
         work = self.touched
         self.touched = []
@@ -144,9 +144,9 @@ class Paging:
         if queue.spec.last_value_key is not None and not full:
             # Newer values replace older ones, so reading back may need no more memory. Without this, a queue without
             # consumers would never stop paging.
-            self.bring(now, queue)
+            self.read_next(now, queue)
         elif paged.wanted or queue.consumer_count() > 0 or not (paged.pages or full):
-            self.refill(now, queue, False)
+            self.read_more(now, queue, False)
 
     def _page_is_due(self, paged: PagedQueue) -> bool:
         size = paged.tail_bytes
@@ -186,14 +186,14 @@ class Paging:
                 store.large.hold(body, 1)
                 page.bodies[index] = body
                 if not reference.durable:
-                    page.passing[index] = True
+                    page.non_durable[index] = True
             if reference.durable:
                 ids.append(message_id)
                 page.durable_count += 1
                 page.durable_bytes += reference.size
         batch = records.Batch()
         batch.add(records.PAGE, encode_page(page, ids))
-        self.put(page, paged.take_blocks(), batch)
+        self.write_page(page, paged.take_blocks(), batch)
         for reference in tail:
             if store.trace.on:
                 trace_message(store.trace, "trace_paged", reference.message, paged.queue.name)
@@ -205,14 +205,14 @@ class Paging:
         paged.tail_bytes = 0
         store.trace.count("pages_written")
 
-    def put(self, page: Page, blocks: list[bytes], batch: records.Batch) -> None:
+    def write_page(self, page: Page, blocks: list[bytes], batch: records.Batch) -> None:
         """Writes the file of a new page, and appends its PAGE record with the rest of the batch."""
         size = self.files.write(page.number, blocks)
         page.lsn = batch.append_to(self.store.journal)
         self.unwritten.append((page.lsn, page.number, size))
         self.unwritten_bytes += size
         self.written += 1
-        self.store.memory.behind = self.unwritten_bytes >= UNWRITTEN_BYTES_MAX
+        self.store.memory.disk_behind = self.unwritten_bytes >= UNWRITTEN_BYTES_MAX
 
     def on_durable(self, lsn: int) -> None:
         """Handles that everything up to `lsn` is on disk."""
@@ -221,11 +221,11 @@ class Paging:
             self.files.settled(number)
             self.unwritten_bytes -= size
         memory = self.store.memory
-        if memory.behind and self.unwritten_bytes < UNWRITTEN_BYTES_MAX:
-            memory.behind = False
+        if memory.disk_behind and self.unwritten_bytes < UNWRITTEN_BYTES_MAX:
+            memory.disk_behind = False
             memory.freed = True
-        while self.doomed and self.doomed[0][0] <= lsn:
-            self.files.delete(self.doomed.popleft()[1])
+        while self.deletable and self.deletable[0][0] <= lsn:
+            self.files.delete(self.deletable.popleft()[1])
 
     # -- reading --------------------------------------------------------------------------------
     def after(self, queue: Queue, sequence: int) -> list[Reference]:
@@ -234,35 +234,35 @@ class Paging:
         paged = paged_queue_of(queue)
         return paged.after(sequence) if paged is not None else []
 
-    def refill(self, now: int, queue: Queue, hungry: bool) -> bool:
+    def read_more(self, now: int, queue: Queue, credit_waits: bool) -> bool:
         """Reads the next block (or a part of the tail) if memory allows; returns true if messages entered the queue.
 
-        `hungry`: a consumer has credit, and takes none of the messages in memory.
+        `credit_waits`: a consumer has credit, and takes none of the messages in memory.
         """
         paged = paged_queue_of(queue)
-        if paged is None or self.reader.failed is not None or not self._room(queue, paged, hungry):
+        if paged is None or self.reader.failed is not None or not self._has_room(queue, paged, credit_waits):
             return False
-        return self.bring(now, queue)
+        return self.read_next(now, queue)
 
-    def bring(self, now: int, queue: Queue) -> bool:
-        """Reads the next block as `refill` does, even if memory is full."""
+    def read_next(self, now: int, queue: Queue) -> bool:
+        """Reads the next block as `read_more` does, even if memory is full."""
         paged = paged_queue_of(queue)
         if paged is None or self.reader.failed is not None:
             return False
-        came = False
-        while paged.pages and not came and self.reader.failed is None:
-            came = self._read_block(now, paged, paged.pages[0])
+        entered = False
+        while paged.pages and not entered and self.reader.failed is None:
+            entered = self._read_block(now, paged, paged.pages[0])
             page = paged.pages[0]
             if page.unread <= 0 or page.read >= page.entries:
                 paged.pages.popleft()
-        if not came and paged.tail:
-            came = self._take_tail(now, paged)
+        if not entered and paged.tail:
+            entered = self._take_tail(now, paged)
         if not paged.pages and not paged.tail:
             queue.paged = None
             self.store.trace.count("paging_ended")
-        elif came:
+        elif entered:
             self.touch(queue)
-        return came
+        return entered
 
     def on_idle(self, now: int, queue: Queue) -> bool:
         """Reads more after a dispatch that could deliver nothing; returns true if messages entered the queue.
@@ -272,10 +272,10 @@ class Paging:
         if not queue.paused and not queue.keeps_messages:
             for consumer in queue.consumers:
                 if not consumer.browse_only and consumer.ready():
-                    return self.refill(now, queue, True)
+                    return self.read_more(now, queue, True)
         return False
 
-    def bring_forward(self, now: int, queue: Queue, sequence: int) -> None:
+    def read_through(self, now: int, queue: Queue, sequence: int) -> None:
         """Reads all pages that begin at or below `sequence`, at recovery: they were in memory before."""
         paged = paged_queue_of(queue)
         if paged is None:
@@ -288,7 +288,7 @@ class Paging:
         if not paged.pages and not paged.tail:
             queue.paged = None
 
-    def _room(self, queue: Queue, paged: PagedQueue, hungry: bool) -> bool:
+    def _has_room(self, queue: Queue, paged: PagedQueue, credit_waits: bool) -> bool:
         size = queue.bytes - paged.bytes
         count = queue.message_count - paged.count
         account = queue.account
@@ -299,7 +299,7 @@ class Paging:
             return False
         if not within_prefetch(queue, account, count - queue.delivering_count):
             return False
-        if hungry or count <= queue.delivering_count:
+        if credit_waits or count <= queue.delivering_count:
             return True
         if not paged.pages and not self.store.memory.full_for(account):
             return True
@@ -318,7 +318,7 @@ class Paging:
             return False
         queue = paged.queue
         page.read = page.end_of(block)
-        came: list[Reference] = []
+        entered: list[Reference] = []
         size = 0
         for at in range(index - page.starts[block], len(entries)):
             index = page.starts[block] + at
@@ -327,12 +327,12 @@ class Paging:
                 reference = self.reader.reference(queue, page, index, entry)
                 self.store.memory.charge(reference)
                 size += reference.size
-                came.append(reference)
-        page.unread -= len(came)
+                entered.append(reference)
+        page.unread -= len(entered)
         page.unread_bytes -= size
-        self.outside(paged, -len(came), -size)
-        self._enter(now, queue, came)
-        return bool(came)
+        self.count_outside(paged, -len(entered), -size)
+        self._enter(now, queue, entered)
+        return bool(entered)
 
     def _take_tail(self, now: int, paged: PagedQueue) -> bool:
         """Enqueues a part of the tail: no page is before it."""
@@ -342,20 +342,20 @@ class Paging:
         while count < len(paged.tail) and count < TAIL_MESSAGES_A_TURN and size < limit:
             size += paged.tail[count].size
             count += 1
-        came = paged.tail[:count]
+        entered = paged.tail[:count]
         paged.tail = paged.tail[count:]
         paged.forget_encoding()
         paged.tail_bytes -= size
         self.tail_bytes -= size
-        self.outside(paged, -count, -size)
-        self._enter(now, paged.queue, came)
+        self.count_outside(paged, -count, -size)
+        self._enter(now, paged.queue, entered)
         return count > 0
 
-    def _enter(self, now: int, queue: Queue, came: list[Reference]) -> None:
+    def _enter(self, now: int, queue: Queue, entered: list[Reference]) -> None:
         store = self.store
         special = queue.special
         replaced: list[Reference] = []
-        for reference in came:
+        for reference in entered:
             queue.enter(reference)
             if special is not None:
                 older = special.entered(reference)
@@ -366,7 +366,7 @@ class Paging:
             if isinstance(reference, PagedReference):
                 delivered = reference.page.deliveries.get(reference.index)
                 if delivered is not None and delivered[1] * 1_000_000 > now:
-                    store.scheduled.hold(reference, delivered[1])
+                    store.scheduled.schedule(reference, delivered[1])
                     continue
             if queue.open_consumers == 0 and not queue.has_match(reference.message):
                 store.dispatches.note_unattended(queue)
@@ -377,7 +377,7 @@ class Paging:
     def finished(self, reference: PagedReference) -> None:
         """Records that a paged message has left its queue for good (the caller writes its ACKS record)."""
         page = reference.page
-        if page.gone or page.is_finished(reference.index):
+        if page.ended or page.is_finished(reference.index):
             return
         self.finish_entry(page, reference.index)
         page.live -= 1
@@ -394,23 +394,23 @@ class Paging:
 
     def done(self, page: Page) -> None:
         """Ends a page whose messages are all finished: its file is deleted when that is durable (`end_pages`)."""
-        page.gone = True
+        page.ended = True
         del self.pages[page.number]
-        self.ending.append(page)
+        self.finished_pages.append(page)
         for body in page.bodies.values():
             self.store.large.release(body)
         page.bodies = {}
 
     def end_pages(self) -> None:
         """Appends PAGE_DONE for ended pages, behind the records that ended their last messages."""
-        ending = self.ending
-        self.ending = []
-        for page in ending:
+        finished = self.finished_pages
+        self.finished_pages = []
+        for page in finished:
             writer = Writer()
             writer.int64(page.queue_id)
             writer.int64(page.number)
             lsn = self.store.journal.append(records.PAGE_DONE, writer.getvalue())
-            self.doomed.append((lsn, page.number))
+            self.deletable.append((lsn, page.number))
 
     def store_page(self, page: Page) -> None:
         """Appends the page's state again, behind all older records about the page."""

@@ -48,13 +48,13 @@ class QueuePages:
         place = low - 1
         while place >= 0 and self.reach[place] >= message_id:
             page = self.pages[place]
-            if page.id_max >= message_id and not page.gone:
+            if page.id_max >= message_id and not page.ended:
                 found.append(page)
             place -= 1
         return found
 
     def _sort(self) -> None:
-        pages = [page for page in self.pages if not page.gone]
+        pages = [page for page in self.pages if not page.ended]
         pages.sort(key=_by_id)
         self.pages = []
         self.reach = []
@@ -81,7 +81,7 @@ class PagingRecovery:
         page.lsn = lsn
         previous = self.pages.get(page.number)
         if previous is not None:
-            previous.gone = True
+            previous.ended = True
         self.pages[page.number] = page
         self.queues.setdefault(page.queue_id, QueuePages()).add(page)
         return page, message_ids
@@ -90,7 +90,7 @@ class PagingRecovery:
         """Handles a PAGE_DONE record."""
         page = self.pages.pop(number, None)
         if page is not None:
-            page.gone = True
+            page.ended = True
             self.acked.pop(number, None)
             self.delivered.pop(number, None)
 
@@ -148,7 +148,7 @@ class PagingRecovery:
         paged.pages.append(page)
         paged.last = page.last
         paged.page_end = page.last
-        paging.outside(paged, page.unread, page.unread_bytes)
+        paging.count_outside(paged, page.unread, page.unread_bytes)
         queue.message_count += page.unread
         queue.bytes += page.unread_bytes
 
@@ -206,7 +206,7 @@ def pull(paging: Paging, now: int, queue: Queue, message_id: int) -> Reference |
     if paged is not None:
         for page in list(paged.pages):
             if page.id_min <= message_id <= page.id_max:
-                paging.bring_forward(now, queue, page.last)
+                paging.read_through(now, queue, page.last)
     for reference in queue.references:
         if reference.message.id == message_id and isinstance(reference, PagedReference):
             return reference
@@ -226,7 +226,7 @@ def out_of_tail(paging: Paging, reference: Reference) -> None:
     paged.forget_encoding()
     paged.tail_bytes -= reference.size
     paging.tail_bytes -= reference.size
-    paging.outside(paged, -1, -reference.size)
+    paging.count_outside(paged, -1, -reference.size)
     queue.enter(reference)
     paging.touch(queue)
 

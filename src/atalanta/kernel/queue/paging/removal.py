@@ -24,7 +24,7 @@ def clear(paging: Paging, queue: Queue) -> int:
     queue.message_count -= paged.count
     queue.bytes -= paged.bytes
     paging.tail_bytes -= paged.tail_bytes
-    paging.outside(paged, -paged.count, -paged.bytes)
+    paging.count_outside(paged, -paged.count, -paged.bytes)
     for reference in paged.tail:
         paging.store.drop(reference)
     for page in paged.pages:
@@ -53,7 +53,7 @@ def drop_through(paging: Paging, queue: Queue, sequence: int) -> int:
         if page.unread > 0 or paging.reader.failed is not None:
             break
         paged.pages.popleft()
-        if page.live <= 0 and not page.gone:
+        if page.live <= 0 and not page.ended:
             paging.done(page)
     dropped = [reference for reference in paged.tail if reference.sequence <= sequence]
     if dropped:
@@ -64,7 +64,7 @@ def drop_through(paging: Paging, queue: Queue, sequence: int) -> int:
             paging.tail_bytes -= reference.size
             queue.message_count -= 1
             queue.bytes -= reference.size
-            paging.outside(paged, -1, -reference.size)
+            paging.count_outside(paged, -1, -reference.size)
             paging.store.drop(reference)
     paging.touch(queue)
     return before - paged.count
@@ -93,7 +93,7 @@ def _drop_entries(
     page.unread_bytes -= size
     queue.message_count -= count
     queue.bytes -= size
-    paging.outside(paged, -count, -size)
+    paging.count_outside(paged, -count, -size)
 
 
 def _upto(paging: Paging, queue: Queue, page: Page, sequence: int) -> list[PagedReference]:
@@ -114,7 +114,7 @@ def forget(paging: Paging, queue: Queue) -> None:
     if paged is not None:
         queue.paged = None
         paging.tail_bytes -= paged.tail_bytes
-        paging.outside(paged, -paged.count, -paged.bytes)
+        paging.count_outside(paged, -paged.count, -paged.bytes)
         for reference in paged.tail:
             paging.store.drop(reference)
     for page in list(paging.pages.values()):

@@ -24,11 +24,11 @@ from atalanta.wire.core.packets.connection import (
 )
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2, ReattachSession
 from atalanta.wire.core.packets.topology import SubscribeTopology, SubscribeTopologyV2
-from atalanta.wire.core.server.closed_session import answer_closed
 from atalanta.wire.core.server.frame_connection import SERVER_VERSION, FrameConnection
 from atalanta.wire.core.server.reattach import end_session, reattach, remember
 from atalanta.wire.core.server.redirect import CoreRedirect
-from atalanta.wire.core.server.requests import receive
+from atalanta.wire.core.server.requests.closed_session import answer_closed
+from atalanta.wire.core.server.requests.session_requests import receive
 from atalanta.wire.core.server.session_creation import (
     CLUSTER_CHANNEL,
     CoreLogin,
@@ -176,7 +176,7 @@ class CoreConnection(FrameConnection):
         elif isinstance(packet, ScaleDownAnnouncement):
             self.host.cluster.scaled_down(now, packet)
         else:
-            self.host.closing.append((self.conn, "the peer said good-bye"))
+            self.host.closing.append((self.conn, "the peer disconnected"))
 
     def _check_control(self, packet_type: int, channel: int) -> None:
         """Raises ProtocolError if the peer may not send this packet here; the body is not read before."""
@@ -310,7 +310,7 @@ class CoreConnection(FrameConnection):
             self.block_deliveries(blocked)
 
     def block_deliveries(self, blocked: bool) -> None:
-        blocked = blocked or self.pending_redirect is not None or self.arriving
+        blocked = blocked or self.pending_redirect is not None or self.reconnecting
         for session in self.sessions.values():
             session.session.set_blocked(blocked)
 
@@ -338,7 +338,7 @@ class CoreConnection(FrameConnection):
         return not why
 
     def stop(self, now: int) -> None:
-        """Says goodbye for a node that shuts down (DISCONNECT, reason 4).
+        """Sends DISCONNECT (reason 4) for a node that shuts down.
 
         An Artemis client that reconnects from another node ignores the loss of this connection until it has its
         sessions here: failover, DISCONNECT and losses are tasks of one OrderedExecutor
@@ -348,31 +348,31 @@ class CoreConnection(FrameConnection):
         It gets no more deliveries: its messages would go from one such client to the next as these close, and every
         delivery counts as an attempt (max-delivery-attempts).
         """
-        comes = self.came_from is not None or not self.authenticated
-        self.arriving = comes and now - self.opened < ARRIVAL_NS
+        may_reconnect = self.came_from is not None or not self.authenticated
+        self.reconnecting = may_reconnect and now - self.opened < ARRIVAL_NS
         self.block_deliveries(True)
-        self.say_goodbye()
-        if not self.arriving:
+        self.send_disconnect()
+        if not self.reconnecting:
             self.host.closing.append((self.conn, "the node stops"))
 
-    def say_goodbye(self) -> None:
+    def send_disconnect(self) -> None:
         """Sends DISCONNECT, with the successor of a node that leaves unless the peer must not know of it yet."""
         successor = self.host.successor
         node_id = self.host.broker.node_id
-        if successor is None or self.untold:
+        if successor is None or self.disconnect_delayed:
             self.send(DisconnectV3(node_id=node_id), 0)
             return
-        goodbye = DisconnectV3(
+        disconnect = DisconnectV3(
             node_id=node_id,
             reason=REASON_SCALE_DOWN,
             target_node_id=successor.node_id,
             target=successor.transport,
         )
-        self.send(goodbye, 0)
+        self.send(disconnect, 0)
 
-    def turn_away(self, now: int, held_ns: int) -> None:
-        super().turn_away(now, held_ns)
-        if self.arriving:
+    def disconnect(self, now: int, held_ns: int) -> None:
+        super().disconnect(now, held_ns)
+        if self.reconnecting:
             if self.pending_redirect is not None:
                 self.pending_redirect.restore_sessions()
             for channel in self.sessions:
@@ -380,14 +380,14 @@ class CoreConnection(FrameConnection):
             self.end_sessions(now)
             self.release_input()
 
-    def refuse(self, told: bool) -> None:
-        super().refuse(told)
-        if told and self.host.successor is not None:
-            self.say_goodbye()
+    def refuse_requests(self, notified: bool) -> None:
+        super().refuse_requests(notified)
+        if notified and self.host.successor is not None:
+            self.send_disconnect()
 
-    def tell(self) -> None:
-        super().tell()
-        self.say_goodbye()
+    def send_delayed_disconnect(self) -> None:
+        super().send_delayed_disconnect()
+        self.send_disconnect()
 
     def closed(self, now: int, why: str) -> None:
         if self.gone:

@@ -21,7 +21,7 @@ from atalanta.message.encoding.buffer import Reader
 from atalanta.wire.connection import Redirect
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.connection import REASON_REDIRECT, DisconnectV3
-from atalanta.wire.core.server.requests import receive
+from atalanta.wire.core.server.requests.session_requests import receive
 
 if TYPE_CHECKING:
     from atalanta.wire.core.server.connection import CoreConnection

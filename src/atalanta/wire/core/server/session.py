@@ -28,7 +28,7 @@ from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.server.frame_connection import DELIVERED_BYTES_MAX
 from atalanta.wire.core.server.large_delivery import LargeDelivery
 from atalanta.wire.core.server.large_receiver import LargeReceiver
-from atalanta.wire.core.server.packet_prefixes import PacketPrefixes
+from atalanta.wire.core.server.requests.packet_prefixes import PacketPrefixes
 from atalanta.wire.core.server.resend_buffer import Replay
 
 if TYPE_CHECKING:

@@ -61,8 +61,8 @@ def open_session(
         why = "the node is stopping" if broker.stopping else f"channel {channel} cannot be used"
         # If the creation is rejected, a client that comes from another node repeats it here
         # (ActiveMQSessionContext.recreateSession); after any other error it tries another node.
-        comes = broker.stopping and connection.came_from is not None
-        raise BrokerError(ILLEGAL_STATE if comes else SESSION_CREATION_REJECTED, why)
+        reconnects = broker.stopping and connection.came_from is not None
+        raise BrokerError(ILLEGAL_STATE if reconnects else SESSION_CREATION_REJECTED, why)
     if len(connection.sessions) >= SESSIONS_MAX:
         raise BrokerError(
             SESSION_CREATION_REJECTED, f"more than {SESSIONS_MAX} sessions on one connection"
@@ -99,7 +99,7 @@ def open_session(
 
 def log_in_peer(connection: CoreConnection, now: int, packet: ClusterConnect) -> None:
     """Processes CLUSTER_CONNECT: another node sends the cluster's credentials."""
-    if connection.untold:
+    if connection.disconnect_delayed:
         connection.host.closing.append((connection.conn, "the node leaves"))
         return
     broker = connection.host.broker

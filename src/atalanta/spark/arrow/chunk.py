@@ -9,7 +9,7 @@ import pyarrow as pa
 from atalanta.client.log.log_entries import LogColumns, Message, columns_of, entries_of
 
 
-class Fetched:
+class Chunk:
     """The chunk: `count` messages of `queue` at one node. Raises DecodeError."""
 
     def __init__(self, count: int, entries: bytes, queue: str, node_id: str) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from atalanta.runtime.input_coalescing import (
+from atalanta.runtime.read_pause import (
     CLOSE_NS,
     PAUSE_FIRST_NS,
     PAUSE_MAX_NS,
     ROW_MAX,
     ROW_MIN,
-    InputCoalescing,
+    ReadPause,
 )
 
 TURN_NS = 20_000
@@ -18,16 +18,16 @@ class Turns:
     """Plays turns; `awaited` and what lies between two of them are arguments."""
 
     def __init__(self) -> None:
-        self.coalescing = InputCoalescing()
+        self.pause = ReadPause()
         self.now = 10**18
-        self.coalescing.turn_ended(self.now, True)
+        self.pause.turn_ended(self.now, True)
 
     def play(self, pattern: str, gap_ns: int = TURN_NS) -> list[int]:
         """The pauses after each turn: "." is a silent one, "w" one that wrote."""
         pauses = []
         for turn in pattern:
             self.now += gap_ns
-            pauses.append(self.coalescing.turn_ended(self.now, turn == "w"))
+            pauses.append(self.pause.turn_ended(self.now, turn == "w"))
             self.now += pauses[-1]
         return pauses
 

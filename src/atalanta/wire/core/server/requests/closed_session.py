@@ -50,6 +50,6 @@ def answer_closed(
     if packet_type in GRANTED:
         connection.send(NullResponse(correlation), channel)
     else:
-        why = "the node is stopping" if connection.arriving else "the session was closed by management"
+        why = "the node is stopping" if connection.reconnecting else "the session was closed by management"
         error = BrokerError(ILLEGAL_STATE, why)
         connection.send_exception(channel, error, correlation, version)

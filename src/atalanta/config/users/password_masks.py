@@ -15,7 +15,7 @@ from atalanta.config.xml.tree import Node
 HINT = "or write it plainly, or as ${name} and set that environment variable"
 
 
-class Masks:
+class PasswordMasks:
     def __init__(
         self, configuration: Configuration, report: Report, values: Mapping[str, str]
     ) -> None:
@@ -82,7 +82,7 @@ class Masks:
         if not masked:
             return text
         # Imported only for masked passwords: most files have none.
-        from atalanta.tls.masked import codec_key, unmask
+        from atalanta.tls.password_codec import codec_key, unmask
 
         try:
             key = codec_key("" if self.codec is None else self.codec.text, self.values)

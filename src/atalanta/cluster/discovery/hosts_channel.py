@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.discovery.host_talk import Call, Visitor
-from atalanta.cluster.discovery.meeting_places import Place
+from atalanta.cluster.discovery.host_connection import InboundExchange, OutboundExchange
+from atalanta.cluster.discovery.jgroups_channels import JgroupsChannel
 from atalanta.wire.connection import Connection, ProtocolError
 from atalanta.wire.core.broadcast_datagram import decode_announcement
 from atalanta.wire.jgroups_discovery import DNS, Meeting
@@ -21,7 +21,7 @@ DIAL_TIMEOUT_MS: Final = 2_000
 VISITORS_MAX: Final = 1_000  # announcements that are kept for answers
 
 
-class HostsPlace(Place):
+class HostsChannel(JgroupsChannel):
     """The hosts of a stack: `dialing` are visits under way, `own` are addresses of this node.
 
     `visitors` has the time and announcement of each visitor, by node id.
@@ -74,14 +74,14 @@ class HostsPlace(Place):
     def on_dialed(self, now: int, conn: int, rest: str) -> Connection | None:
         host, _, port = rest.rpartition(":")
         self.dialing.pop((host, int(port)), None)
-        return Call(self, conn, now, (host, int(port)))
+        return OutboundExchange(self, conn, now, (host, int(port)))
 
     def on_dial_failed(self, now: int, rest: str) -> None:
         host, _, port = rest.rpartition(":")
         self.dialing.pop((host, int(port)), None)
 
     def on_accepted(self, now: int, conn: int) -> Connection | None:
-        return Visitor(self, conn, now)
+        return InboundExchange(self, conn, now)
 
     # -- announcements ----------------------------------------------------------------------------
     def known(self) -> list[bytes]:
@@ -96,10 +96,10 @@ class HostsPlace(Place):
         try:
             said = decode_announcement(announcement)
         except ProtocolError:
-            self.discovery.broker.trace.count("datagrams_unreadable")
+            self.discovery.trace.count("datagrams_unreadable")
             return
         if said.node_id in self.visitors or len(self.visitors) < VISITORS_MAX:
-            if said.node_id != self.discovery.broker.node_id:
+            if said.node_id != self.discovery.node_id:
                 self.visitors[said.node_id] = (now, announcement)
         super().heard(now, announcement)
 

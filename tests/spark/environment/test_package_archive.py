@@ -12,8 +12,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from atalanta.spark.environment.package_archive import archive_of
 from atalanta.spark.environment.session import prepare_environment
-from atalanta.spark.environment.shipping import archive_of
 from tests.spark.nodes import ROOT, BrokerCluster
 
 MASTER = "local-cluster[1,2,1024]"
@@ -21,7 +21,7 @@ QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from atalanta.spark.environment import shipping
+from atalanta.spark.environment import package_archive
 class Context:
     environment = {"PYTHONPATH": "/theirs"}
     def addPyFile(self, name):
@@ -30,8 +30,8 @@ class Context:
         print("sent", name.rpartition("/")[2])
 class Spark:
     sparkContext = Context()
-shipping.ship(Spark())
-shipping.ship(Spark())
+package_archive.ship(Spark())
+package_archive.ship(Spark())
 print("path", Context.environment["PYTHONPATH"])
 """
 

@@ -28,7 +28,7 @@ FRESH_MS: Final = 60_000
 FILES_MAX: Final = 10_000
 
 
-class Place:
+class JgroupsChannel:
     """A meeting place. `key` is that of its timer, dials and DNS queries."""
 
     def __init__(self, discovery: Discovery, number: int, meeting: Meeting) -> None:
@@ -42,7 +42,7 @@ class Place:
 
     def open(self, now: int) -> None:
         """Opens the place and records it once. The first tick follows at once."""
-        self.discovery.broker.trace.event(
+        self.discovery.trace.event(
             "jgroups_meeting",
             {
                 "protocol": self.meeting.protocol,
@@ -73,7 +73,7 @@ class Place:
     def failed(self, why: str) -> None:
         """Records a failure once, until the place works again."""
         if why and not self.failing:
-            self.discovery.broker.trace.event(
+            self.discovery.trace.event(
                 "meeting_failed", {"place": self.meeting.describe(), "why": why}
             )
         self.failing = bool(why)
@@ -100,7 +100,7 @@ class Place:
         return None
 
 
-class MulticastPlace(Place):
+class MulticastChannel(JgroupsChannel):
     """The multicast group of a stack, for UDP and MPING."""
 
     def open(self, now: int) -> None:
@@ -122,19 +122,19 @@ class MulticastPlace(Place):
         try:
             said = decode_said(self.meeting.channel, data)
         except ProtocolError:
-            self.discovery.broker.trace.count("datagrams_unreadable")
+            self.discovery.trace.count("datagrams_unreadable")
             return
         if said:
             self.heard(now, said)
 
 
-class FolderPlace(Place):
+class FolderChannel(JgroupsChannel):
     """A shared folder with a file for each node, for FILE_PING."""
 
     def __init__(self, discovery: Discovery, number: int, meeting: Meeting) -> None:
         super().__init__(discovery, number, meeting)
         self.folder = f"{meeting.folder.rstrip('/')}/{meeting.channel}"
-        self.file = discovery.broker.node_id + FILE_SUFFIX
+        self.file = discovery.node_id + FILE_SUFFIX
         self.seen: dict[str, bytes] = {}
 
     def tick(self, now: int) -> None:
@@ -162,7 +162,7 @@ class FolderPlace(Place):
             try:
                 posted = decode_posted(self.meeting.channel, data)
             except ProtocolError:
-                self.discovery.broker.trace.count("meeting_files_unreadable")
+                self.discovery.trace.count("meeting_files_unreadable")
                 continue
             if posted is None:
                 continue

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.cluster.links.forwarding import send_frames
-from atalanta.cluster.links.large_forwarding import LargeForwarding, large_frames
+from atalanta.cluster.links.forward_frame import send_frames
+from atalanta.cluster.links.large_stream import LargeMessageStream, large_frames
 from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.sessions.bridge_consumer import BridgeEndpoint
@@ -24,7 +24,7 @@ from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.producer import CreateProducer, ProducerCredits
 
 if TYPE_CHECKING:
-    from atalanta.cluster.links.limits import OutgoingLimits
+    from atalanta.cluster.links.limits import SendLimits
     from atalanta.cluster.links.outbound_link import DialedLink
     from atalanta.cluster.links.sent_mark import SentMark
     from atalanta.kernel.broker.broker import Broker
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Outgoing:
+class QueueSender:
     """The state of sending. `waiting` are messages taken from the queue, for which the peer gave no credit yet.
 
     `passing_codes`: errors about the state of the other broker, not about the message. The message stays in its
@@ -50,15 +50,16 @@ class Outgoing:
         broker: Broker,
         queue: Queue,
         channel: int,
-        limits: OutgoingLimits,
+        limits: SendLimits,
         selector: Filter | None = None,
     ) -> None:
         self.link = link
         self.broker = broker
+        self.large_bodies = broker.large
         self.queue = queue
         self.channel = channel
         self.limits = limits
-        self.endpoint = BridgeEndpoint(self.take)
+        self.endpoint = BridgeEndpoint(self.take, broker.dispatches, broker.trace)
         self.consumer = self.endpoint.consumer_of(queue, selector)
         self.waiting: deque[Reference] = deque()
         self.unanswered: dict[int, Reference] = {}
@@ -66,7 +67,7 @@ class Outgoing:
         self.credits: SessionCredits = SessionCredits(limits.producer_window_bytes, self._send)
         self.acknowledged: list[Reference] = []
         self.spoiled: list[Reference] = []  # could not be prepared
-        self.large: LargeForwarding | None = None  # being sent: no other message meanwhile
+        self.large: LargeMessageStream | None = None  # being sent: no other message meanwhile
         self.mark: SentMark | None = None  # records how far messages were sent
 
     # -- for subclasses -------------------------------------------------------------------------
@@ -97,21 +98,21 @@ class Outgoing:
 
     def attach(self) -> None:
         """Starts to consume the queue."""
-        self.endpoint.attach(self.broker, self.consumer, self.limits.window_bytes)
+        self.endpoint.attach(self.consumer, self.limits.window_bytes)
 
     def pause(self) -> None:
         """Stops consuming; messages not sent yet return to the queue. Answers are still handled."""
         self.consumer.started = False
         waiting = list(self.waiting)
         self.waiting.clear()
-        self.endpoint.give_back(self.broker, self.consumer, waiting)
+        self.endpoint.give_back(self.consumer, waiting)
 
     def detach(self, now: int) -> None:
         """Ends the sending when the link is lost: unfinished messages return to their position in the queue."""
         if self.mark is not None:
             self.mark.link_lost()
         self.settle(now)
-        self.endpoint.detach(self.broker, self.consumer)
+        self.endpoint.detach(self.consumer)
         if self.large is not None:
             self.large.abort()
             self.large = None
@@ -154,7 +155,7 @@ class Outgoing:
     def _write(self, copy: Message, correlation: int) -> None:
         limits = self.limits
         if copy.large is not None:
-            self.large = LargeForwarding(self, copy, copy.large, correlation)
+            self.large = LargeMessageStream(self, copy, copy.large, correlation)
             self.large.pump()
         elif 0 < limits.large_bytes_min < len(copy.body):
             self.link.write(large_frames(copy, self.channel, correlation, limits.chunk_bytes))
@@ -182,7 +183,7 @@ class Outgoing:
 
     def cannot_read(self, body: LargeBody) -> None:
         """Records a damaged file and closes the connection: the peer has a part of the message and gets no more."""
-        self.broker.large.damaged(body.file, body.size, -1, self.queue.name)
+        self.large_bodies.damaged(body.file, body.size, -1, self.queue.name)
         self.link.close("a large message cannot be read")
 
     def unblocked(self) -> None:
@@ -237,7 +238,7 @@ class Outgoing:
             self.acknowledged = []
             if done:
                 self.broker.store.acknowledge(done, None, 0)
-        if self.mark is not None and self.mark.asked_lsn and self.mark.settle():
+        if self.mark is not None and self.mark.asked_lsn and self.mark.settle(now):
             self.pump()
         if self.spoiled:
             self._settle_spoiled(now)

@@ -27,7 +27,7 @@ PAUSE_MAX_NS: Final = 400_000
 CLOSE_NS: Final = 500_000
 
 
-class InputCoalescing:
+class ReadPause:
     """Decides about a pause at the end of each event-loop iteration."""
 
     def __init__(self) -> None:

@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.queue.reference import DELIVERING, READY, SCHEDULED, Reference
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
+    from atalanta.kernel.queue.delivery.scheduled_messages import ScheduledMessages
     from atalanta.kernel.queue.queue import Queue
 
 
-class QueueWalk:
+class QueueCursor:
     """Iterates over the messages of one queue.
 
     `waiting` means that the next messages are in page files and there is no memory for them yet. Messages up to
     sequence `pinned` stay.
     """
 
-    def __init__(self, broker: Broker, queue: Queue, pinned: int = 0) -> None:
-        self.broker = broker
+    def __init__(self, store: MessageStore, queue: Queue, pinned: int = 0) -> None:
+        self.store = store
         self.queue = queue
         self.position: int = pinned + 1 if pinned > 0 else 0
         self.waiting: bool = False
@@ -47,7 +48,7 @@ class QueueWalk:
         if references:
             self.position = max(self.position, references[-1].sequence + 1)
         if queue.paged is not None:
-            if self.broker.paging.refill(self.broker.now, queue, True):
+            if self.store.paging.read_more(self.store.now, queue, True):
                 return self.head()
             if queue.paged is not None:
                 # Memory is freed by the messages under way. If there are none, the messages that
@@ -58,7 +59,7 @@ class QueueWalk:
 
     def _head_of_later(self) -> Reference | None:
         if self.later is None:
-            scheduled = self.broker.scheduled.of_queue(self.queue)
+            scheduled = self.store.scheduled.of_queue(self.queue)
             self.later = deque(each for _, each in scheduled if each.sequence == 0)
         while self.later:
             if self.later[0].state == SCHEDULED:
@@ -71,26 +72,26 @@ class QueueWalk:
         if reference.state == READY:
             self.queue.reserve(reference, reference.delivery_count)
         elif reference.state == SCHEDULED:
-            self.broker.scheduled.away[reference] = True
+            self.store.scheduled.in_transfer[reference] = True
         if reference.sequence != 0:
             self.position = reference.sequence + 1
         elif self.later:
             self.later.popleft()
 
 
-def give_back(broker: Broker, references: list[Reference]) -> None:
+def give_back(scheduled: ScheduledMessages, references: list[Reference]) -> None:
     """Gives messages that did not arrive back to their queues, each at its old position."""
     for reference in references:
-        broker.scheduled.come_back(reference)
+        scheduled.end_transfer(reference)
         if reference.state == DELIVERING:
             reference.queue.give_back(reference)
 
 
-class AddressWalk:
+class AddressCursor:
     """Iterates over the queues of one address. Call `take` until it returns None and `waiting` is False."""
 
-    def __init__(self, broker: Broker, queues: list[Queue], pinned: dict[str, int]) -> None:
-        self.walks = [QueueWalk(broker, queue, pinned.get(queue.name, 0)) for queue in queues]
+    def __init__(self, store: MessageStore, queues: list[Queue], pinned: dict[str, int]) -> None:
+        self.walks = [QueueCursor(store, queue, pinned.get(queue.name, 0)) for queue in queues]
         self.heads: list[tuple[int, int, Reference]] = []  # message id, index of the walk
         self.idle: list[int] = list(range(len(queues)))  # walks without a head
         self.waiting: bool = False

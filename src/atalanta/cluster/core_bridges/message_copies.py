@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
 
 
-class Forwarding:
+class MessageCopies:
     """Sets address, routing type, transformer and duplicate id for one bridge."""
 
     def __init__(

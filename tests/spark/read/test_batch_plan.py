@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atalanta.spark.read.planning import share
+from atalanta.spark.read.batch_plan import share
 
 
 def test_shares_follow_the_backlog() -> None:

@@ -29,11 +29,11 @@ from pyspark.sql.types import StructType
 from atalanta.spark.errors import DataLost, Fenced, SparkSourceError
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import ReadOptions
+from atalanta.spark.read.batch_plan import Limits, Stretch, ends
 from atalanta.spark.read.leases import Leases
 from atalanta.spark.read.members import Located, Members
 from atalanta.spark.read.offsets import Entry, Offset, ranges, split_all
 from atalanta.spark.read.partition_reader import RangePartition, RangeReader
-from atalanta.spark.read.planning import Limits, Stretch, ends
 from atalanta.spark.read.starting_offsets import initial_sequence
 
 log = logging.getLogger("atalanta.spark")

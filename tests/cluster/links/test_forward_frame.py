@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.links.forwarding import forward_id, link_bytes
+from atalanta.cluster.links.forward_frame import forward_id, link_bytes
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.message.message import Message
 from atalanta.sim.host import Host

@@ -8,7 +8,7 @@ import pytest
 
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
-from atalanta.config.restart_needed import needs_restart
+from atalanta.config.restart import needs_restart
 
 DATA = Path(__file__).parent / "data" / "artemis-create.xml"
 

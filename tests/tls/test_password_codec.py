@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.tls.masked import CODEC, KEY_PROPERTY, codec_key, unmask
+from atalanta.tls.password_codec import CODEC, KEY_PROPERTY, codec_key, unmask
 from tests.tls.masking import mask
 
 # What DefaultSensitiveStringCodec of 2.44 prints: signed numbers, leading zeros gone.

@@ -6,27 +6,26 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from librt.strings import BytesWriter
 
-from atalanta.cluster.links.forwarding import PRODUCER_ID
-from atalanta.kernel.memory.large_body import LargeBody, LargeStream
+from atalanta.cluster.links.forward_frame import PRODUCER_ID
+from atalanta.kernel.memory.large_body import LargeBodies, LargeBody, LargeStream
 from atalanta.wire.core.large_chunks import CHUNK_BYTES, NO_ANSWER, cut, write_sent_piece
 from atalanta.wire.core.packets.message import write_send_large
 
 if TYPE_CHECKING:
-    from atalanta.cluster.links.limits import OutgoingLimits
+    from atalanta.cluster.links.limits import SendLimits
     from atalanta.cluster.links.outbound_link import DialedLink
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.message.message import Message
 
 READ_BYTES: Final = 2 * CHUNK_BYTES  # in memory at a time
 
 
-class LargeSender(Protocol):
+class LargeMessageOwner(Protocol):
     """The owner of the session that sends a large message."""
 
     link: DialedLink
-    broker: Broker
+    large_bodies: LargeBodies
     channel: int
-    limits: OutgoingLimits
+    limits: SendLimits
 
     def large_sent(self) -> None:
         """Handles the end of the large message: the next message may follow."""
@@ -35,14 +34,14 @@ class LargeSender(Protocol):
         """Handles a damaged file. The connection must be closed, since the peer has a part of the message."""
 
 
-class LargeForwarding(LargeStream):
+class LargeMessageStream(LargeStream):
     """Sends SESS_SEND_LARGE and its continuations. The last one asks for an answer under `correlation`.
 
     The body is held until its end, also if the message is removed. The peer gets all of it or loses the connection.
     """
 
     def __init__(
-        self, outgoing: LargeSender, message: Message, body: LargeBody, correlation: int
+        self, outgoing: LargeMessageOwner, message: Message, body: LargeBody, correlation: int
     ) -> None:
         self.outgoing = outgoing
         self.link = outgoing.link
@@ -54,7 +53,7 @@ class LargeForwarding(LargeStream):
         out = BytesWriter()
         write_send_large(out, outgoing.channel, message)
         self.link.write(out.getvalue())
-        self.large = outgoing.broker.large
+        self.large = outgoing.large_bodies
         self.large.borrow(body)
 
     def pump(self) -> None:

@@ -75,7 +75,7 @@ def _spliced(reference: Reference, link: bytes, duplicate_detection: bool) -> Me
 
 
 def send_frames(message: Message, channel: int, correlation: int) -> bytes:
-    """Encodes SESS_SEND that asks for an answer under `correlation`; large messages use large_forwarding.py."""
+    """Encodes SESS_SEND that asks for an answer under `correlation`; large messages use large_stream.py."""
     out = BytesWriter()
     write_send(out, channel, message, True, correlation, PRODUCER_ID, NEWEST_VERSION)
     return out.getvalue()

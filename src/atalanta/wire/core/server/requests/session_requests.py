@@ -56,9 +56,9 @@ from atalanta.wire.core.packets.session import (
     UniqueAddMetadata,
 )
 from atalanta.wire.core.packets.transaction import Commit, Rollback
-from atalanta.wire.core.server.log_requests import LOG_REQUESTS, answer_log
-from atalanta.wire.core.server.queries import binding_response, queue_response
-from atalanta.wire.core.server.xa_requests import answer_xa
+from atalanta.wire.core.server.requests.log_requests import LOG_REQUESTS, answer_log
+from atalanta.wire.core.server.requests.queries import binding_response, queue_response
+from atalanta.wire.core.server.requests.xa_requests import answer_xa
 
 if TYPE_CHECKING:
     from atalanta.kernel.settings.address_settings import AddressSettings

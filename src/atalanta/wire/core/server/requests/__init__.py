@@ -1,0 +1,1 @@
+"""The requests on the channel of a CORE session, and their answers."""
