@@ -6,8 +6,10 @@ import random
 from collections.abc import Callable
 
 from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings, DiscoveryGroupConfig
+from atalanta.kernel.observer import Observer
 from atalanta.kernel.ports import Links
 from atalanta.kernel.security.security import PERMISSIONS, Security
+from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.node.config import NodeConfig, Ports
@@ -72,6 +74,16 @@ class RigLarge(LargeInputs):
         self.rig.node.on_large_read(self.rig.now, token, data)
 
 
+class SessionCount(Observer):
+    """Counts the sessions that were created."""
+
+    def __init__(self) -> None:
+        self.created = 0
+
+    def on_session_created(self, now: int, session: Session) -> None:
+        self.created += 1
+
+
 class NodeRig:
     """`settle` ends the turn and lets the disk do what it was asked."""
 
@@ -92,6 +104,8 @@ class NodeRig:
         ports.large = self.large
         self.node = Node(node_config(), ports)
         node = self.node
+        self.sessions = SessionCount()
+        node.broker.observers.append(self.sessions)
         self.large.attach(RigLarge(self))
         self.disk.attach(
             lambda token: node.on_committed(self.now, token),

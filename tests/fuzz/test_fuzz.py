@@ -12,13 +12,17 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.session import CreateSessionV2
 from tests.fuzz.engine import Fuzzer
 from tests.fuzz.memory import STATM
 from tests.fuzz.mutator import FrameMutator, cut
+from tests.fuzz.node_targets import NodeTarget
 from tests.fuzz.runs import table
 from tests.fuzz.target import Target
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.xml_mutator import XmlMutator, elements
+from tests.wire.core.server.server_rig import queue_request
 
 # Conversations and files take longer; the others run COUNT inputs.
 COUNT = 2000
@@ -31,6 +35,12 @@ def test_no_input_breaks_a_decoder(name: str, tmp_path: Path) -> None:
     places = [f"{finding.why} {finding.save(tmp_path)}" for finding in outcome.findings]
     assert not places, "\n".join(places)
     assert outcome.inputs > FEW.get(name, COUNT)
+
+
+def test_a_stranger_who_logs_in_and_breaks_the_protocol_in_one_piece_is_no_finding() -> None:
+    login = CreateSessionV2(name="s", session_channel=10, version=136, user="admin", password="admin")
+    frames = [codec.encode(login, 1), codec.encode(queue_request("orders", None, 1), 10)]
+    NodeTarget().run(b"\x00\x00" + b"".join(frames) + b"\x00\x00\x00\x09\xff" + bytes(8))
 
 
 class Fragile(Target):

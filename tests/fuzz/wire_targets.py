@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from atalanta.client.log.log_columns import LogColumns
 from atalanta.message.codec import decode_message, encode_message
 from atalanta.message.encoding.buffer import DecodeError, Reader
 from atalanta.wire.connection import ProtocolError
@@ -12,6 +11,7 @@ from atalanta.wire.core.broadcast_datagram import (
     encode_announcement,
 )
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer
+from atalanta.wire.core.log_columns import LogColumns
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.sim.rehearsal import Failure, rehearse
 from atalanta.sim.scenario import Outcome
+from atalanta.sim.seed_run import Failure, run_seed
 
 SECONDS = 12.0
 
@@ -15,7 +15,7 @@ def rehearse_all(seeds: range, nodes: int, seconds: float) -> list[Outcome]:
     outcomes: list[Outcome] = []
     reports: list[str] = []
     for seed in seeds:
-        found = rehearse(seed, nodes, seconds)
+        found = run_seed(seed, nodes, seconds)
         if isinstance(found, Failure):
             reports.append(found.report)
         else:

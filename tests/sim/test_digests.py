@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from atalanta.sim.checks.ledger import Ledger, Violation
-from atalanta.sim.rehearsal import Failure, rehearse
 from atalanta.sim.scenario import Scenario
+from atalanta.sim.seed_run import Failure, run_seed
 from tests.sim.share import in_one_build
 from tests.source_tree import ROOT
 
@@ -58,7 +58,7 @@ def test_a_failure_tells_the_message_and_the_command(monkeypatch: pytest.MonkeyP
         raise Violation("p0/1 is lost", "p0/1")
 
     monkeypatch.setattr(Ledger, "check", lose)
-    found = rehearse(5, 3, 6.0)
+    found = run_seed(5, 3, 6.0)
     assert isinstance(found, Failure)
     assert "replay: python -m atalanta.sim --seed 5 --nodes 3 --seconds 6" in found.report
     story = found.report[found.report.index("story of p0/1") :]

@@ -7,7 +7,6 @@ that are found within about three seconds, `make soak` the others.
 from __future__ import annotations
 
 import pytest
-from atalanta.sim.seed_run import Failure, run_seed
 
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.runtime.process.build import compiled_modules
@@ -19,6 +18,7 @@ from atalanta.sim.loads.large import LargeMessages
 from atalanta.sim.loads.router import Routers
 from atalanta.sim.loads.slow_readers import SlowReaders
 from atalanta.sim.loads.xa import Transactions
+from atalanta.sim.seed_run import Failure, run_seed
 from atalanta.sim.subject import Subject
 from tests.sim.crash_points import violations
 from tests.sim.mutants import (

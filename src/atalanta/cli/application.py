@@ -16,13 +16,12 @@ from atalanta.cli.commands.create import create
 from atalanta.cli.commands.doctor import STATUSES as DOCTOR_STATUSES
 from atalanta.cli.commands.doctor import doctor
 from atalanta.cli.commands.drain import drain
-from atalanta.cli.commands.plan import plan
+from atalanta.cli.commands.plan import plan, rehearse
 from atalanta.cli.commands.produce import produce
 from atalanta.cli.commands.rebalance import rebalance
-from atalanta.cli.commands.rehearse import rehearse
 from atalanta.cli.commands.topology import topology
 from atalanta.cli.options import STATUSES
-from atalanta.cli.version import version_lines
+from atalanta.cli.output.version import version_lines
 
 application = typer.Typer(
     name="atalanta",

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from atalanta.client.encoding import append_properties, encode_value, encoded_name
-from atalanta.client.large.streamed import StreamedBody
+from atalanta.client.large.body_stream import BodyStream
 from atalanta.client.message import ANYCAST, MULTICAST, Message, Property, ReceivedMessage, now_ms
 from atalanta.client.shells.awaitables import READY, Acknowledgement
 from atalanta.wire.core.client.errors import ClientError, Closed, SendFailed
-from atalanta.wire.core.client.producer import ClientProducer, Sending
+from atalanta.wire.core.client.producer import ClientProducer, OutgoingMessage
 from atalanta.wire.core.client.reply import Reply
 
 if TYPE_CHECKING:
@@ -150,10 +150,10 @@ class Producer:
             if whole is None:
                 return
             message = whole
-        sending, confirm = self._send(message)
+        sent, confirm = self._send(message)
         if confirm:
             reply = Reply()
-            sending.reply = reply
+            sent.reply = reply
             await self._shell.answer(reply)
         else:
             await self._credits
@@ -195,7 +195,7 @@ class Producer:
         elif not self._producer.closed:
             self._producer.session.close_producer(self._producer)
 
-    def _send(self, message: Message | ReceivedMessage) -> tuple[Sending, bool]:
+    def _send(self, message: Message | ReceivedMessage) -> tuple[OutgoingMessage, bool]:
         if self._producer.closed:
             raise Closed(f"the producer of {self.address} is closed")
         if message.__class__ is not Message:
@@ -203,8 +203,7 @@ class Producer:
         if message.stream is not None:
             raise ValueError("send_soon cannot send a message with a stream: use `send`")
         confirm = self._confirm_durable if message.durable else self._confirm_others
-        sending = self._producer.send(message.body, self._encoder.head(message), confirm)
-        return sending, confirm
+        return self._producer.send(message.body, self._encoder.head(message), confirm), confirm
 
     async def _streamed(self, message: Message) -> Message | None:
         """Sends a streamed body and returns None; for a short stream returns the ordinary message to send."""
@@ -212,7 +211,7 @@ class Producer:
         if producer.closed:
             raise Closed(f"the producer of {self.address} is closed")
         producer.session.check_usable()
-        body = StreamedBody(self._shell, message)
+        body = BodyStream(self._shell, message)
         await body.begin()
         whole = body.whole
         if whole is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.client.consumer import CUMULATIVE, Consumer
-from atalanta.client.large.streamed import StreamedBody, end_session
+from atalanta.client.large.body_stream import BodyStream, end_session
 from atalanta.client.message import Message, ReceivedMessage
 from atalanta.client.producer import Encoder, outgoing
 from atalanta.wire.core.client.errors import Closed, IllegalState, TransactionRolledBack
@@ -97,7 +97,7 @@ class Transaction:
         ended = self._stream = Reply()
         self._streamer = self._shell.caller()
         try:
-            body = StreamedBody(self._shell, message)
+            body = BodyStream(self._shell, message)
             await body.begin()
             if body.whole is not None:
                 return message.with_body(body.whole)

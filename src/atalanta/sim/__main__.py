@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from atalanta.sim.rehearsal import Failure, rehearse
+from atalanta.sim.seed_run import Failure, run_seed
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     seconds = options.hours * 3600 or options.seconds
     failed = 0
     for seed in range(options.seed, options.seed + options.count):
-        outcome = rehearse(seed, options.nodes, seconds, not options.calm)
+        outcome = run_seed(seed, options.nodes, seconds, not options.calm)
         if isinstance(outcome, Failure):
             failed += 1
             print(outcome.report, flush=True)

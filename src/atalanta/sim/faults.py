@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from atalanta.sim.checks.departed import Departed
-from atalanta.sim.checks.departure import check_end
 from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.checks.scale_down_check import check_end
+from atalanta.sim.checks.scale_down_record import ScaleDownRecord
 from atalanta.sim.clients.client import SimClient
 from atalanta.sim.clients.jobs import Consumer
 from atalanta.sim.host import Host
@@ -37,7 +37,7 @@ class Faults:
         consumers: list[Consumer],
         others: list[SimClient],
         until: float,
-        departed: Departed,
+        departed: ScaleDownRecord,
     ) -> None:
         self.world = world
         self.network = network

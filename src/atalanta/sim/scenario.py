@@ -6,18 +6,18 @@ from bisect import bisect_left
 from typing import Final
 
 from atalanta.kernel.queue.paging.iteration import everything
-from atalanta.sim.checks.departed import Departed
 from atalanta.sim.checks.ledger import ALERTS, ARCHIVE, BOOK, ORDERS, Ledger, Violation
+from atalanta.sim.checks.one_queue import check_one_queue
 from atalanta.sim.checks.replay import check_replay
+from atalanta.sim.checks.scale_down_record import ScaleDownRecord
 from atalanta.sim.checks.views import wrong_views
-from atalanta.sim.checks.whereabouts import check_one_queue
 from atalanta.sim.clients.client import SimClient
 from atalanta.sim.clients.followers import choose_followers
 from atalanta.sim.clients.jobs import Consumer, Producer
 from atalanta.sim.clients.mover import Mover
 from atalanta.sim.clients.readers import LogReader
-from atalanta.sim.farewell import farewell
 from atalanta.sim.faults import LONG_RUN_SECONDS, Faults, start
+from atalanta.sim.last_stop import check_last_stop
 from atalanta.sim.nodes import PRICES, Shape, make_hosts
 from atalanta.sim.subjects import draw_subjects
 from atalanta.sim.world.network import Network
@@ -83,7 +83,7 @@ class Scenario:
         if nodes > 2 and joining.random() < 0.3:
             self.shape.joiner = nodes - 1
             self.joins_at = int(joining.uniform(0.1, 0.7) * min(seconds, LATE_SECONDS_MAX) * SECOND)
-        self.departed = Departed()
+        self.departed = ScaleDownRecord()
         self.shape.subjects = draw_subjects(
             self.world, self.network, self.ledger, self.shape, nodes, faults
         )
@@ -231,7 +231,7 @@ class Scenario:
         self._heal()
         self._come_to_rest()
         self._check()
-        farewell(self.world, self.hosts, self._clients())
+        check_last_stop(self.world, self.hosts, self._clients())
         return self._outcome()
 
     def _join(self) -> None:

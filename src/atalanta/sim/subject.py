@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atalanta.node.config import NodeConfig
-from atalanta.sim.checks.departed import Departed
 from atalanta.sim.checks.ledger import Ledger
+from atalanta.sim.checks.scale_down_record import ScaleDownRecord
 from atalanta.sim.clients.client import SimClient
 from atalanta.sim.host import Host
 from atalanta.sim.world.network import Network
@@ -29,7 +29,7 @@ class Subject:
         self.network = network
         self.ledger = ledger
         self.hosts: list[Host] = []
-        self.departed = Departed()  # of this simulation, once it exists
+        self.departed = ScaleDownRecord()  # of this simulation, once it exists
         self.leave: Callable[[str], None] = stay  # scales the node of that name down, if the simulation has scale-downs
         self.senders: list[SimClient] = []
         self.staying: list[str] = []  # nodes that are not scaled down

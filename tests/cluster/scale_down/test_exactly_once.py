@@ -270,7 +270,7 @@ def test_another_node_that_has_the_targets_address_changes_nothing_as_it_leaves(
     first.crash()
     rig.network.latency_ns = (20_000_000, 21_000_000)
     part = begin(rig, to(middle, "n0"))
-    rig.until(lambda: part.members_told)
+    rig.until(lambda: part.members_disconnected)
     first.start()
     waits = departure(first)
     assert waits.target is not None

@@ -90,7 +90,7 @@ def test_a_node_that_goes_on_leaving_makes_no_bridge_to_a_member_that_comes() ->
     rig.network.latency_ns = (20_000_000, 21_000_000)
     leaving.start()
     part = departure(leaving)
-    rig.until(lambda: part.members_told)
+    rig.until(lambda: part.members_disconnected)
     third.start()
     while not part.over():
         assert not any(isinstance(each, Bridge) for each in node_of(leaving).connections.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.scale_down.disconnect import HOLD_NS, Goodbyes
+from atalanta.cluster.scale_down.disconnect import HOLD_NS, Disconnects
 from atalanta.cluster.scale_down.phase import DONE
 from atalanta.cluster.scale_down.scale_down import ScaleDown
 from atalanta.message.message import Message
@@ -139,12 +139,12 @@ def test_who_spoke_before_the_target_was_ready_is_answered_then(
     rig, _, leaving = stocked(BODIES)
     hold_ns = held_s * SECOND
     monkeypatch.setattr(
-        Goodbyes, "answered", lambda self: rig.world.now >= self.until - HOLD_NS + hold_ns
+        Disconnects, "answered", lambda self: rig.world.now >= self.until - HOLD_NS + hold_ns
     )
     peer = RawPeer(rig, "comer")
     part = arriving_at_the_freeze(rig, peer, leaving, greeted)
     rig.run(1)
-    assert peer.packets == [] and part.goodbyes is not None
+    assert peer.packets == [] and part.disconnects is not None
     rig.until(part.over)
     rig.run(0.1)
     assert told(peer).target_node_id == "node-0"
@@ -229,7 +229,7 @@ def test_who_comes_when_the_target_knows_all_is_told_after_a_crash_too() -> None
     rig.network.latency_ns = (5_000_000, 5_100_000)
     target.start()
     part = departure(leaving)
-    rig.until(lambda: part.members_told)
+    rig.until(lambda: part.members_disconnected)
     peer = RawPeer(rig, "comer")
     peer.dial(leaving)
     peer.send(session(0), 1)
@@ -258,7 +258,7 @@ def test_who_has_not_said_who_it_is_is_not_held_for_ever_for_a_target_that_is_lo
 ) -> None:
     rig, target, leaving = stocked(BODIES)
     peer = RawPeer(rig, "comer")
-    monkeypatch.setattr(Goodbyes, "answered", lambda self: departure(leaving).link is None)
+    monkeypatch.setattr(Disconnects, "answered", lambda self: departure(leaving).link is None)
     arriving_at_the_freeze(rig, peer, leaving, True)
     peer.send(session(0), 1)
     target.crash()

@@ -49,7 +49,7 @@ def test_what_is_settled_does_not_come_again() -> None:
 
 
 def test_what_nobody_sent_does_not_come() -> None:
-    with pytest.raises(Violation, match="which nobody sent"):
+    with pytest.raises(Violation, match="which no client sent"):
         ledger_with("p0/1").deliver(ORDERS, "p0/2", "c0", 0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.sim.checks.ledger import Ledger, Violation
-from atalanta.sim.clients.routed import RoutedConsumer, RoutedSender
+from atalanta.sim.clients.router_client import RoutedConsumer, RoutedSender
 from atalanta.sim.loads.router import HASHED, SHARDS, Routers
 from atalanta.sim.nodes import Shape
 from atalanta.sim.scenario import Scenario

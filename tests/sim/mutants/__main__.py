@@ -9,8 +9,8 @@ import sys
 from types import ModuleType
 
 import pytest
-from atalanta.sim.seed_run import Failure, run_seed
 
+from atalanta.sim.seed_run import Failure, run_seed
 from tests.sim import mutants
 from tests.sim.mutants.patching import Mutant
 

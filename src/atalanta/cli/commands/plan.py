@@ -1,4 +1,4 @@
-"""`atalanta plan`: the cluster that files would form."""
+"""`atalanta plan` and `atalanta rehearse`: the cluster that files would form, at rest and under load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,26 @@ Files = Annotated[
     typer.Argument(metavar="FILE…", help="broker.xml files, or folders with etc/broker.xml"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="for programs")]
-Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="also write the drawing to this file")]
+Svg = Annotated[
+    Path | None, typer.Option("--svg", metavar="FILE", help="also write the drawing to this file")
+]
+LOAD_HELP = (
+    "messages from a node to consumers [default: 10/s for each configured queue, from the first node to the last]"
+)
+LoadTexts = Annotated[
+    list[str] | None,
+    typer.Option("--load", metavar="'QUEUE FROM->TO,TO [N/s]'", help=LOAD_HELP),
+]  # fmt: skip
+Kills = Annotated[list[str] | None, typer.Option("--kill", metavar="NODE@SECONDS", help="as kill -9")]
+Stops = Annotated[list[str] | None, typer.Option("--stop", metavar="NODE@SECONDS", help="as SIGTERM")]
+Starts = Annotated[list[str] | None, typer.Option("--start", metavar="NODE@SECONDS", help="again")]
+Joins = Annotated[list[str] | None, typer.Option("--join", metavar="FILE@SECONDS", help="a further node")]
+Cuts = Annotated[
+    list[str] | None, typer.Option("--cut", metavar="NODE/NODE@SECONDS", help="no data passes between the two")
+]
+Heals = Annotated[list[str] | None, typer.Option("--heal", metavar="SECONDS", help="ends all cuts")]
+Seconds = Annotated[float, typer.Option(min=1, max=36_000, help="virtual seconds under load")]
+Seed = Annotated[int, typer.Option(help="seed of the latencies and the order of events")]
 
 
 def plan(files: Files, json_output: Json = False, svg: Svg = None) -> None:
@@ -41,4 +60,43 @@ def plan(files: Files, json_output: Json = False, svg: Svg = None) -> None:
         if svg is not None:
             typer.echo(f"drawn into {svg}", err=True)
     if any(each.level == ERROR for each in found):
+        raise typer.Exit(1)
+
+
+def rehearse(
+    files: Files,
+    load: LoadTexts = None,
+    kill: Kills = None,
+    stop: Stops = None,
+    start: Starts = None,
+    join: Joins = None,
+    cut: Cuts = None,
+    heal: Heals = None,
+    seconds: Seconds = 120.0,
+    seed: Seed = 1,
+    json_output: Json = False,
+) -> None:
+    """Run exactly these files in the simulator and report who got what, and what got stuck where, for how long.
+
+    NODE is the short name that `atalanta plan` shows. Nothing is opened or written; a minute takes about a second.
+    """
+    from atalanta.cli.plan.rehearse import BadOption, as_json, events_of, run, show
+    from atalanta.config.problems import ConfigError
+
+    texts = {"kill": kill, "stop": stop, "start": start, "join": join, "cut": cut, "heal": heal}
+    try:
+        events = events_of({what: each or [] for what, each in texts.items()}, files)
+        report = run(files, load or [], events, seconds, seed)
+    except BadOption as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from error
+    except ConfigError as error:
+        for problem in error.problems:
+            typer.echo(str(problem), err=True)
+        raise typer.Exit(1) from error
+    if json_output:
+        typer.echo(json.dumps(as_json(report)))
+    else:
+        show(report)
+    if any(report.lost(tally) for tally in report.tallies) or report.ended:
         raise typer.Exit(1)

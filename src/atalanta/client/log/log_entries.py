@@ -5,10 +5,10 @@ ReceivedMessage is the convenient class on top of these.
 
 from __future__ import annotations
 
-from atalanta.client.log.log_columns import LogColumns
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT, Message
 from atalanta.message.properties import FLOAT, Byte, Float, Int, PropertyValue, Short
+from atalanta.wire.core.log_columns import LogColumns
 from atalanta.wire.core.packets.log_chunk import LogEntry, LogReadResponse, decode_entries
 
 __all__ = [

@@ -59,7 +59,7 @@ class ListedCluster(ListedClusterConnection):
         }
 
     def links(self, now: int) -> list[dict[str, object]]:
-        """Returns a row for each peer, then for each absent node that is no peer but still has messages here."""
+        """Returns a row for each peer, then for each absent node that is not a peer but still has messages here."""
         cluster = self.cluster
         rows = [
             self._link(record.node_id, record.forward, record) for record in cluster.peers.values()

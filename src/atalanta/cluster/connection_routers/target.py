@@ -1,7 +1,8 @@
 """A target of a router, and its check (ActiveMQTarget and TargetMonitor of Artemis).
 
-The pool requests over a link of its own, every check-period, whether the target is active. The target is ready as
-long as it answers so. The client id of this link has a prefix that routers know: they never redirect such a client.
+The pool requests over a link of its own, every check-period, whether the target is active. The target is ready from
+an answer that it is active until another answer or the end of the link. The client id of this link has a prefix that
+routers know: they never redirect such a client.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def limits_of(config: BridgeConfig) -> SendLimits:
     )
 
 
-class CoreOutgoing(QueueSender):
+class CoreBridgeSender(QueueSender):
     """Sends the messages of the bridge's queue, changed as the bridge's configuration says."""
 
     # Errors that an operator can repair at the target: messages stay, in order, until then.
@@ -134,7 +134,7 @@ class CoreBridgeLink(DialedLink):
         )
         super().__init__(bridge.host, conn, now, settings)
         self.bridge = bridge
-        self.outgoing = CoreOutgoing(bridge, self, queue, selector)
+        self.outgoing = CoreBridgeSender(bridge, self, queue, selector)
         self.logged_in = False
         self.connected = False
         self.begins = False  # waits for the disk before the first message

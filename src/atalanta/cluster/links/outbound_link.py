@@ -37,7 +37,7 @@ CORRELATION_BYTES: Final = 8  # the payload of a NULL_RESPONSE
 def link_settings(
     connection_ttl_ms: int, check_period_ms: int, call_timeout_ms: int
 ) -> ConnectionSettings:
-    """Returns the settings of a link. `call_timeout_ms` limits the opening; -1 is no limit but the TTL."""
+    """Returns the settings of a link. `call_timeout_ms` limits the opening; -1: only the TTL does."""
     ttl_ns = connection_ttl_ms * MILLISECOND_NS
     return ConnectionSettings(
         ttl_ns=ttl_ns,

@@ -92,7 +92,7 @@ class Choice:
         """Leaves the candidate out until the next round."""
         self.refused[place(candidate)] = True
 
-    def nobody(self) -> str:
+    def reason(self) -> str:
         """Returns the reason why there is no candidate."""
         group = self.config.group_name
         if group is not None and self.connector is None:

@@ -4,9 +4,10 @@ From the freeze on, the node reads nothing more from these connections. Clients 
 target only when the target knows all duplicate ids of this node. A message that they then repeat at the target is
 recognized as a duplicate.
 
-If the target is lost for longer than HOLD_NS, clients are disconnected nevertheless: they would wait in vain. Members
-are not: they keep the messages that this node may have got until they see it again. A connection that has not yet said
-whether it is a member only gets refusals until then. The same holds after a crash that interrupted the scale-down.
+If the target does not know these ids HOLD_NS after the freeze, for example because it was lost, clients are
+disconnected nevertheless: they would wait in vain. Members are not: they keep the messages that this node may have
+got until they see it again. A connection that has not yet said whether it is a member only gets refusals until then.
+The same holds after a crash that interrupted the scale-down.
 
 A client that is just connecting (wire/core/server/connection.py, `stop`) may ignore a DISCONNECT, and the end of its
 connection, until its requests are answered. The client gets refusals and the DISCONNECT, and then closes the
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.wire.host import Host
 
-# Time for which clients and members are held back while the target is lost.
+# Time after the freeze for which clients are held back while the target does not know the duplicate ids.
 HOLD_NS: Final = 10_000_000_000
 
 
-class Goodbyes:
+class Disconnects:
     """Sends the DISCONNECTs of a scale-down.
 
     `waiting` maps the connections that must end before anything is moved to whether they need a DISCONNECT. `held`
@@ -64,7 +65,7 @@ class Goodbyes:
         self.waiting[conn] = True
         self.held[conn] = now
 
-    def say(self, now: int, to_members: bool) -> bool:
+    def send(self, now: int, to_members: bool) -> bool:
         """Sends the pending DISCONNECTs. Returns True if all connections have ended."""
         self.host.end_lost(now)
         for conn in list(self.waiting):

@@ -1,6 +1,6 @@
 """Scale-down: a node moves all its messages to another member, disconnects its clients, and stops (ScaleDownHandler).
 
-- Seeking: the node connects to the target, while it still serves clients. A node that scales down is no target.
+- Seeking: the node connects to the target, while it still serves clients. A node that scales down is not a target.
 - Reading: readers of the log get nothing new, and acknowledge what they were shown (log_readers.py).
 - Freezing: nothing more is read from clients and peers. When all that was read is durable and answered, and the target
   knows the duplicate ids of this node, they get DISCONNECT with the target (reason 2), and reconnect there.
@@ -34,7 +34,7 @@ from atalanta.cluster.config import ScaleDownConfig
 from atalanta.cluster.core_bridges.bridges import CoreBridges
 from atalanta.cluster.part import Part
 from atalanta.cluster.scale_down.candidates import Candidate, Choice, Heard, place
-from atalanta.cluster.scale_down.disconnect import Goodbyes, tell_refused
+from atalanta.cluster.scale_down.disconnect import Disconnects, tell_refused
 from atalanta.cluster.scale_down.journal_mark import DepartureMark
 from atalanta.cluster.scale_down.link import TargetLink
 from atalanta.cluster.scale_down.log_readers import Readers, unsettled
@@ -101,12 +101,12 @@ class ScaleDown(Part):
         self.link: TargetLink | None = None
         self.mover: Mover | None = None
         self.taken: bool = False  # the link is to the target and is usable
-        self.goodbyes: Goodbyes | None = None  # from the freeze to the last DISCONNECT
-        self.members_told: bool = False  # members may be disconnected
+        self.disconnects: Disconnects | None = None  # from the freeze to the last DISCONNECT
+        self.members_disconnected: bool = False  # members may be disconnected
         self.mark = DepartureMark(self.broker.values)
         self.pinned: dict[str, int] = {}  # queue -> the last sequence that stays
         self.in_doubt: bool = False  # the target may have messages that it has not answered for
-        self.waits_told: bool = False
+        self.waiting_reported: bool = False
         self.readers = Readers(clusters.broker.trace, reader_timeout_ms)
         self.moved = 0
         self.parts: dict[str, Part] = {}
@@ -136,7 +136,7 @@ class ScaleDown(Part):
             raise BrokerError(ILLEGAL_STATE, f"there is no connector '{connector}'")
         self.choice.connector = connector
         if not self.choice.candidates() and self.choice.group is None:
-            why = self.choice.nobody()
+            why = self.choice.reason()
             raise BrokerError(
                 ILLEGAL_STATE, f"no member can take the messages of this broker: {why}"
             )
@@ -199,7 +199,7 @@ class ScaleDown(Part):
         if self.candidate is not None:
             self.cluster.dialer.dial(TARGET, self.candidate.transport)
         elif now >= self.seek_until:
-            self._end(now, FAILED, self.why or self.choice.nobody())
+            self._end(now, FAILED, self.why or self.choice.reason())
         else:
             self.broker.timers.set(LOOK, now + 4 * LOOK_NS)
 
@@ -211,8 +211,8 @@ class ScaleDown(Part):
         return self.link
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
-        if self.frozen and self.under_way() and self.target is not None and not self.waits_told:
-            self.waits_told = True
+        if self.frozen and self.under_way() and self.target is not None and not self.waiting_reported:
+            self.waiting_reported = True
             told = f"{why}; it is called until the time is up: start it again"
             self.cluster.local.report("scale_down_waits_for_target", self.target.node_id, told)
         self._not_this_one(now, why)
@@ -317,8 +317,8 @@ class ScaleDown(Part):
             if isinstance(part, CoreBridges):
                 for bridge in part.by_number.values():
                     bridge.stop(now)
-        self.goodbyes = Goodbyes(self.broker.store, self.host, self.connections, now)
-        self.goodbyes.hold(now, self.askers)
+        self.disconnects = Disconnects(self.broker.store, self.host, self.connections, now)
+        self.disconnects.hold(now, self.askers)
 
     def _pin(self) -> None:
         """Pins messages that a log reader was shown and has not acknowledged: the reader may have stored them
@@ -332,17 +332,17 @@ class ScaleDown(Part):
                 self.pinned[queue.name] = queue.log.shown_through
                 self.why = f"a reader of queue {queue.name} has not acknowledged what it was shown"
 
-    def say_goodbye(self, now: int, to_members: bool) -> bool:
+    def disconnect_all(self, now: int, to_members: bool) -> bool:
         """Disconnects clients and members once the target knows the duplicate ids. Returns True if all have ended."""
         assert self.target is not None
-        self.members_told = self.members_told or to_members
+        self.members_disconnected = self.members_disconnected or to_members
         self.host.successor = Successor(self.target.node_id, self.target.transport)
-        if self.goodbyes is not None:
-            if not self.goodbyes.say(now, to_members):
+        if self.disconnects is not None:
+            if not self.disconnects.send(now, to_members):
                 self.look_again(now)
                 return False
-            self.goodbyes = None
-        if self.members_told:
+            self.disconnects = None
+        if self.members_disconnected:
             tell_refused(self.connections)
         self.phase = MOVING
         return True
@@ -352,9 +352,9 @@ class ScaleDown(Part):
 
         As long as members must not be disconnected, the connection only gets refusals: it may be a member.
         """
-        if self.goodbyes is not None:
-            self.goodbyes.add(now, conn, connection)
-        elif self.members_told:
+        if self.disconnects is not None:
+            self.disconnects.add(now, conn, connection)
+        elif self.members_disconnected:
             connection.stop(now)
         else:
             connection.refuse_requests(False)
@@ -363,8 +363,8 @@ class ScaleDown(Part):
     def flush(self, now: int) -> None:
         if self.phase != FREEZING and self.phase != MOVING:
             return
-        goodbyes = self.goodbyes
-        if goodbyes is not None and not goodbyes.answered():
+        disconnects = self.disconnects
+        if disconnects is not None and not disconnects.answered():
             return
         if not self.mark.durable():
             return
@@ -372,11 +372,11 @@ class ScaleDown(Part):
             self.mover = Mover(self, self.link)
         if self.mover is not None:
             self.mover.turn(now)
-        if self.goodbyes is not None:
-            if now >= self.goodbyes.until:
-                self.say_goodbye(now, False)
+        if self.disconnects is not None:
+            if now >= self.disconnects.until:
+                self.disconnect_all(now, False)
             else:
-                self.broker.timers.set(LOOK, min(now + 20 * LOOK_NS, self.goodbyes.until))
+                self.broker.timers.set(LOOK, min(now + 20 * LOOK_NS, self.disconnects.until))
 
     def look_again(self, now: int) -> None:
         """Sets the timer for another attempt a little later."""

@@ -234,7 +234,7 @@ class GoodbyeStage(Stage):
         self.mover = mover
 
     def step(self, now: int) -> bool:
-        if not self.mover.part.say_goodbye(now, True):
+        if not self.mover.part.disconnect_all(now, True):
             return False
         self.mover.plan()
         return True
@@ -352,20 +352,21 @@ class ForwardStage(Stage):
 
 
 class EndStage(Stage):
-    """Starts further rounds while messages are left.
+    """Starts further rounds while messages are left, at most ROUNDS_MAX in all.
 
-    Then announces the end to the target and awaits the answer to one more request.
+    Then announces the end to the target and sends one more request. When its answer arrives, the target has answered
+    for everything that was sent.
     """
 
     def __init__(self, mover: Mover) -> None:
         self.mover = mover
-        self.told = False
+        self.announced = False
         self.pause_until = 0
 
     def step(self, now: int) -> bool:
         mover = self.mover
         part = mover.part
-        if self.told or not mover.link.sender.idle():
+        if self.announced or not mover.link.sender.idle():
             return False
         if mover.broker.store.awaiting:
             part.look_again(now)
@@ -378,10 +379,10 @@ class EndStage(Stage):
                 return False
             mover.next_round()
             return True
-        self.told = True
+        self.announced = True
         mover.link.announce_end(mover.target_id)
-        mover.link.ask(now, "broker", "NodeID", self._heard)
+        mover.link.ask(now, "broker", "NodeID", self._ended)
         return False
 
-    def _heard(self, now: int, succeeded: bool, value: object) -> None:
+    def _ended(self, now: int, succeeded: bool, value: object) -> None:
         self.mover.part.moved_all(now)

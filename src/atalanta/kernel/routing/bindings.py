@@ -63,7 +63,7 @@ class RemoteBinding:
         return self.cluster_name[:-NODE_ID_CHARACTERS] == name or self.routing_name == name
 
     def high_accept(self, message: Message) -> bool:
-        """Returns True if a consumer of the remote queue takes the message (isHighAcceptPriority)."""
+        """Returns True if a consumer of the remote queue takes the message; False with OFF (isHighAcceptPriority)."""
         if self.consumer_count <= 0 or self.mode == OFF:
             return False
         if not self.selectors:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.sim.checks.departed import Departed
 from atalanta.sim.checks.ledger import Ledger, Violation
+from atalanta.sim.checks.scale_down_record import ScaleDownRecord
 from atalanta.sim.clients.jobs import Consumer
 from atalanta.sim.host import Host
 from atalanta.sim.world.network import Network
@@ -44,7 +44,7 @@ class GroupLedger:
         self.ledger = ledger
         self.apart_ns = apart_ns
         self.hosts: list[Host] = []
-        self.departed = Departed()
+        self.departed = ScaleDownRecord()
         self.messages: dict[str, Grouped] = {}
         self.unordered: dict[
             str, bool

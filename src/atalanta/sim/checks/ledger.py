@@ -46,7 +46,7 @@ class Ledger:
         self.read: dict[tuple[str, str], int] = {}
         self.read_order: dict[tuple[str, str, str], int] = {}
         self.redelivered: int = 0
-        # Returns True if a node's log may have a producer's messages out of order (sim/checks/departed.py).
+        # Returns True if a node's log may have a producer's messages out of order (sim/checks/scale_down_record.py).
         self.excuses: Callable[[str, str], bool] = never
 
     def tell(self, key: str, line: str) -> None:
@@ -81,7 +81,7 @@ class Ledger:
         """
         self.tell(key, f"{who} gets {key} from {queue}")
         if key not in self.sent:
-            raise Violation(f"{queue} delivered {key}, which nobody sent", key)
+            raise Violation(f"{queue} delivered {key}, which no client sent", key)
         settled_at = self.settled.get((queue, key), 0)
         if settled_at and not 0 < left_at <= settled_at:
             raise Violation(

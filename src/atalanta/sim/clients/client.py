@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from atalanta.sim.checks.ledger import Violation
-from atalanta.sim.clients.reattach import Patience, whole
+from atalanta.sim.clients.reattach import ReattachWait, whole
 from atalanta.sim.nodes import PASSWORD, PORT, USER
 from atalanta.sim.world.network import Machine, Network
 from atalanta.sim.world.world import SECOND, World
@@ -67,7 +67,7 @@ class SimClient(Machine):
         self.life = 0
         self.losses = 0  # calls made before the last loss are void
         self.conn = 0
-        self.patience: Patience | None = None
+        self.patience: ReattachWait | None = None
         self.framer = Framer(False)
         self.reattached = 0
         self.resumed = 0  # number of times that its session was created again
@@ -238,7 +238,7 @@ class SimClient(Machine):
             elif self.session.closed:
                 self._make_session()
             if self.window_bytes > 0:
-                self.patience = Patience(self.session.settings.name, self.session.channel)
+                self.patience = ReattachWait(self.session.settings.name, self.session.channel)
             self.engine.start(self.world.now)
         self.world.at(TICK_NS, lambda: self._tick(conn))
 
@@ -314,7 +314,7 @@ class SimClient(Machine):
             patience.received(frame)
             self.engine.feed(self.world.now, whole(frame))
 
-    def _reattach(self, conn: int, patience: Patience) -> None:
+    def _reattach(self, conn: int, patience: ReattachWait) -> None:
         """Sends the handshake for the engine, which does not know this connection, and requests the session."""
         self.engine.topology.clear()
         self.network.send(conn, HANDSHAKE)

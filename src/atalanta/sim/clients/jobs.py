@@ -13,8 +13,8 @@ from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.sim.checks.ledger import ORDERS, Ledger, Violation
 from atalanta.sim.clients.client import then
+from atalanta.sim.clients.queue_client import QueueClient, key_of
 from atalanta.sim.clients.senders import Sender
-from atalanta.sim.clients.taking import Taking, key_of
 from atalanta.sim.nodes import PRICES
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
@@ -101,7 +101,7 @@ def later_ms(number: int) -> int:
     return number % 7 * 150 if number % 10 in (3, 7) else 0
 
 
-class Consumer(Taking):
+class Consumer(QueueClient):
     """Consumes and acknowledges messages of one queue; it can move to another node."""
 
     def __init__(

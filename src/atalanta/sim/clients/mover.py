@@ -10,7 +10,7 @@ from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.sim.checks.ledger import BOOK, ORDERS, Ledger, Violation
 from atalanta.sim.clients.client import then
-from atalanta.sim.clients.taking import Taking, key_of
+from atalanta.sim.clients.queue_client import QueueClient, key_of
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.wire.core.client.consumer import Delivery
@@ -19,7 +19,7 @@ from atalanta.wire.core.client.reply import Reply
 BATCH_MAX: Final = 4
 
 
-class Mover(Taking):
+class Mover(QueueClient):
     """Takes up to BATCH_MAX orders into a transaction, then commits, or sometimes rolls back."""
 
     transacted = True

@@ -16,7 +16,7 @@ from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.connection import PacketsConfirmed
 
 
-class Patience:
+class ReattachWait:
     """The state of one session. While `waiting`, nothing is written: the node has not yet told what it received."""
 
     def __init__(self, name: str, channel: int) -> None:

@@ -8,7 +8,7 @@ from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.sim.clients.client import SimClient, then
-from atalanta.sim.clients.taking import Taking, key_of
+from atalanta.sim.clients.queue_client import QueueClient, key_of
 from atalanta.sim.files.world import FileHost, FileWorld
 from atalanta.sim.world.world import SECOND
 from atalanta.wire.core.client.consumer import Delivery
@@ -116,7 +116,7 @@ class FileProducer(FileClient):
 
 
 
-class FileConsumer(FileClient, Taking):
+class FileConsumer(FileClient, QueueClient):
     """A consumer that acknowledges each message, and counts repeats with and without a redelivery mark.
 
     `owners` are the tallies of all loads by their producers' names.
@@ -125,7 +125,7 @@ class FileConsumer(FileClient, Taking):
     def __init__(
         self, world: FileWorld, name: str, host: FileHost, tally: Tally, owners: dict[str, Tally]
     ) -> None:
-        Taking.__init__(self, world.world, world.network, name, host.address, tally.load.queue)
+        QueueClient.__init__(self, world.world, world.network, name, host.address, tally.load.queue)
         self.at_node(host)
         self.credit_bytes = CREDIT_BYTES
         self.tally = tally

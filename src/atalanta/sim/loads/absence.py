@@ -17,7 +17,7 @@ from atalanta.sim.clients.jobs import Consumer
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.faults import start
 from atalanta.sim.host import Host
-from atalanta.sim.loads.sending import Sending
+from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import Shape, queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
@@ -35,7 +35,7 @@ PARKING_NS_MAX: Final = 3 * SECOND
 TURN_NS: Final = SECOND // 20
 
 
-class Absences(Sending):
+class Absences(SenderLoad):
     """Senders at `near`, and a consumer at `far`, whose node crashes repeatedly.
 
     A slow consumer, at `near` or at a third node, connects when the timeout of the parked messages has passed.

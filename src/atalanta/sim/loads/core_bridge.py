@@ -14,7 +14,7 @@ from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import Watcher
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
-from atalanta.sim.loads.sending import Sending
+from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import PASSWORD, PORT, USER, Shape, queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
@@ -25,7 +25,7 @@ IMPORTS: Final = "imports"
 SHARE: Final = 0.25
 
 
-class CoreBridges(Sending):
+class CoreBridges(SenderLoad):
     """The load: `exports` at one node, `imports` at another, a bridge between them.
 
     With scale-down there are two variants. In the first the target stays and every node has a bridge. The node that

@@ -14,7 +14,7 @@ from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import Watcher
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
-from atalanta.sim.loads.sending import Sending
+from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
@@ -24,7 +24,7 @@ COPIES: Final = "copies"
 SHARE: Final = 0.25
 
 
-class Diverts(Sending):
+class Diverts(SenderLoad):
     """The load: every second message matches, at any node. A forwarded message is not diverted again."""
 
     roams = True

@@ -18,7 +18,7 @@ from atalanta.sim.checks.groups import GroupLedger
 from atalanta.sim.checks.ledger import Ledger
 from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.clients.jobs import ANSWERED, Consumer
-from atalanta.sim.clients.taking import key_of
+from atalanta.sim.clients.queue_client import key_of
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
 from atalanta.sim.subject import Subject

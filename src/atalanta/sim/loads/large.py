@@ -10,17 +10,17 @@ from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import Consumer
+from atalanta.sim.clients.queue_client import key_of
 from atalanta.sim.clients.senders import Sender
-from atalanta.sim.clients.taking import key_of
 from atalanta.sim.host import Host
-from atalanta.sim.loads.sending import Sending
+from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.wire.core.client.consumer import Delivery
+from atalanta.wire.core.client.large_message import LargeMessageStream
 from atalanta.wire.core.client.producer import ClientProducer
 from atalanta.wire.core.client.reply import Reply
-from atalanta.wire.core.client.streamed import StreamedSending
 
 FREIGHT: Final = "freight"
 SHARE: Final = 0.25
@@ -29,7 +29,7 @@ STEP_BYTES: Final = 1_100
 STEPS: Final = 6
 
 
-class LargeMessages(Sending):
+class LargeMessages(SenderLoad):
     """The load: `freight` on every node, with one consumer, or one per node without redistribution."""
 
     roams = True
@@ -106,7 +106,7 @@ class LargeSender(Sender):
         if number % STEPS == 0:
             return super().write(producer, message, number)
         body = self.body(number)
-        sending = StreamedSending(producer, message.head)
+        sending = LargeMessageStream(producer, message.head)
         last = (len(body) - 1) // self.piece_bytes * self.piece_bytes
         for start in range(0, last, self.piece_bytes):
             sending.add(body[start : start + self.piece_bytes])

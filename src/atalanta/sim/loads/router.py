@@ -32,9 +32,9 @@ from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import Consumer
-from atalanta.sim.clients.routed import RoutedConsumer, RoutedSender, Routing
+from atalanta.sim.clients.router_client import RoutedConsumer, RoutedSender, RouterTarget
 from atalanta.sim.host import Host
-from atalanta.sim.loads.sending import Sending
+from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import GROUP, PASSWORD, Shape, discover, queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
@@ -55,7 +55,7 @@ CLOSING_MESSAGES: Final = 2
 STAYS: Final = "k0"  # at the gate
 
 
-class Routers(Sending):
+class Routers(SenderLoad):
     """The load: the routers' settings and the clients that they route."""
 
     def __init__(
@@ -139,7 +139,7 @@ class Routers(Sending):
         per_second = self.random.choice((1.0, 3.0))
         total = max(4, int(seconds * per_second))
         for key in self.keys:
-            routing = Routing(self, key, [host.name for host in self.doors()], DOOR)
+            routing = RouterTarget(self, key, [host.name for host in self.doors()], DOOR)
             self.senders.append(
                 RoutedSender(
                     self.world, self.network, f"rp-{key}", routing, self.ledger, shelf(key), total,

@@ -16,10 +16,10 @@ from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import then
 from atalanta.sim.clients.jobs import Watcher
+from atalanta.sim.clients.queue_client import QueueClient, key_of
 from atalanta.sim.clients.senders import Sender
-from atalanta.sim.clients.taking import Taking, key_of
 from atalanta.sim.host import Host
-from atalanta.sim.loads.sending import Sending
+from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.loads.xa_branches import (
     COMMIT,
     COMMITTED,
@@ -58,7 +58,7 @@ LEAVES: Final = 0.5  # share of the worker crashes that are followed by a scale-
 BRANCH_MAX: Final = 3
 
 
-class Transactions(Sending):
+class Transactions(SenderLoad):
     """The load: queues `stock` and `sold` on every node; workers at one node, or at each without redistribution."""
 
     roams = True
@@ -182,7 +182,7 @@ class Transactions(Sending):
                 )
 
 
-class XaWorker(Taking):
+class XaWorker(QueueClient):
     """A client and the manager of its branches, whose log (`subject.branches`) survives; it dies now and then.
 
     Undecided branches of a crashed worker are rolled back at every node that has them (presumed abort).

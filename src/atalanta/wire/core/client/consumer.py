@@ -78,7 +78,7 @@ class LargeIncoming:
 class ClientConsumer:
     """A consumer. Deliveries wait in `buffer` until taken, or are passed to `on_message` at once if it is set.
 
-    `failed` is the reason why no more messages come. `window`: bytes, -1 is no limit, 0 is one message for each
+    `failed` is the reason why no more messages come. `window`: bytes, -1 is unlimited, 0 is one message for each
     `want_one`.
     """
 

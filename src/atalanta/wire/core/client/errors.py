@@ -123,7 +123,7 @@ class RangeLost(BrokerRefused):
 
 
 class LogViewUnsupported(ClientError):
-    """The node is no Atalanta node, so it has no log view. `node` names it."""
+    """The node is not an Atalanta node and has no log view. `node` names it."""
 
     def __init__(self, text: str, node: str) -> None:
         super().__init__(text)

@@ -51,7 +51,7 @@ class ManagementRequests:
         self.unanswered: deque[AnswerHandler] = deque()
 
     def subscription(self, routing_type: int, credit_bytes: int) -> list[Packet]:
-        """Returns the packets that create the reply queue and its consumer; `credit_bytes` -1 is no limit."""
+        """Returns the packets that create the reply queue and its consumer; `credit_bytes` -1: unlimited."""
         queue = CreateQueueV2(
             address=self.reply_queue,
             queue=self.reply_queue,

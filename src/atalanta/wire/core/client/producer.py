@@ -28,7 +28,7 @@ _tail = struct.Struct(">Bqi").pack
 NO_CONFIRMATION: Final = -1
 
 
-class Sending:
+class OutgoingMessage:
     """A message that is sent; kept until it is confirmed, and sent again after a lost connection."""
 
     __slots__ = ("cost", "frame", "producer", "repeated", "reply")
@@ -48,16 +48,16 @@ class SendQueue:
         self.session = session
         self.credits: AddressCredits = AddressCredits(address, window_bytes, session.send_packet)
         # (correlation or NO_CONFIRMATION, message)
-        self.waiting: deque[tuple[int, Sending]] = deque()
+        self.waiting: deque[tuple[int, OutgoingMessage]] = deque()
         self._empty: list[Reply] = []
 
-    def send(self, correlation: int, sending: Sending) -> None:
+    def send(self, correlation: int, outgoing: OutgoingMessage) -> None:
         """Sends at once if there are credits, else when they come."""
         session = self.session
-        if self.waiting or not session.open or not self.credits.take(sending.cost):
-            self.waiting.append((correlation, sending))
+        if self.waiting or not session.open or not self.credits.take(outgoing.cost):
+            self.waiting.append((correlation, outgoing))
             return
-        session.transmit(correlation, sending)
+        session.transmit(correlation, outgoing)
 
     def granted(self, amount: int) -> None:
         """Processes SESS_PRODUCER_CREDITS."""
@@ -69,8 +69,8 @@ class SendQueue:
         waiting = self.waiting
         session = self.session
         while waiting and session.open and self.credits.take(waiting[0][1].cost):
-            correlation, sending = waiting.popleft()
-            session.transmit(correlation, sending)
+            correlation, outgoing = waiting.popleft()
+            session.transmit(correlation, outgoing)
         self._tell_empty()
 
     def empty(self) -> Reply:
@@ -100,8 +100,8 @@ class SendQueue:
         """Refuses all waiting messages."""
         waiting = self.waiting
         self.waiting = deque()
-        for _, sending in waiting:
-            sending.producer.refused(sending, error)
+        for _, outgoing in waiting:
+            outgoing.producer.refused(outgoing, error)
         self._tell_empty()
 
 
@@ -124,7 +124,7 @@ class ClientProducer:
         self.room_at: int = -1
         self.waiters: list[tuple[int, Reply]] = []
 
-    def send(self, body: bytes, head: bytes, confirm: bool, message_id: int = 0) -> Sending:
+    def send(self, body: bytes, head: bytes, confirm: bool, message_id: int = 0) -> OutgoingMessage:
         """Sends a message. `head` is the encoded header after the message id, with properties (kernel Message.head).
 
         With `confirm` the broker answers; the answer is counted and resolves the Sending's reply.
@@ -146,18 +146,18 @@ class ClientProducer:
                     _tail(0xFF if confirm else 0, correlation, self.id),
                 )
             )
-        sending = Sending(self, frame, len(body) + len(head) + 24)
+        outgoing = OutgoingMessage(self, frame, len(body) + len(head) + 24)
         self.sent += 1
         if confirm:
             self.unconfirmed += 1
-        self.queue.send(correlation, sending)
-        return sending
+        self.queue.send(correlation, outgoing)
+        return outgoing
 
     def is_large(self, body: bytes, head: bytes) -> bool:
         """Returns True if the message is sent in pieces."""
         return len(body) + len(head) > self.session.settings.min_large_message_size
 
-    def send_message(self, message: Message, confirm: bool = True) -> Sending:
+    def send_message(self, message: Message, confirm: bool = True) -> OutgoingMessage:
         """Sends an encoded message under its own id."""
         return self.send(message.body, message.head, confirm, int(message.id))
 
@@ -175,21 +175,21 @@ class ClientProducer:
             write_sent_piece(out, channel, piece, total, correlation, self.id)
         return out.getvalue()
 
-    def accepted(self, sending: Sending) -> None:
+    def accepted(self, outgoing: OutgoingMessage) -> None:
         """Records that the broker confirmed a message."""
         self.unconfirmed -= 1
         self.confirmed += 1
-        reply = sending.reply
+        reply = outgoing.reply
         if reply is not None:
             reply.resolve(None)
         if self.unconfirmed <= self.room_at:
             self._make_room()
 
-    def refused(self, sending: Sending, error: ClientError) -> None:
+    def refused(self, outgoing: OutgoingMessage, error: ClientError) -> None:
         """Records that a message was refused: in the reply of the message if there is one, else in `errors`."""
         self.unconfirmed = max(0, self.unconfirmed - 1)
         self.refused_count += 1
-        reply = sending.reply
+        reply = outgoing.reply
         if reply is not None:
             reply.fail(error)
         elif len(self.errors) < ERRORS_KEPT:

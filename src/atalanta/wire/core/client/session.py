@@ -23,7 +23,7 @@ from atalanta.wire.core.client.errors import (
     TransactionRolledBack,
     error_of,
 )
-from atalanta.wire.core.client.producer import ClientProducer, Sending, SendQueue
+from atalanta.wire.core.client.producer import ClientProducer, OutgoingMessage, SendQueue
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.request import (
     FORGET,
@@ -89,7 +89,7 @@ class ClientSession:
         self._in_transaction: bool = False
         self._commit: Request | None = None  # waits for the messages before it
         self._requests = RequestTable(connection.write, connection.settings.call_timeout_ns)
-        self._pending: dict[int, Sending] = {}
+        self._pending: dict[int, OutgoingMessage] = {}
         self._correlation: int = 0
         self._next_consumer: int = 0
         self._next_producer: int = 1
@@ -227,12 +227,12 @@ class ClientSession:
     def _knows_producers(self) -> bool:
         return self.connection.version >= packet_types.SENDER_ID_VERSION
 
-    def transmit(self, correlation: int, sending: Sending) -> None:
+    def transmit(self, correlation: int, outgoing: OutgoingMessage) -> None:
         """Writes a message whose credits are taken."""
         if correlation >= 0:
-            self._pending[correlation] = sending
+            self._pending[correlation] = outgoing
         self.worked()
-        self.connection.write(sending.frame)
+        self.connection.write(outgoing.frame)
 
     # -- transactions ---------------------------------------------------------------------------
     def commit(self) -> Reply:
@@ -334,8 +334,8 @@ class ClientSession:
         if commit is not None:
             commit.reply.fail(error)
         self._requests.fail(error)
-        for sending in pending:
-            sending.producer.refused(sending, error)
+        for outgoing in pending:
+            outgoing.producer.refused(outgoing, error)
         for queue in list(self.send_queues.values()):
             queue.fail(error)
         for consumer in list(self.consumers.values()):
@@ -357,10 +357,10 @@ class ClientSession:
         pending = self._pending
         self._pending = {}
         for correlation in reversed(list(pending)):
-            sending = pending[correlation]
-            sending.repeated = True
-            sending.producer.resent += 1
-            sending.producer.queue.waiting.appendleft((correlation, sending))
+            outgoing = pending[correlation]
+            outgoing.repeated = True
+            outgoing.producer.resent += 1
+            outgoing.producer.queue.waiting.appendleft((correlation, outgoing))
 
     def _transaction_lost(self) -> None:
         error = TransactionRolledBack("the connection was lost during the transaction", 111)
@@ -368,8 +368,8 @@ class ClientSession:
         self._commit = None
         pending = list(self._pending.values())
         self._pending.clear()
-        for sending in pending:
-            sending.producer.refused(sending, error)
+        for outgoing in pending:
+            outgoing.producer.refused(outgoing, error)
         for queue in self.send_queues.values():
             if queue.waiting:
                 self._in_transaction = True
@@ -432,9 +432,9 @@ class ClientSession:
         consumer.deliver(message, delivery_count, end - start + HEADER_BYTES)
 
     def _done(self, correlation: int) -> None:
-        sending = self._pending.pop(correlation, None)
-        if sending is not None:
-            sending.producer.accepted(sending)
+        outgoing = self._pending.pop(correlation, None)
+        if outgoing is not None:
+            outgoing.producer.accepted(outgoing)
             return
         self._answer(correlation, None)
 
@@ -459,13 +459,13 @@ class ClientSession:
 
     def _exception(self, packet: ExceptionResponse) -> None:
         error = error_of(packet.code, packet.message)
-        sending = self._pending.pop(packet.correlation, None)
-        if sending is not None:
-            if sending.repeated and isinstance(error, DuplicateId):
+        outgoing = self._pending.pop(packet.correlation, None)
+        if outgoing is not None:
+            if outgoing.repeated and isinstance(error, DuplicateId):
                 # The message arrived before the connection was lost.
-                sending.producer.accepted(sending)
+                outgoing.producer.accepted(outgoing)
             else:
-                sending.producer.refused(sending, error)
+                outgoing.producer.refused(outgoing, error)
             return
         if not self._requests.refuse(self.connection.now, packet.correlation, error):
             self.connection.events.session_error(self.channel, error)

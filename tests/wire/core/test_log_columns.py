@@ -6,11 +6,11 @@ import struct
 
 import pytest
 
-from atalanta.client.log.log_columns import TIME_MS_MAX, LogColumns
 from atalanta.message.codec import text_body
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import BYTES, MAP, TEXT, Message
 from atalanta.message.properties import Byte
+from atalanta.wire.core.log_columns import TIME_MS_MAX, LogColumns
 from atalanta.wire.core.packets.log_chunk import ChunkWriter
 
 

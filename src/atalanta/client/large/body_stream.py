@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from atalanta.client.large.body_source import BodySource
 from atalanta.wire.core.client.errors import ConnectionLost, DuplicateId
+from atalanta.wire.core.client.large_message import LargeMessageStream
 from atalanta.wire.core.client.producer import ClientProducer
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.session import ClientSession
-from atalanta.wire.core.client.streamed import StreamedSending
 from atalanta.wire.core.large_chunks import CHUNK_BYTES
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from atalanta.client.shells.shell import Shell
 
 
-class StreamedBody:
+class BodyStream:
     """The body of one message in transfer. Call `begin` first; a `whole` body then belongs to an ordinary message."""
 
     def __init__(self, shell: Shell, message: Message) -> None:
@@ -39,16 +39,16 @@ class StreamedBody:
     async def transfer(self, producer: ClientProducer, head: bytes) -> Reply:
         """Sends the body over the producer's session. After an error the session must end: a part may have left."""
         shell = self._shell
-        sending = StreamedSending(producer, head)
+        stream = LargeMessageStream(producer, head)
         piece = self._first
         while len(piece) == CHUNK_BYTES:
-            sending.add(piece)
-            await shell.answer(sending.room())
-            sending.check()
+            stream.add(piece)
+            await shell.answer(stream.room())
+            stream.check()
             await shell.drained()
             piece = await self._source.next_piece()
-            sending.check()
-        return sending.finish(piece)
+            stream.check()
+        return stream.finish(piece)
 
     async def send(self, producer: ClientProducer, head: bytes) -> None:
         """Sends the body and returns when the broker has stored it.

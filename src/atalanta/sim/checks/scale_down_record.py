@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from atalanta.sim.checks.departure import check_order, order_at
+from atalanta.sim.checks.scale_down_check import check_order, order_at
 from atalanta.sim.clients.client import SimClient
 from atalanta.sim.host import Host
 
@@ -29,7 +29,7 @@ class Handover:
         self.order: dict[str, dict[str, int]] = {}
 
 
-class Departed:
+class ScaleDownRecord:
     """The scale-downs so far. `targets` and `sources` are by name of the host.
 
     `in_order` means that messages are moved by scale-downs only, so that they keep their order at the target.

@@ -6,7 +6,7 @@ from atalanta.sim.clients.senders import Sender
 from atalanta.sim.subject import Subject
 
 
-class Sending(Subject):
+class SenderLoad(Subject):
     """The base class. Entries of `senders` other than Sender have an end of their own."""
 
     def mend(self) -> None:

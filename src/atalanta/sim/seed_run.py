@@ -14,7 +14,7 @@ class Failure:
         self.report = report
 
 
-def rehearse(seed: int, nodes: int, seconds: float, faults: bool = True) -> Outcome | Failure:
+def run_seed(seed: int, nodes: int, seconds: float, faults: bool = True) -> Outcome | Failure:
     """Runs a seed. Returns the outcome, or the violation with the history of the message."""
     try:
         return Scenario(seed, nodes, seconds, faults).run()

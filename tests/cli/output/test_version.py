@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import atalanta
-from atalanta.cli.version import version_lines
+from atalanta.cli.output.version import version_lines
 from atalanta.runtime.process.build import build_name
 from atalanta.runtime.process.event_loop import loop_name
 

@@ -14,7 +14,7 @@ from atalanta.wire.core.client.reply import Reply
 CREDIT_BYTES: Final = 4_000
 
 
-class Taking(SimClient):
+class QueueClient(SimClient):
     """A consumer of `queue` with a window of `credit_bytes`."""
 
     consumer: ClientConsumer

@@ -6,8 +6,8 @@ import pytest
 
 from atalanta.cluster.scale_down.phase import DONE, FAILED
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.sim.checks.departure import check_end, check_order, order_at
 from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.checks.scale_down_check import check_end, check_order, order_at
 from atalanta.sim.host import Host
 from tests.cluster.cluster_rig import Rig, count, node_of
 from tests.cluster.scale_down.scale_down_rig import departure

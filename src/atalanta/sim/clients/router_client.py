@@ -17,16 +17,16 @@ from atalanta.wire.core.transport import TransportConfiguration
 RETRY_NS = 50_000_000
 
 
-class Watching(Protocol):
+class RouterWatcher(Protocol):
     """An observer of the nodes that serve the clients."""
 
     def arrived(self, key: str, node: str) -> None: ...
 
 
-class Routing:
+class RouterTarget:
     """The settings of the clients of one key: `doors` are names of nodes with a router."""
 
-    def __init__(self, watching: Watching, key: str, doors: list[str], port: int) -> None:
+    def __init__(self, watching: RouterWatcher, key: str, doors: list[str], port: int) -> None:
         self.watching = watching
         self.key = key
         self.doors = doors
@@ -40,9 +40,9 @@ class RoutedClient(SimClient):
     """
 
     resume = False
-    routing: Routing
+    routing: RouterTarget
 
-    def through(self, routing: Routing) -> None:
+    def through(self, routing: RouterTarget) -> None:
         self.routing = routing
         self.sent_to: tuple[str, int] | None = None
         self.draw = self.world.random(f"routed/{self.name}")
@@ -86,7 +86,7 @@ class RoutedSender(RoutedClient, Sender):
         world: World,
         network: Network,
         name: str,
-        routing: Routing,
+        routing: RouterTarget,
         ledger: Ledger,
         address: str,
         total: int,
@@ -113,7 +113,7 @@ class RoutedConsumer(RoutedClient, Consumer):
         world: World,
         network: Network,
         name: str,
-        routing: Routing,
+        routing: RouterTarget,
         ledger: Ledger,
         queue: str,
     ) -> None:

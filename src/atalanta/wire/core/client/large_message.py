@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter
 
 from atalanta.wire.core import packet_types
-from atalanta.wire.core.client.producer import NO_CONFIRMATION, Sending
+from atalanta.wire.core.client.producer import NO_CONFIRMATION, OutgoingMessage
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.large_chunks import CHUNK_BYTES, write_sent_piece
 
@@ -24,7 +24,7 @@ _large_start = struct.Struct(">ibqq").pack
 MORE: Final = -1
 
 
-class StreamedSending:
+class LargeMessageStream:
     """A large message; `head` as in ClientProducer.send. A session sends one at a time (a limit of CORE)."""
 
     def __init__(self, producer: ClientProducer, head: bytes, message_id: int = 0) -> None:
@@ -79,6 +79,6 @@ class StreamedSending:
     ) -> None:
         producer = self.producer
         producer.session.check_usable()
-        sending = Sending(producer, frame, cost + 24)
-        sending.reply = reply
-        producer.queue.send(correlation, sending)
+        outgoing = OutgoingMessage(producer, frame, cost + 24)
+        outgoing.reply = reply
+        producer.queue.send(correlation, outgoing)

@@ -14,9 +14,9 @@ SHARE: Final = 0.2
 SECONDS_MAX: Final = 30
 
 
-def farewell(world: World, hosts: list[Host], clients: list[SimClient]) -> None:
+def check_last_stop(world: World, hosts: list[Host], clients: list[SimClient]) -> None:
     """Raises Violation if a node or a client still knows the stopped node after SECONDS_MAX virtual seconds."""
-    draw = world.random("farewell")
+    draw = world.random("farewell")  # the name decides the draws: a new one changes every listed seed
     if len(hosts) < 2 or draw.random() >= SHARE:
         return
     host = draw.choice(hosts)
