@@ -7,8 +7,8 @@ from atalanta.message.codec import encode_message
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import EMBEDDED, Message
 from atalanta.wire.amqp.conversion import core_message
-from atalanta.wire.amqp.embedded import LARGE_PROPERTY, unwrap
-from atalanta.wire.amqp.embedded_large import pieces_of
+from atalanta.wire.amqp.embedded_message import LARGE_PROPERTY, unwrap
+from atalanta.wire.amqp.large_embedded_message import pieces_of
 from atalanta.wire.amqp.sections import decode_sections
 from tests.fuzz.target import Target
 from tests.wire.amqp.samples import (

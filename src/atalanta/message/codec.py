@@ -11,7 +11,7 @@ from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
 
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer, decode_utf16
-from atalanta.message.encoding.interning import shared_name
+from atalanta.message.encoding.shared_names import shared_name
 from atalanta.message.message import FORMAT_CORE, HEAD_FIXED_BYTES, USER_ID_BYTES, Message
 from atalanta.message.properties import SCAN_END, SCAN_ROUTING_SHIFT, SCAN_SPECIAL, scan_properties
 

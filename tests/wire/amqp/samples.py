@@ -8,7 +8,7 @@ from functools import cache
 from atalanta.message.encoding.buffer import Writer
 from atalanta.message.message import EMBEDDED, LARGE_EMBEDDED, Message
 from atalanta.message.properties import PropertyValue, TypedProperties
-from atalanta.wire.amqp.embedded import LARGE_PROPERTY
+from atalanta.wire.amqp.embedded_message import LARGE_PROPERTY
 from tests.golden.frames import VECTORS
 
 NULL = b"\x40"

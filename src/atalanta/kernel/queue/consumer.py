@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.endpoint import SenderEndpoint
-from atalanta.kernel.queue.unacknowledged import Unacknowledged
+from atalanta.kernel.queue.unacknowledged_references import Unacknowledged
 
 if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeStream

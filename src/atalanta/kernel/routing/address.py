@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.memory.address_memory import Account
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.bindings import BindingGroup, RemoteBinding
-from atalanta.message.encoding.interning import shared_name
+from atalanta.message.encoding.shared_names import shared_name
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue

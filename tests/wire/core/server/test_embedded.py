@@ -15,7 +15,7 @@ from atalanta.message.message import (
     TEXT,
     Message,
 )
-from atalanta.wire.amqp.embedded_large import GATHERED_BYTES_MAX
+from atalanta.wire.amqp.large_embedded_message import GATHERED_BYTES_MAX
 from atalanta.wire.core.packets.connection import NullResponse
 from atalanta.wire.core.packets.message import (
     ReceiveContinuation,

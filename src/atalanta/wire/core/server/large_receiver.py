@@ -15,7 +15,7 @@ from atalanta.message.codec import decode_header
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.fqqn import split_fqqn
 from atalanta.message.message import LARGE_SIZE, Message
-from atalanta.wire.amqp.embedded_large import pieces_of
+from atalanta.wire.amqp.large_embedded_message import pieces_of
 
 if TYPE_CHECKING:
     from atalanta.wire.core.server.session import CoreSession

@@ -19,7 +19,7 @@ from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.message.codec import decode_message, write_message
 from atalanta.message.encoding.buffer import DecodeError, Reader
 from atalanta.message.message import EMBEDDED, Message
-from atalanta.wire.amqp.embedded import unwrap
+from atalanta.wire.amqp.embedded_message import unwrap
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.confirmations import Confirmations

@@ -7,7 +7,7 @@ import random
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.kernel.queue.unacknowledged import TRIM_MIN, Unacknowledged
+from atalanta.kernel.queue.unacknowledged_references import TRIM_MIN, Unacknowledged
 from atalanta.message.message import Message
 
 QUEUE = Queue(1, QueueSpec("orders", "orders", ANYCAST), None, "incarnation")

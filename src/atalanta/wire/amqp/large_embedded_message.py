@@ -18,7 +18,7 @@ from atalanta.message.message import BYTES, EMBEDDED, LARGE_EMBEDDED, OBJECT, Me
 from atalanta.wire.amqp.content_type import is_utf8_text
 from atalanta.wire.amqp.conversion import ENCODED_DATA, JAVA_OBJECT, core_headers, core_message
 from atalanta.wire.amqp.decoder import Decoder
-from atalanta.wire.amqp.embedded import (
+from atalanta.wire.amqp.embedded_message import (
     LARGE_PROPERTY,
     Wrapper,
     put_wrapper,
