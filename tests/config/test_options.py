@@ -79,7 +79,7 @@ def read_attributes(without: str) -> set[str]:
 def test_supported_options_are_used(described: type[Any]) -> None:
     module = described.__module__.removeprefix("atalanta.")
     used = read_attributes(module)
-    if described in (QueueConfig, JournalOptions):
+    if described in (QueueConfig, JournalOptions, OwnSettings):
         # Their own methods turn them into what the kernel and the store take.
         used |= read_attributes("")
     silent = [

@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable
 
 from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings, DiscoveryGroupConfig
-from atalanta.kernel.observer import Observer
 from atalanta.kernel.ports import Links
 from atalanta.kernel.security.security import PERMISSIONS, Security
+from atalanta.kernel.sessions.clients import ClientObserver
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
@@ -74,7 +74,7 @@ class RigLarge(LargeInputs):
         self.rig.node.on_large_read(self.rig.now, token, data)
 
 
-class SessionCount(Observer):
+class SessionCount(ClientObserver):
     """Counts the sessions that were created."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class NodeRig:
         self.node = Node(node_config(), ports)
         node = self.node
         self.sessions = SessionCount()
-        node.broker.observers.append(self.sessions)
+        node.broker.add_observer(self.sessions)
         self.large.attach(RigLarge(self))
         self.disk.attach(
             lambda token: node.on_committed(self.now, token),
