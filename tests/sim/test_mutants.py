@@ -88,7 +88,7 @@ BY_SUBJECT = [
     (routers.router_forgets_its_keys, Routers, 40, 4),
     pytest.param(routers.target_is_lost_for_ever, Routers, 1, 6, marks=SOAK),
     (routers.local_filter_takes_everybody, Routers, 6, 2),
-    (parking.what_may_have_arrived_comes_back, Absences, 69, 4),
+    (parking.what_may_have_arrived_comes_back, Absences, 92, 8),
     (parking.what_comes_back_stays_parked_too, Absences, 1, 8),
     (parking.what_is_parked_is_dropped, Absences, 1, 4),
 ]
