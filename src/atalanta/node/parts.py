@@ -117,6 +117,9 @@ class Parts:
     def _keep_groups(self, config: GroupingHandlerConfig, cluster: ClusterSettings) -> None:
         """Creates the grouping handler, before the cluster starts, so that the handler sees every queue."""
         kind = LocalGrouping if config.type == LOCAL else RemoteGrouping
-        grouping = kind(config, cluster, self.host.broker, self.notifications)
-        self.host.broker.router.grouping = grouping
+        broker = self.host.broker
+        grouping = kind(
+            config, cluster, broker.queue_registry, broker.values, broker.timers, self.notifications
+        )
+        broker.router.grouping = grouping
         self.by_name = {"grouping": grouping, **self.by_name}

@@ -105,7 +105,7 @@ class PeerSender(QueueSender):
     def __init__(self, bridge: Bridge, record: PeerRecord, mark: SentMark) -> None:
         local = bridge.local
         limits = limits_of(local.config)
-        super().__init__(bridge, bridge.host.broker, record.forward, SEND_CHANNEL, limits)
+        super().__init__(bridge, bridge.host.broker.dead_letters, record.forward, SEND_CHANNEL, limits)
         self.local = local
         self.record = record
         self.link_bytes = link_bytes(local.node_id, record.node_id)
@@ -117,13 +117,13 @@ class PeerSender(QueueSender):
 
     def sent(self, reference: Reference) -> None:
         self.record.forwarded += 1
-        if self.broker.trace.on:
-            trace_message(self.broker.trace, "trace_forwarded", reference.message, self.record.node_id)
+        if self.trace.on:
+            trace_message(self.trace, "trace_forwarded", reference.message, self.record.node_id)
 
     def confirmed(self, reference: Reference) -> None:
         self.record.confirmed += 1
-        if self.broker.trace.on:
-            trace_message(self.broker.trace, "trace_taken_over", reference.message, self.record.node_id)
+        if self.trace.on:
+            trace_message(self.trace, "trace_taken_over", reference.message, self.record.node_id)
 
     def refused(self, text: str) -> None:
         self.local.report("forward_refused", self.record.node_id, text)

@@ -81,8 +81,23 @@ class ClusterConnection(MemberListener, BridgeListener):
         self.attempts = Attempts(config)
         self.dialer = Dialer(config, settings, links)
         self.scanner = Scanner(self.members, self.attempts, self.dialer)
-        self.parked = ParkedMessages(self.local, broker, own.parked_message_timeout_ms)
-        self.departures = Departures(self.local, broker, self.peers, routes.active, self.parked)
+        self.parked = ParkedMessages(
+            self.local,
+            broker.mover,
+            broker.router,
+            self.queues,
+            broker.values,
+            own.parked_message_timeout_ms,
+        )
+        self.departures = Departures(
+            self.local,
+            broker.mover,
+            self.queues,
+            broker.caches,
+            self.peers,
+            routes.active,
+            self.parked,
+        )
         self.dial_back = DialBack(self.local)
 
     # -- life -----------------------------------------------------------------------------------

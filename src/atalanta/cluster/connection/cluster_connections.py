@@ -59,9 +59,13 @@ class ClusterConnections(Part, RouteListener):
         self.links = links
         self.discovery = discovery
         self.own = own
-        self.redistribution = Redistribution(broker)
+        self.redistribution = Redistribution(
+            broker.mover, broker.queue_registry, broker.settings, broker.timers
+        )
         self.alternate_routes = AlternateRoutes(broker.timers, broker.trace, self.peer_bindings)
-        routes = RemoteRoutes(broker, notifications)
+        routes = RemoteRoutes(
+            broker.config, broker.router, broker.address_registry, broker.bindings, notifications
+        )
         self.connections: list[ClusterConnection] = []
         for number, config in enumerate(settings.cluster_connections):
             connection = ClusterConnection(

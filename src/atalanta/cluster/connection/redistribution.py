@@ -21,7 +21,10 @@ from atalanta.kernel.queue.reference import READY
 from atalanta.kernel.routing.bindings import RemoteBinding
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.ports import Timers
+    from atalanta.kernel.publish.message_mover import MessageMover
+    from atalanta.kernel.registry.queues import QueueRegistry
+    from atalanta.kernel.settings.repository import AddressSettingsRepository
 
 MOVES_MAX: Final = 500  # messages per event-loop iteration; the rest follows by a zero timer
 SCAN_MAX: Final = 5_000
@@ -31,8 +34,18 @@ TIMER: Final = "cluster.redistribute."
 class Redistribution(Observer):
     """The redistribution of a node. `timers_set` has the names of the queues whose delay runs."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker = broker
+    def __init__(
+        self,
+        mover: MessageMover,
+        queues: QueueRegistry,
+        settings: AddressSettingsRepository,
+        timers: Timers,
+    ) -> None:
+        self.mover = mover
+        self.queues = queues.by_name
+        self.addresses = queues.addresses.by_name
+        self.settings = settings
+        self.timers = timers
         self.timers_set: dict[str, bool] = {}
         self.moved: int = 0
         self.stopping: bool = False
@@ -46,7 +59,7 @@ class Redistribution(Observer):
     def _cancel(self, queue: Queue) -> None:
         if queue.name in self.timers_set:
             del self.timers_set[queue.name]
-            self.broker.timers.cancel(TIMER + queue.name)
+            self.timers.cancel(TIMER + queue.name)
 
     def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
         """Starts the delay again, whatever timer was set before."""
@@ -64,7 +77,7 @@ class Redistribution(Observer):
 
     def remote_consumer(self, now: int, remote: RemoteBinding) -> None:
         """Considers the local queues of that name when another node has consumers."""
-        address = self.broker.addresses.get(remote.address)
+        address = self.addresses.get(remote.address)
         group = None if address is None else address.groups.get(remote.routing_name)
         if group is not None:
             for queue in list(group.locals):
@@ -80,14 +93,14 @@ class Redistribution(Observer):
             or queue.spec.temporary
         ):
             return
-        delay_ms = self.broker.settings.match(queue.spec.address).redistribution_delay_ms
+        delay_ms = self.settings.match(queue.spec.address).redistribution_delay_ms
         if delay_ms < 0 or queue.name in self.timers_set or not self._has_remote_consumer(queue):
             return
         self.timers_set[queue.name] = True
-        self.broker.timers.set(TIMER + queue.name, now + delay_ms * 1_000_000)
+        self.timers.set(TIMER + queue.name, now + delay_ms * 1_000_000)
 
     def _has_remote_consumer(self, queue: Queue) -> bool:
-        address = self.broker.addresses.get(queue.spec.address)
+        address = self.addresses.get(queue.spec.address)
         group = None if address is None else address.groups.get(queue.routing_name())
         if group is None:
             return False
@@ -102,17 +115,16 @@ class Redistribution(Observer):
         self.timers_set.pop(name, None)
         if self.stopping:
             return
-        broker = self.broker
-        queue = broker.queues.get(name)
+        queue = self.queues.get(name)
         if queue is None or queue.active_lease() is not None:
             return
-        address = broker.addresses.get(queue.spec.address)
+        address = self.addresses.get(queue.spec.address)
         group = None if address is None else address.groups.get(queue.routing_name())
         if group is None:
             return
         if queue.paged is not None:
             queue.paged.request()
-            broker.paging.touch(queue)
+            self.mover.store.paging.touch(queue)
         moves = 0
         # Moved messages stay in the list until their record is durable. They do not count for SCAN_MAX.
         start = queue.skip_taken()
@@ -126,19 +138,19 @@ class Redistribution(Observer):
             if target is None:
                 continue
             route_to = target.remote_id.to_bytes(8, "big", signed=True)
-            broker.mover.redistribute(reference, target.forward, route_to)
+            self.mover.redistribute(reference, target.forward, route_to)
             moves += 1
             if moves >= MOVES_MAX:
                 self.timers_set[name] = True
-                broker.timers.set(key, now)
+                self.timers.set(key, now)
                 break
         self.moved += moves
         if moves and queue.paged is not None:
             # The rest is read into memory in this event-loop iteration.
             self.timers_set[name] = True
-            broker.timers.set(key, now)
+            self.timers.set(key, now)
         if moves:
-            broker.trace.count("messages_redistributed", moves)
+            self.mover.trace.count("messages_redistributed", moves)
 
 
 def takes_everything(queue: Queue) -> bool:

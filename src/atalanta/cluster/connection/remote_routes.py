@@ -8,20 +8,30 @@ from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.retroactive_names import is_resource
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.broker.notifications import Notifications
     from atalanta.kernel.publish.grouping import GroupingHandler
+    from atalanta.kernel.publish.message_router import MessageRouter
+    from atalanta.kernel.registry.addresses import AddressRegistry
+    from atalanta.kernel.registry.bindings import BindingRegistry
     from atalanta.kernel.routing.bindings import RemoteBinding
+    from atalanta.kernel.settings.broker_config import BrokerConfig
 
 
 class RemoteRoutes:
     """The active remote binding of each queue, by cluster name. Nodes further away are notified of each change."""
 
-    def __init__(self, broker: Broker, notifications: Notifications) -> None:
-        self.config = broker.config
-        self.router = broker.router
-        self.addresses = broker.address_registry
-        self.bindings = broker.bindings
+    def __init__(
+        self,
+        config: BrokerConfig,
+        router: MessageRouter,
+        addresses: AddressRegistry,
+        bindings: BindingRegistry,
+        notifications: Notifications,
+    ) -> None:
+        self.config = config
+        self.router = router
+        self.addresses = addresses
+        self.bindings = bindings
         self.notifications = notifications
         self.active: dict[str, RemoteBinding] = {}
 

@@ -89,7 +89,7 @@ class CoreBridgeSender(QueueSender):
         self, bridge: CoreBridge, link: DialedLink, queue: Queue, selector: Filter | None
     ) -> None:
         limits = limits_of(bridge.config)
-        super().__init__(link, bridge.broker, queue, SEND_CHANNEL, limits, selector)
+        super().__init__(link, bridge.broker.dead_letters, queue, SEND_CHANNEL, limits, selector)
         self.bridge = bridge
 
     def prepared(self, reference: Reference) -> Message | None:
@@ -106,13 +106,13 @@ class CoreBridgeSender(QueueSender):
 
     def sent(self, reference: Reference) -> None:
         self.bridge.sent += 1
-        if self.broker.trace.on:
-            trace_message(self.broker.trace, "trace_forwarded", reference.message, self.bridge.name)
+        if self.trace.on:
+            trace_message(self.trace, "trace_forwarded", reference.message, self.bridge.name)
 
     def confirmed(self, reference: Reference) -> None:
         self.bridge.acknowledged += 1
-        if self.broker.trace.on:
-            trace_message(self.broker.trace, "trace_taken_over", reference.message, self.bridge.name)
+        if self.trace.on:
+            trace_message(self.trace, "trace_taken_over", reference.message, self.bridge.name)
 
     def refused(self, text: str) -> None:
         self.bridge.tell("core_bridge_refused", text)

@@ -21,9 +21,11 @@ from atalanta.message.properties import Int
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterSettings
     from atalanta.cluster.grouping.config import GroupingHandlerConfig
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.broker.notifications import Notifications
+    from atalanta.kernel.journal.named_values import NamedValues
+    from atalanta.kernel.ports import Timers
     from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.message.message import Message
 
 PROPOSAL: Final = "PROPOSAL"
@@ -69,13 +71,19 @@ class ClusterGrouping(GroupingHandler, Part):
         self,
         config: GroupingHandlerConfig,
         settings: ClusterSettings,
-        broker: Broker,
+        queues: QueueRegistry,
+        values: NamedValues,
+        timers: Timers,
         notifications: Notifications,
     ) -> None:
         super().__init__()
         self.config = config
-        self.broker = broker
+        self.queues = queues
+        self.values = values
+        self.timers = timers
+        self.trace = queues.messages.trace
         self.notifications = notifications
+        self.node_id = notifications.node_id
         self.covered = [Covered(each.address) for each in settings.cluster_connections]
         self.known: dict[str, bool] = {}
         self.complete: dict[str, bool] = {}
@@ -85,7 +93,7 @@ class ClusterGrouping(GroupingHandler, Part):
         self.group_timeout_ns = config.group_timeout_ms * 1_000_000
 
     def start(self, now: int) -> None:
-        self.broker.observers.append(QueueWatch(self))
+        self.queues.observers.append(QueueWatch(self))
 
     def covers(self, address: str) -> bool:
         return any(each.covers(address) for each in self.covered)
@@ -93,11 +101,11 @@ class ClusterGrouping(GroupingHandler, Part):
     def located(self, cluster_name: str) -> bool:
         """Returns True if a message for this queue can be routed."""
         if self.is_own(cluster_name):
-            return cluster_name[: -len(self.broker.node_id)] in self.broker.queues
+            return cluster_name[: -len(self.node_id)] in self.queues.by_name
         return cluster_name in self.known
 
     def is_own(self, cluster_name: str) -> bool:
-        return cluster_name.endswith(self.broker.node_id)
+        return cluster_name.endswith(self.node_id)
 
     # -- waiting senders ------------------------------------------------------------------------
     def wait(self, now: int, ids: list[str], waiter: GroupWaiter) -> None:
@@ -131,7 +139,7 @@ class ClusterGrouping(GroupingHandler, Part):
     def arm(self, now: int) -> None:
         if not self.armed and self.questions:
             self.armed = True
-            self.broker.timers.set(ASK_TIMER, now + min(ASK_AGAIN_NS, self.timeout_ns))
+            self.timers.set(ASK_TIMER, now + min(ASK_AGAIN_NS, self.timeout_ns))
 
     def on_timer(self, now: int, key: str) -> None:
         if key != ASK_TIMER:
@@ -166,7 +174,7 @@ class ClusterGrouping(GroupingHandler, Part):
 
     def _refuse(self, now: int, full_id: str, question: Question, waiter: GroupWaiter) -> None:
         why = self.reason(question)
-        self.broker.trace.event("group_undecided", {"group": full_id, "why": why})
+        self.trace.event("group_undecided", {"group": full_id, "why": why})
         self.refusal = BrokerError(
             ILLEGAL_STATE, f"message group {full_id}: {why} within {self.config.timeout_ms} ms"
         )
@@ -230,7 +238,7 @@ class ClusterGrouping(GroupingHandler, Part):
         alternative = properties.get(ALTERNATIVE)
         distance = distance_of(properties)
         if not isinstance(full_id, str) or distance is None:
-            self.broker.trace.event(
+            self.trace.event(
                 "notification_incomplete", {"node": node_id, "why": f"{kind} without its properties"}
             )
             return
@@ -286,13 +294,13 @@ class ClusterGrouping(GroupingHandler, Part):
         """Frees the group, also from the consumer to which it is pinned here (QueueImpl.unproposed)."""
         if not self.is_own(cluster_name):
             return
-        queue = self.broker.queues.get(cluster_name[: -len(self.broker.node_id)])
+        queue = self.queues.by_name.get(cluster_name[: -len(self.node_id)])
         if queue is None or queue.groups is None:
             return
         suffix = "." + queue.routing_name()
         if full_id.endswith(suffix):
             queue.look_again(queue.groups.release_group(full_id[: -len(suffix)]))
-            self.broker.dispatches.mark_dirty(queue)
+            self.queues.messages.dispatches.mark_dirty(queue)
 
 
 class QueueWatch(Observer):
@@ -302,9 +310,9 @@ class QueueWatch(Observer):
         self.grouping = grouping
 
     def on_queue_added(self, now: int, queue: Queue) -> None:
-        self.grouping.found(now, queue.name + self.grouping.broker.node_id)
+        self.grouping.found(now, queue.name + self.grouping.node_id)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
         """Frees the groups of a deleted queue. A queue that is bound again keeps its groups."""
         if queue.deleted:
-            self.grouping.queue_gone(now, queue.name + self.grouping.broker.node_id)
+            self.grouping.queue_gone(now, queue.name + self.grouping.node_id)

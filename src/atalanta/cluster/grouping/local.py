@@ -21,8 +21,10 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterSettings
     from atalanta.cluster.grouping.config import GroupingHandlerConfig
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.broker.notifications import Notifications
+    from atalanta.kernel.journal.named_values import NamedValues
+    from atalanta.kernel.ports import Timers
+    from atalanta.kernel.registry.queues import QueueRegistry
 
 KEY: Final = "group:"  # of VALUE records: "group:<full id>" -> cluster name
 REAP_TIMER: Final = "grouping.reap"
@@ -45,10 +47,12 @@ class LocalGrouping(ClusterGrouping):
         self,
         config: GroupingHandlerConfig,
         settings: ClusterSettings,
-        broker: Broker,
+        queues: QueueRegistry,
+        values: NamedValues,
+        timers: Timers,
         notifications: Notifications,
     ) -> None:
-        super().__init__(config, settings, broker, notifications)
+        super().__init__(config, settings, queues, values, timers, notifications)
         self.pins: dict[str, Pin] = {}
         self.by_queue: dict[str, dict[str, bool]] = {}
         self.full: bool = False
@@ -57,7 +61,7 @@ class LocalGrouping(ClusterGrouping):
     # -- start ----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
         super().start(now)
-        values = self.broker.values
+        values = self.values
         for key in values.keys(KEY):
             value = values.get(key)
             if value is not None:
@@ -74,7 +78,7 @@ class LocalGrouping(ClusterGrouping):
 
     def _arm_reaper(self, now: int) -> None:
         if self.group_timeout_ns > 0:
-            self.broker.timers.set(REAP_TIMER, now + self.config.reaper_period_ms * 1_000_000)
+            self.timers.set(REAP_TIMER, now + self.config.reaper_period_ms * 1_000_000)
 
     # -- decisions ------------------------------------------------------------------------------
     def chosen(self, now: int, full_id: str) -> str | None:
@@ -95,13 +99,13 @@ class LocalGrouping(ClusterGrouping):
     def _full(self) -> bool:
         full = len(self.pins) >= GROUPS_MAX
         if full and not self.full:
-            self.broker.trace.event("groups_full", {"limit": GROUPS_MAX})
+            self.trace.event("groups_full", {"limit": GROUPS_MAX})
         self.full = full
         return full
 
     def _decide(self, now: int, full_id: str, cluster_name: str) -> Pin:
         value = cluster_name.encode("utf-8", "surrogatepass")
-        lsn = self.broker.values.set(KEY + full_id, value)
+        lsn = self.values.set(KEY + full_id, value)
         self.newest_lsn = lsn
         pin = Pin(cluster_name, lsn, now, False)
         self._keep(full_id, pin)
@@ -130,7 +134,7 @@ class LocalGrouping(ClusterGrouping):
         """Reports a second LOCAL handler: only such a handler sends responses."""
         if node_id != self.rival:
             self.rival = node_id
-            self.broker.trace.event(
+            self.trace.event(
                 "second_grouping_handler",
                 {"node": node_id, "why": "two nodes have a LOCAL grouping-handler: groups will split"},
             )
@@ -160,7 +164,7 @@ class LocalGrouping(ClusterGrouping):
             of_queue.pop(full_id, None)
             if not of_queue:
                 del self.by_queue[pin.cluster_name]
-        lsn = self.broker.values.forget(KEY + full_id)
+        lsn = self.values.forget(KEY + full_id)
         self.say(now, UNPROPOSAL, full_id, pin.cluster_name, None, distance, lsn)
         self.free_consumer(full_id, pin.cluster_name)
 

@@ -24,8 +24,10 @@ from atalanta.cluster.grouping.handler import (
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterSettings
     from atalanta.cluster.grouping.config import GroupingHandlerConfig
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.broker.notifications import Notifications
+    from atalanta.kernel.journal.named_values import NamedValues
+    from atalanta.kernel.ports import Timers
+    from atalanta.kernel.registry.queues import QueueRegistry
 
 
 class Answer:
@@ -45,10 +47,12 @@ class RemoteGrouping(ClusterGrouping):
         self,
         config: GroupingHandlerConfig,
         settings: ClusterSettings,
-        broker: Broker,
+        queues: QueueRegistry,
+        values: NamedValues,
+        timers: Timers,
         notifications: Notifications,
     ) -> None:
-        super().__init__(config, settings, broker, notifications)
+        super().__init__(config, settings, queues, values, timers, notifications)
         self.answers: dict[str, Answer] = {}
         self.by_queue: dict[str, dict[str, bool]] = {}  # cluster name -> its groups
         self.arbiter: str = ""

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from atalanta.cluster.links.limits import SendLimits
     from atalanta.cluster.links.outbound_link import DialedLink
     from atalanta.cluster.links.sent_mark import SentMark
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.memory.large_body import LargeBody
+    from atalanta.kernel.publish.dead_letters import DeadLetters
     from atalanta.kernel.queue.queue import Queue
     from atalanta.message.message import Message
     from atalanta.message.selector.selector import Filter
@@ -47,19 +47,21 @@ class QueueSender:
     def __init__(
         self,
         link: DialedLink,
-        broker: Broker,
+        dead_letters: DeadLetters,
         queue: Queue,
         channel: int,
         limits: SendLimits,
         selector: Filter | None = None,
     ) -> None:
         self.link = link
-        self.broker = broker
-        self.large_bodies = broker.large
+        self.dead_letters = dead_letters
+        self.store = dead_letters.mover.store
+        self.trace = dead_letters.mover.trace
+        self.large_bodies = self.store.large
         self.queue = queue
         self.channel = channel
         self.limits = limits
-        self.endpoint = BridgeEndpoint(self.take, broker.dispatches, broker.trace)
+        self.endpoint = BridgeEndpoint(self.take, self.store.dispatches, self.trace)
         self.consumer = self.endpoint.consumer_of(queue, selector)
         self.waiting: deque[Reference] = deque()
         self.unanswered: dict[int, Reference] = {}
@@ -217,19 +219,19 @@ class QueueSender:
         self._dead_letter(now, reference)
 
     def _may_dead_letter(self, reference: Reference) -> bool:
-        settings = self.broker.settings.match(reference.queue.spec.address)
+        settings = self.dead_letters.settings.match(reference.queue.spec.address)
         return settings.dead_letter_address is not None
 
     def _dead_letter(self, now: int, reference: Reference) -> None:
         self.consumer.unacknowledged.pop(reference.message.id)
         self._give_credit(reference)
         if reference.state == DELIVERING:  # its queue may have been deleted meanwhile
-            self.broker.dead_letters.move(now, reference)
+            self.dead_letters.move(now, reference)
 
     def _give_credit(self, reference: Reference) -> None:
         self.consumer.credits += reference.message.size
         if self.consumer.ready():
-            self.broker.dispatches.mark_dirty(self.queue)
+            self.store.dispatches.mark_dirty(self.queue)
 
     def settle(self, now: int) -> None:
         """Acknowledges the messages that the peer has answered, once per event-loop iteration, in one record."""
@@ -237,7 +239,7 @@ class QueueSender:
             done = [reference for reference in self.acknowledged if reference.state == DELIVERING]
             self.acknowledged = []
             if done:
-                self.broker.store.acknowledge(done, None, 0)
+                self.store.acknowledge(done, None, 0)
         if self.mark is not None and self.mark.asked_lsn and self.mark.settle(now):
             self.pump()
         if self.spoiled:

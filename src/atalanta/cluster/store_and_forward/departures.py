@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection.peer import PeerRecord
     from atalanta.cluster.store_and_forward.parked_messages import ParkedMessages
     from atalanta.cluster.topology.local_node import LocalNode
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.publish.message_mover import MessageMover
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
+    from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
+    from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.kernel.routing.bindings import RemoteBinding
 
 DEPARTURE: Final = "departure."
@@ -61,14 +63,19 @@ class Departures:
     def __init__(
         self,
         local: LocalNode,
-        broker: Broker,
+        mover: MessageMover,
+        queues: QueueRegistry,
+        caches: DuplicateCaches,
         peers: dict[str, PeerRecord],
         routes: dict[str, RemoteBinding],
         parked: ParkedMessages,
     ) -> None:
         """`peers` is by node id, `routes` has the active remote bindings of this node by cluster name."""
         self.local = local
-        self.broker = broker
+        self.mover = mover
+        self.store = mover.store
+        self.queues = queues
+        self.caches = caches
         self.peers = peers
         self.routes = routes
         self.parked = parked
@@ -121,7 +128,7 @@ class Departures:
         elif waiting == 0:
             del self.left[node_id]
             if not queue.deleted:
-                self.broker.queue_registry.delete(now, queue.name, "its node has left")
+                self.queues.delete(now, queue.name, "its node has left")
         elif now - departed.progress_at < GIVE_UP_NS:
             self._set_timer(node_id, now + CHECK_NS)
         else:
@@ -130,10 +137,9 @@ class Departures:
     # -- moving ---------------------------------------------------------------------------------
     def _move(self, now: int, departed: Departed) -> int:
         queue = departed.forward
-        broker = self.broker
         if queue.paged is not None:
             queue.paged.request()
-            broker.paging.touch(queue)
+            self.store.paging.touch(queue)
         through = self.parked.mark_of(departed.node_id, queue).through
         moves = 0
         for reference in queue.live():
@@ -147,7 +153,7 @@ class Departures:
             if moves >= MOVES_MAX:
                 break
         if moves:
-            broker.trace.count("messages_followed_departure", moves)
+            self.local.trace.count("messages_followed_departure", moves)
         return moves
 
     def _known_as(self, departed: Departed, reference: Reference, through: int) -> bytes:
@@ -165,23 +171,22 @@ class Departures:
         self, now: int, departed: Departed, reference: Reference, known: bytes
     ) -> bool:
         """Moves one message. Returns False if it has to wait."""
-        broker = self.broker
         if departed.target != self.local.node_id:
             routes = self._routes(now, departed, reference)
             if known and any(not route.queue.name.endswith("." + departed.target) for route in routes):
                 return False  # only the target knows if the peer had it
             if routes:
-                broker.mover.reroute(reference, routes, WHY, "", known)
+                self.mover.reroute(reference, routes, WHY, "", known)
             return bool(routes)
         name = BRIDGE_PREFIX + reference.message.address
-        if known and broker.caches.cache_of(name).lsn_of(known) >= 0:
+        if known and self.caches.cache_of(name).lsn_of(known) >= 0:
             # It arrives, or has arrived, with the peer's own messages.
-            broker.store.acknowledge([reference], None, 0)
+            self.store.acknowledge([reference], None, 0)
             return True
         routes = self._routes(now, departed, reference)
         if routes:
             # In local queues it is an ordinary message; each copy may be forwarded from there.
-            broker.mover.reroute(reference, routes, WHY, FORWARD_DUPLICATE)
+            self.mover.reroute(reference, routes, WHY, FORWARD_DUPLICATE)
         return bool(routes)
 
     def _routes(self, now: int, departed: Departed, reference: Reference) -> list[Route]:
@@ -221,16 +226,15 @@ class Departures:
 
         After WAIT_NS (10 s) this node creates the queue itself.
         """
-        broker = self.broker
-        found = broker.queues.get(name)
+        found = self.queues.by_name.get(name)
         if found is not None or now - departed.since < WAIT_NS:
             return found
         anycast = remote.routing_name == remote.address and name == remote.address
         spec = QueueSpec(name, remote.address, ANYCAST if anycast else MULTICAST)
         spec.filter_text = remote.filter_text
         try:
-            broker.address_registry.ensure(broker.now, remote.address, spec.routing_type, True, True)
-            return broker.queue_registry.create(now, spec, False)
+            self.queues.addresses.ensure(now, remote.address, spec.routing_type, True, True)
+            return self.queues.create(now, spec, False)
         except BrokerError as error:
             self.local.report("departure_without_queue", departed.node_id, error.text)
             return None

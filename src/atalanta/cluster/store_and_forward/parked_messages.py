@@ -34,7 +34,10 @@ from atalanta.message.internal_headers import FORWARD_DUPLICATE
 if TYPE_CHECKING:
     from atalanta.cluster.connection.peer import PeerRecord
     from atalanta.cluster.topology.local_node import LocalNode
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.journal.named_values import NamedValues
+    from atalanta.kernel.publish.message_mover import MessageMover
+    from atalanta.kernel.publish.message_router import MessageRouter
+    from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.message.message import Message
 
 MOVES_MAX: Final = 500  # messages per event-loop iteration; the rest follows by a zero timer
@@ -99,10 +102,22 @@ class Away:
 class ParkedMessages(Observer):
     """The parked messages of a cluster connection. `away` and `marks` are by node id."""
 
-    def __init__(self, local: LocalNode, broker: Broker, timeout_ms: int) -> None:
+    def __init__(
+        self,
+        local: LocalNode,
+        mover: MessageMover,
+        router: MessageRouter,
+        queues: QueueRegistry,
+        values: NamedValues,
+        timeout_ms: int,
+    ) -> None:
         """`timeout_ms` is parked-message-timeout; below 0 no message is moved."""
         self.local = local
-        self.broker = broker
+        self.mover = mover
+        self.router = router
+        self.queues = queues
+        self.addresses = queues.addresses.by_name
+        self.values = values
         self.timeout_ms = timeout_ms
         self.away: dict[str, Away] = {}
         self.marks: dict[str, SentMark] = {}
@@ -111,25 +126,24 @@ class ParkedMessages(Observer):
     # -- absent members --------------------------------------------------------------------------
     def start(self, now: int) -> None:
         """Records all members with waiting messages as away, after a restart of this node."""
-        broker = self.broker
-        broker.observers.append(self)
+        self.queues.observers.append(self)
         prefix = self.local.forward_name("")
-        for key in broker.values.keys():
+        for key in self.values.keys():
             name = key.removeprefix(sent_mark.PREFIX).removeprefix(binding_names.PREFIX)
-            if name != key and name.startswith(prefix) and name not in broker.queues:
+            if name != key and name.startswith(prefix) and name not in self.queues.by_name:
                 self._forget(name)  # a crash came after the queue was deleted
-        for name, queue in broker.queues.items():
+        for name, queue in self.queues.by_name.items():
             node_id = name[len(prefix) :]
             if not name.startswith(prefix) or "." in node_id:
                 continue  # with ".": another cluster, whose name begins like this one's
             if queue.internal and queue.message_count > 0:
                 away = self._gone(now, node_id)
-                away.meant.update(binding_names.recall(broker.values, name))
+                away.meant.update(binding_names.recall(self.values, name))
 
     def mark_of(self, node_id: str, queue: Queue) -> SentMark:
         known = self.marks.get(node_id)
         if known is None or known.queue is not queue:
-            known = SentMark(self.broker.values, self.local.timers, queue)
+            known = SentMark(self.values, self.local.timers, queue)
             known.timer = self.local.key(MARK + node_id)
             self.marks[node_id] = known
         return known
@@ -141,7 +155,7 @@ class ParkedMessages(Observer):
         for remote in [*bindings.spares.values(), *bindings.bindings.values()]:
             away.meant[remote.remote_id] = (remote.address, remote.routing_name)
         if record.forward.message_count > 0:
-            binding_names.remember(self.broker.values, record.forward, away.meant)
+            binding_names.remember(self.values, record.forward, away.meant)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
         """Forgets a node whose queue is deleted: the node has left, or an operator deleted the queue."""
@@ -157,8 +171,8 @@ class ParkedMessages(Observer):
         self._forget(queue.name)
 
     def _forget(self, name: str) -> None:
-        sent_mark.drop(self.broker.values, name)
-        binding_names.forget(self.broker.values, name)
+        sent_mark.drop(self.values, name)
+        binding_names.forget(self.values, name)
 
     def expect(self, now: int, node_id: str) -> None:
         """Records a node without link as away, when a node that left hands over messages for it."""
@@ -167,7 +181,7 @@ class ParkedMessages(Observer):
     def back(self, node_id: str) -> None:
         """Records that a member is connected: its messages are delivered to it again."""
         if self.away.pop(node_id, None) is not None:
-            binding_names.forget(self.broker.values, self.local.forward_name(node_id))
+            binding_names.forget(self.values, self.local.forward_name(node_id))
             self.local.cancel_timer(PARKED + node_id)
 
     def _gone(self, now: int, node_id: str) -> Away:
@@ -188,7 +202,7 @@ class ParkedMessages(Observer):
         there.
         """
         away = self.away.get(node_id)
-        queue = self.broker.queues.get(self.local.forward_name(node_id))
+        queue = self.queues.by_name.get(self.local.forward_name(node_id))
         if away is None or queue is None or queue.consumers:
             return -1
         mark = self.mark_of(node_id, queue)
@@ -225,20 +239,19 @@ class ParkedMessages(Observer):
             return
         away.timer_set = False
         away.due = True
-        broker = self.broker
-        queue = broker.queues.get(self.local.forward_name(node_id))
+        queue = self.queues.by_name.get(self.local.forward_name(node_id))
         if queue is None or queue.consumers:
             return
         if away.position == 0:
             away.begin()
         moved = self._scan(now, queue, away, self.mark_of(node_id, queue))
         if moved:
-            broker.trace.count("parked_messages_returned", moved)
+            self.local.trace.count("parked_messages_returned", moved)
             away.returned += moved
         if away.position > 0:
             self._set_timer(node_id, away, now + (ROOM_NS if away.without_room else 0))
         elif away.returned:
-            broker.trace.event(
+            self.local.trace.event(
                 "parked_messages_returned",
                 {"node": node_id, "messages": away.returned, "stay": queue.message_count},
             )
@@ -249,7 +262,6 @@ class ParkedMessages(Observer):
     # -- moving ---------------------------------------------------------------------------------
     def _scan(self, now: int, queue: Queue, away: Away, mark: SentMark) -> int:
         """Scans a limited part of the queue. Returns the number of moved messages."""
-        broker = self.broker
         start = queue.index_of(max(away.position, 1))
         examined = queue.references[start : start + SCAN_MAX]
         moves = 0
@@ -264,7 +276,7 @@ class ParkedMessages(Observer):
         away.position = max(away.position, 1)
         if queue.paged is not None and (self._next_page(now, queue, away) or moves):
             return moves
-        for _, waiting in broker.scheduled.of_queue(queue):
+        for _, waiting in self.mover.store.scheduled.of_queue(queue):
             if moves >= self.moves_max:
                 return moves
             if waiting.state == SCHEDULED and waiting.sequence == 0:
@@ -274,7 +286,7 @@ class ParkedMessages(Observer):
 
     def _next_page(self, now: int, queue: Queue, away: Away) -> bool:
         """Tells if the scan continues in page files. Moved messages may soon free memory for the next page."""
-        paging = self.broker.paging
+        paging = self.mover.store.paging
         if paging.read_more(now, queue, True):
             away.without_room = 0
             return True
@@ -286,7 +298,7 @@ class ParkedMessages(Observer):
     def _return(self, reference: Reference, away: Away, mark: SentMark) -> bool:
         """Moves a message. Returns False if it has to stay."""
         group = reference.message.group_id
-        by_handler = self.broker.router.grouping is not None
+        by_handler = self.router.grouping is not None
         if group is not None and (by_handler or group in away.staying_groups):
             return False  # a grouping handler leaves its groups to the member (kernel/publish/grouping.py)
         chosen: list[Queue | RemoteBinding] = []
@@ -305,7 +317,7 @@ class ParkedMessages(Observer):
                 add_remote_route(routes, taker)
             else:
                 routes.append(Route(taker, b""))
-        self.broker.mover.reroute(reference, routes, PARKED_WHY, FORWARD_DUPLICATE)
+        self.mover.reroute(reference, routes, PARKED_WHY, FORWARD_DUPLICATE)
         return True
 
     def _takers(
@@ -316,7 +328,7 @@ class ParkedMessages(Observer):
         only_queue = split_fqqn(message.address)[1]
         takers: list[Queue | RemoteBinding] = []
         for address_name, routing_name in self._meant(reference, away):
-            address = self.broker.addresses.get(address_name)
+            address = self.addresses.get(address_name)
             group = None if address is None else address.groups.get(routing_name)
             if group is None:
                 return []
@@ -348,7 +360,7 @@ class ParkedMessages(Observer):
             known = away.meant.get(binding_id)
             if known is None:
                 name = split_fqqn(reference.message.address)[0]
-                address = self.broker.addresses.get(name)
+                address = self.addresses.get(name)
                 if address is None or len(ids) != 1:
                     return []
                 if reference.message.routing_type != ANYCAST and address.multicast:
