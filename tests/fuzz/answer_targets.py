@@ -14,7 +14,7 @@ import dns.resolver
 from atalanta.client.management import ManagementFailed, page_of, result_of
 from atalanta.client.message import ReceivedMessage
 from atalanta.client.options import parse_url
-from atalanta.cluster.scale_down.phase import phase_told
+from atalanta.cluster.scale_down.phase import reported_phase
 from atalanta.message.codec import decode_message, encode_message
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
 from atalanta.message.message import Message
@@ -92,7 +92,7 @@ class AnswerTarget(Target):
             repr(page_of(text, "listQueues"))
             return
         if what == 3:
-            repr(phase_told(text))
+            repr(reported_phase(text))
             return
         writer = Writer()
         writer.nullable_simple_string(text)

@@ -38,7 +38,7 @@ class Doors:
 
 
 @pytest.fixture(scope="module")
-def doors(trio: str, brokers: Lineup, jms: Jms) -> Iterator[Doors]:
+def acceptors(trio: str, brokers: Lineup, jms: Jms) -> Iterator[Doors]:
     """Load balancing is off: who does not meet on one node does not meet."""
     gather = [free_port() for _ in range(3)]
     partition = [free_port() for _ in range(3)]

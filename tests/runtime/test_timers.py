@@ -89,7 +89,7 @@ def test_timers_look_again_after_a_step_of_the_clock() -> None:
     timers.set("tomorrow", clock.now() + 24 * 3600 * SECOND)
     hands.wall += 48 * 3600 * SECOND
     assert clock.follow_wall() > 0
-    timers.look_again()
+    timers.rearm()
     try:
         loop.run_until_complete(asyncio.sleep(0.01))
     finally:

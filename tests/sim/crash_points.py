@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.clients.mover import Mover
-from atalanta.sim.scenario import Scenario, story_of
+from atalanta.sim.scenario import Scenario, history_of
 
 SECONDS = 4.0
 SMALLEST_BLOCK_BYTES = 64
@@ -58,5 +58,5 @@ def _story(nodes: int, pages: bool, commit: int) -> str:
         scenario.run()
     except AssertionError as violation:
         key = violation.key if isinstance(violation, Violation) else ""
-        return "\n".join(story_of(scenario, key))
+        return "\n".join(history_of(scenario, key))
     return "the second run kept its promises: the world is not deterministic"

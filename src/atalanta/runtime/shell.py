@@ -272,7 +272,7 @@ class Shell(Process):
         step_ns = self.clock.follow_wall()
         if step_ns:
             self.trace.event("clock_stepped", {"ahead_ms": step_ns // 1_000_000})
-            self.timers.look_again()
+            self.timers.rearm()
         self._clock_check = self.loop.call_later(self.limits.clock_check_s, self._check_clock)
 
     def _close_acceptors(self) -> None:

@@ -46,7 +46,7 @@ class LoopTimers(Timers):
             handle.cancel()
         self._pending.clear()
 
-    def look_again(self) -> None:
+    def rearm(self) -> None:
         """Arms every timer again after a step of the clock."""
         for key, (at_ns, handle) in list(self._pending.items()):
             handle.cancel()

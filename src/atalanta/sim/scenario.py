@@ -56,7 +56,7 @@ class Outcome:
 
 
 class Scenario:
-    """A run. `telling` records the history of every message, or of `about` only (story_of), without other effects."""
+    """A run. `telling` records the history of every message, or of `about` only (history_of), without other effects."""
 
     def __init__(
         self,
@@ -271,7 +271,7 @@ class Scenario:
             if not client.up:
                 client.start()
         for subject in self.subjects:
-            subject.mend()
+            subject.repair()
 
     def _come_to_rest(self) -> None:
         limit = self.world.now + HEAL_SECONDS_MAX * SECOND
@@ -367,7 +367,7 @@ class Scenario:
         return outcome
 
 
-def story_of(scenario: Scenario, key: str, lines_max: int = 60) -> list[str]:
+def history_of(scenario: Scenario, key: str, lines_max: int = 60) -> list[str]:
     """Returns the history of message `key`, if it was recorded, and the nodes' events close to its lines."""
     about = [line for line in scenario.world.story if key and line.key == key]
     events = [line for line in scenario.world.story if not line.key]

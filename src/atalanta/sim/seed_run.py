@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.sim.checks.ledger import Violation
-from atalanta.sim.scenario import Outcome, Scenario, story_of
+from atalanta.sim.scenario import Outcome, Scenario, history_of
 
 
 class Failure:
@@ -38,4 +38,4 @@ def _report(seed: int, nodes: int, seconds: float, faults: bool, error: Exceptio
     ]
     if str(again) != str(error):
         lines.append(f"the second run differs: {again!r}: the world is not deterministic")
-    return "\n".join([*lines, *story_of(scenario, key)])
+    return "\n".join([*lines, *history_of(scenario, key)])

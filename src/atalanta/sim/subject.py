@@ -42,7 +42,7 @@ class Subject:
         """Creates the clients. The load lasts `seconds` of virtual time."""
         raise NotImplementedError
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Starts the end of the load after the faults: senders finish, and every consumer is connected."""
         for client in [*self.senders, *self.takers]:
             if not client.up:

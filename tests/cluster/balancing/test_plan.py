@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 
-from atalanta.cluster.balancing.plan import Place, moves_of
+from atalanta.cluster.balancing.plan import MemberClients, moves_of
 
 TOLERANCE = 10
 
 
 def plan(counts: dict[str, int], zones: dict[str, str] | None = None) -> dict[str, dict[str, int]]:
     """What every node gives."""
-    places = [Place(node, (zones or {}).get(node), count) for node, count in counts.items()]
+    places = [MemberClients(node, (zones or {}).get(node), count) for node, count in counts.items()]
     return {node: dict(moves_of(node, places, TOLERANCE, True)) for node in counts}
 
 
@@ -53,12 +53,12 @@ def test_a_zone_with_too_many_gives_to_its_own_first() -> None:
 
 
 def test_clients_stay_in_their_zone_if_that_is_wished() -> None:
-    places = [Place("a", "east", 30), Place("b", "east", 0), Place("c", "west", 0)]
+    places = [MemberClients("a", "east", 30), MemberClients("b", "east", 0), MemberClients("c", "west", 0)]
     assert moves_of("a", places, TOLERANCE, False) == [("b", 15)]
 
 
 def test_who_accepts_nobody_gets_nobody() -> None:
-    places = [Place("a", None, 30), Place("b", None, 0, False), Place("c", None, 0)]
+    places = [MemberClients("a", None, 30), MemberClients("b", None, 0, False), MemberClients("c", None, 0)]
     assert moves_of("a", places, TOLERANCE, True) == [("c", 10)]
 
 

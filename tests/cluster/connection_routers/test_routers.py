@@ -215,7 +215,7 @@ def test_other_doors_do_not_ask() -> None:
     assert visit(rig, hosts[0], "x").error == REMOTE_DISCONNECT
 
 
-def heard(config: RouterConfig, pool: PoolConfig) -> None:
+def use_discovery_group(config: RouterConfig, pool: PoolConfig) -> None:
     pool.cluster_connection = None
     pool.discovery_group = "group"
 
@@ -224,7 +224,7 @@ def heard(config: RouterConfig, pool: PoolConfig) -> None:
 def test_a_node_with_a_pool_by_discovery_group_may_leave(resumed: bool) -> None:
     rig = Rig()
     hosts = [
-        rig.node(discovery=True, router=routed(CONSISTENT_HASH, heard)) for _ in range(2)
+        rig.node(discovery=True, router=routed(CONSISTENT_HASH, use_discovery_group)) for _ in range(2)
     ]
     rig.form(*hosts)
     part = begin(rig, hosts[1])
@@ -242,7 +242,7 @@ def test_a_node_with_a_pool_by_discovery_group_may_leave(resumed: bool) -> None:
 def test_a_pool_by_discovery_group() -> None:
     rig = Rig()
     hosts = [
-        rig.node(discovery=True, router=routed(CONSISTENT_HASH, heard)) for _ in range(2)
+        rig.node(discovery=True, router=routed(CONSISTENT_HASH, use_discovery_group)) for _ in range(2)
     ]
     rig.form(*hosts)
     rig.run(4)

@@ -18,5 +18,5 @@ def broadcast(settings: ClusterSettings) -> BroadcastGroupConfig:
     return settings.broadcast_groups[0]
 
 
-def heard(settings: ClusterSettings) -> DiscoveryGroupConfig:
+def group_config(settings: ClusterSettings) -> DiscoveryGroupConfig:
     return settings.discovery_groups["group"]

@@ -18,7 +18,7 @@ from atalanta.wire.core.broadcast_datagram import (
 from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.transport import TransportConfiguration
 from tests.cluster.cluster_rig import RawPeer, Rig, cluster_of, linked, node_of
-from tests.cluster.discovery.discovery_rig import broadcast, discovery_of, heard
+from tests.cluster.discovery.discovery_rig import broadcast, discovery_of, group_config
 
 GROUP = "231.7.7.7:9876"
 
@@ -74,8 +74,8 @@ def test_a_node_announces_itself_in_several_groups_and_is_found_in_each() -> Non
         )
 
     def elsewhere(settings: ClusterSettings) -> None:
-        heard(settings).group_address = "231.7.7.8"
-        heard(settings).group_port = 9877
+        group_config(settings).group_address = "231.7.7.8"
+        group_config(settings).group_port = 9877
 
     rig = Rig()
     tapped = Tapped(rig)
@@ -111,7 +111,7 @@ def test_several_connectors_are_announced_and_the_last_is_the_one_entry_of_the_n
 
 def test_a_node_that_is_silent_for_refresh_timeout_is_listed_no_longer_until_it_is_heard() -> None:
     def short(settings: ClusterSettings) -> None:
-        heard(settings).refresh_timeout_ms = 5_000
+        group_config(settings).refresh_timeout_ms = 5_000
         broadcast(settings).broadcast_period_ms = 500
 
     rig = Rig()
@@ -132,7 +132,7 @@ def test_a_node_that_is_silent_for_refresh_timeout_is_listed_no_longer_until_it_
 
 def test_when_nobody_is_heard_for_initial_wait_timeout_it_is_told_and_the_search_goes_on() -> None:
     def patient(settings: ClusterSettings) -> None:
-        heard(settings).initial_wait_timeout_ms = 3_000
+        group_config(settings).initial_wait_timeout_ms = 3_000
 
     rig = Rig()
     early, late = (rig.node(discovery=True, whole=patient) for _ in range(2))
@@ -151,7 +151,7 @@ def test_local_bind_address_and_port_of_each_side_reach_the_socket() -> None:
     def bound(settings: ClusterSettings) -> None:
         broadcast(settings).local_bind_address = "10.0.0.1"
         broadcast(settings).local_bind_port = 5432
-        heard(settings).local_bind_address = "10.0.0.2"
+        group_config(settings).local_bind_address = "10.0.0.2"
 
     rig = Rig()
     host = rig.node(discovery=True, whole=bound)

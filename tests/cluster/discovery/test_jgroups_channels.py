@@ -22,7 +22,7 @@ from atalanta.wire.jgroups_discovery import (
     encode_said,
 )
 from tests.cluster.cluster_rig import RawPeer, Rig, cluster_of, linked, node_of
-from tests.cluster.discovery.discovery_rig import broadcast, discovery_of, heard
+from tests.cluster.discovery.discovery_rig import broadcast, discovery_of, group_config
 
 MEETINGS: dict[str, Callable[[], Meeting]] = {
     "TCPPING": lambda: Meeting(
@@ -36,11 +36,11 @@ MEETINGS: dict[str, Callable[[], Meeting]] = {
 
 def at(meeting: Meeting, period_ms: int = 500) -> Callable[[ClusterSettings], None]:
     def change(settings: ClusterSettings) -> None:
-        for group in (broadcast(settings), heard(settings)):
+        for group in (broadcast(settings), group_config(settings)):
             group.group_address, group.group_port = None, -1
             group.meeting = meeting
         broadcast(settings).broadcast_period_ms = period_ms
-        heard(settings).refresh_timeout_ms = 4_000
+        group_config(settings).refresh_timeout_ms = 4_000
 
     return change
 

@@ -35,13 +35,13 @@ TARGET = TransportConfiguration.tcp("n1", "n1", 61616)
 def test_only_a_departure_is_followed() -> None:
     for follows, reason in ((True, REASON_SHUTDOWN), (False, REASON_SCALE_DOWN)):
         made = sender(follows)
-        made.on_goodbye(reason, TARGET)
+        made.on_disconnect_notice(reason, TARGET)
         assert made.target == "n0"
 
 
 def test_a_sender_goes_home_when_nothing_is_open() -> None:
     made = sender(True)
-    made.on_goodbye(REASON_SCALE_DOWN, TARGET)
+    made.on_disconnect_notice(REASON_SCALE_DOWN, TARGET)
     assert made.target == "n1"
     made.open[3] = True
     made.world.run_until(made.world.now + 10_000_000_000)

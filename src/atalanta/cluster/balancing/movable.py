@@ -71,7 +71,7 @@ class Eligibility:
             return "came back a moment ago"
         if connection.acceptor is not None and connection.acceptor.router is not None:
             return "placed by a connection router"
-        if not self._by_announced_door(connection):
+        if not self._by_announced_acceptor(connection):
             return "came in by a door that is not announced"
         if connection.client.temporary_queues:
             return "has temporary queues"
@@ -81,7 +81,7 @@ class Eligibility:
                 return reason
         return None
 
-    def _by_announced_door(self, connection: ClientConnection) -> bool:
+    def _by_announced_acceptor(self, connection: ClientConnection) -> bool:
         """Tells if the client uses the announced acceptor: others may be unable or not allowed to connect to it."""
         acceptor = connection.acceptor
         if acceptor is None:

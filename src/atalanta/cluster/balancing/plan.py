@@ -13,7 +13,7 @@ from collections.abc import Sequence
 PERCENT = 100
 
 
-class Place:
+class MemberClients:
     """A member and its clients, with those that are on their way to it. `accepts`: it may get more."""
 
     def __init__(self, node_id: str, zone: str | None, clients: int, accepts: bool = True) -> None:
@@ -24,7 +24,7 @@ class Place:
 
 
 def moves_of(
-    own: str, places: Sequence[Place], tolerance_percent: int, across_zones: bool
+    own: str, places: Sequence[MemberClients], tolerance_percent: int, across_zones: bool
 ) -> list[tuple[str, int]]:
     """Returns pairs of (node id, clients) that the node `own` gives; empty if it has no surplus."""
     for group in groups_of(places, tolerance_percent, across_zones):
@@ -34,10 +34,10 @@ def moves_of(
 
 
 def groups_of(
-    places: Sequence[Place], tolerance_percent: int, across_zones: bool
-) -> list[list[Place]]:
+    places: Sequence[MemberClients], tolerance_percent: int, across_zones: bool
+) -> list[list[MemberClients]]:
     """Returns the members by zone; as one group if a zone's mean is too high and clients may leave their zone."""
-    zones: dict[str, list[Place]] = {}
+    zones: dict[str, list[MemberClients]] = {}
     for place in places:
         zones.setdefault(place.zone or "", []).append(place)
     groups = list(zones.values())
@@ -63,7 +63,7 @@ def allowed(total: int, members: int, tolerance_percent: int) -> int:
     )
 
 
-def _share(own: str, group: list[Place], tolerance_percent: int) -> list[tuple[str, int]]:
+def _share(own: str, group: list[MemberClients], tolerance_percent: int) -> list[tuple[str, int]]:
     total = sum(place.clients for place in group)
     level = highest(total, len(group))
     limit = allowed(total, len(group), tolerance_percent)
@@ -82,7 +82,7 @@ def _share(own: str, group: list[Place], tolerance_percent: int) -> list[tuple[s
 
 
 def _give(
-    giver: Place, surplus: int, group: list[Place], room: dict[str, int]
+    giver: MemberClients, surplus: int, group: list[MemberClients], room: dict[str, int]
 ) -> list[tuple[str, int]]:
     """Gives to the members with the fewest clients, those of the own zone first, and updates `room`."""
     given: list[tuple[str, int]] = []
@@ -97,5 +97,5 @@ def _give(
     return given
 
 
-def _by_node(place: Place) -> str:
+def _by_node(place: MemberClients) -> str:
     return place.node_id

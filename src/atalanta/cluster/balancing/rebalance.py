@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.balancing.client_count import address_of, publish_count
 from atalanta.cluster.balancing.movable import Eligibility, is_client
-from atalanta.cluster.balancing.plan import Place, moves_of
+from atalanta.cluster.balancing.plan import MemberClients, moves_of
 from atalanta.cluster.balancing.redirects import Redirects
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.kernel.routing.bindings import OFF, STRICT
@@ -157,9 +157,9 @@ class Rebalance:
                 notifications, now, source, self.clients, self.own.zone, accepts
             )
 
-    def places(self, now: int) -> list[Place]:
+    def places(self, now: int) -> list[MemberClients]:
         """Returns this node and the members that take clients; redirected clients count at their target already."""
-        found = [Place(self.broker.node_id, self.own.zone, self.clients, False)]
+        found = [MemberClients(self.broker.node_id, self.own.zone, self.clients, False)]
         coming = self.redirects.arrivals(now)
         for node_id, record in self.cluster.peers.items():
             news = record.clients
@@ -171,7 +171,7 @@ class Rebalance:
                 and self.target(node_id) is not None
             ):
                 clients = news.clients + coming.get(node_id, 0)
-                found.append(Place(node_id, news.zone, clients))
+                found.append(MemberClients(node_id, news.zone, clients))
         return found
 
     def target(self, node_id: str) -> TransportConfiguration | None:
@@ -233,7 +233,7 @@ class Rebalance:
             return "members came or went a moment ago"
         return None
 
-    def moves(self, now: int, places: list[Place], exactly: bool) -> list[tuple[str, int]]:
+    def moves(self, now: int, places: list[MemberClients], exactly: bool) -> list[tuple[str, int]]:
         """Returns pairs of (node id, clients it gets from this node); without tolerance if `exactly`."""
         tolerance = 0 if exactly else self.own.rebalance_tolerance_percent
         return moves_of(self.broker.node_id, places, tolerance, self.own.rebalance_across_zones)

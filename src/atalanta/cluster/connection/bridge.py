@@ -25,7 +25,7 @@ from atalanta.message.codec import text_body
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.management import consumption, request_message
 from atalanta.wire.core.client.settings import SessionSettings, session_creation
-from atalanta.wire.core.client.transport import Goodbye
+from atalanta.wire.core.client.transport import DisconnectNotice
 from atalanta.wire.core.packet_types import SESSION_CHANNEL
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import (
@@ -258,7 +258,7 @@ class Bridge(ClusterLink):
         """Acknowledges the messages that the peer has answered, once per event-loop iteration, in one record."""
         self.outgoing.settle(now)
 
-    def on_goodbye(self, goodbye: Goodbye) -> None:
+    def on_disconnect_notice(self, goodbye: DisconnectNotice) -> None:
         if goodbye.reason in SCALE_DOWN:
             self.left_to = goodbye.target_node_id or ""
 

@@ -169,19 +169,19 @@ class RemoteBindings:
             remote.path = path
             self.listener.routes_changed(now)
             return
-        self._tell_consumers(now, remote, "CONSUMER_CLOSED")
+        self._notify_consumers(now, remote, "CONSUMER_CLOSED")
         before = remote.distance
         remote.distance = distance
         remote.path = path
-        self._tell_again(now, remote, before)
+        self._notify_again(now, remote, before)
         self.listener.routes_changed(now)
 
-    def _tell_again(self, now: int, remote: RemoteBinding, before: int) -> None:
+    def _notify_again(self, now: int, remote: RemoteBinding, before: int) -> None:
         """Announces a binding with a new route to nodes further away, after its consumers were closed for them."""
         notifications = self.notifications
         if remote.distance < self.local.config.max_hops:
             notifications.remote_binding(now, "BINDING_ADDED", remote)
-            self._tell_consumers(now, remote, "CONSUMER_CREATED")
+            self._notify_consumers(now, remote, "CONSUMER_CREATED")
         elif before < self.local.config.max_hops:
             # The binding is beyond max-hops now. BINDING_REMOVED goes as far as its BINDING_ADDED went.
             distance = remote.distance
@@ -198,21 +198,21 @@ class RemoteBindings:
         """Makes a spare route active after the one in use was lost for good."""
         remote = self.spares.pop(cluster_name)
         self._enter(now, remote)
-        self._tell_consumers(now, remote, "CONSUMER_CREATED")
+        self._notify_consumers(now, remote, "CONSUMER_CREATED")
         self.listener.consumers_added(now, remote)
 
     def swap(self, now: int, cluster_name: str, other: RemoteBindings) -> None:
         """Makes this peer's route a spare, and that of `other` active under the same binding id."""
         mine = self.bindings.pop(cluster_name)
         theirs = other.spares.pop(cluster_name)
-        self._tell_consumers(now, mine, "CONSUMER_CLOSED")
+        self._notify_consumers(now, mine, "CONSUMER_CLOSED")
         self.routes.replace(mine, theirs)
         self.spares[cluster_name] = mine
         other.bindings[cluster_name] = theirs
-        other._tell_again(now, theirs, mine.distance)
+        other._notify_again(now, theirs, mine.distance)
         self.listener.consumers_added(now, theirs)
 
-    def _tell_consumers(self, now: int, remote: RemoteBinding, kind: str) -> None:
+    def _notify_consumers(self, now: int, remote: RemoteBinding, kind: str) -> None:
         """Publishes one notification for each consumer to the nodes further away."""
         notifications = self.notifications
         with_selector = 0
@@ -229,7 +229,7 @@ class RemoteBindings:
         The peer sends them again when it is connected.
         """
         for remote in self.bindings.values():
-            self._tell_consumers(now, remote, "CONSUMER_CLOSED")
+            self._notify_consumers(now, remote, "CONSUMER_CLOSED")
             remote.clear_consumers()
         for remote in self.spares.values():
             remote.clear_consumers()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.core_bridges.link import CoreBridgeLink
 from atalanta.cluster.core_bridges.message_copies import MessageCopies
 from atalanta.cluster.core_bridges.target_memory import TargetMemory
-from atalanta.cluster.core_bridges.targets import Targets, is_place
+from atalanta.cluster.core_bridges.targets import Targets, is_valid_endpoint
 from atalanta.cluster.discovery.discovery import DiscoveryListener
 from atalanta.cluster.links.forward_frame import node_id_bytes
 from atalanta.cluster.links.retry import Attempts
@@ -198,7 +198,7 @@ class CoreBridge(DiscoveryListener):
 
     # -- discovery ------------------------------------------------------------------------------
     def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
-        if is_place(connector):
+        if is_valid_endpoint(connector):
             self.targets.discovered[node_id] = connector
             if self.nowhere:
                 self.connect(now)
@@ -229,7 +229,7 @@ class CoreBridge(DiscoveryListener):
     def tell(self, event: str, why: str) -> None:
         self.broker.trace.event(event, {"bridge": self.name, "to": self.place(), "why": why})
 
-    def tell_transformer_failed(self, reference: Reference, error: Exception) -> None:
+    def report_transformer_failed(self, reference: Reference, error: Exception) -> None:
         self.broker.trace.event(
             "core_bridge_transformer_failed",
             {

@@ -106,7 +106,7 @@ class CoreBridges(Part):
         try:
             config = config_of(json.loads(self.broker.values.get(key) or b""))
         except (ValueError, BrokerError) as error:
-            self._tell_refused(key[len(KEY_PREFIX) :], str(error))
+            self._report_refused(key[len(KEY_PREFIX) :], str(error))
             return
         self._deploy(now, config)
 
@@ -114,9 +114,9 @@ class CoreBridges(Part):
         try:
             self.create(now, config)
         except BrokerError as error:
-            self._tell_refused(config.name, error.text)
+            self._report_refused(config.name, error.text)
 
-    def _tell_refused(self, name: str, why: str) -> None:
+    def _report_refused(self, name: str, why: str) -> None:
         self.broker.trace.event("core_bridge_not_made", {"bridge": name, "why": why})
 
     def stop(self, now: int) -> None:

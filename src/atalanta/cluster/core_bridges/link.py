@@ -23,7 +23,7 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.trace import trace_message
 from atalanta.wire.core.client.settings import SessionSettings, session_creation
-from atalanta.wire.core.client.transport import Goodbye
+from atalanta.wire.core.client.transport import DisconnectNotice
 from atalanta.wire.core.packet_types import (
     FIRST_SESSION_CHANNEL,
     NEWEST_VERSION,
@@ -98,7 +98,7 @@ class CoreBridgeSender(QueueSender):
         except Exception as error:
             # The operator's own function may raise any exception; the message is kept or
             # dead-lettered.
-            self.bridge.tell_transformer_failed(reference, error)
+            self.bridge.report_transformer_failed(reference, error)
             return None
 
     def target(self, message: Message) -> str:
@@ -215,7 +215,7 @@ class CoreBridgeLink(DialedLink):
         self.bridge.tell("core_bridge_refused", text)
         self.close(f"the target refuses the bridge: {text}")
 
-    def on_goodbye(self, goodbye: Goodbye) -> None:
+    def on_disconnect_notice(self, goodbye: DisconnectNotice) -> None:
         if goodbye.target_node_id is not None:
             self.bridge.targets.leaves_for(goodbye.target_node_id)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.core_bridges.targets import is_place
+from atalanta.cluster.core_bridges.targets import is_valid_endpoint
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class TargetMemory:
         try:
             told = json.loads(known)
             transports = [_transport(each) for each in told["transports"]]
-            if told["from"] == self.targets.configured() and all(map(is_place, transports)):
+            if told["from"] == self.targets.configured() and all(map(is_valid_endpoint, transports)):
                 self.targets.follow(told["node"], transports)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             self.trace.event(

@@ -143,7 +143,7 @@ class Targets:
             self.members.pop(packet.node_id, None)
             return
         transports = [each for each in (packet.primary, packet.backup) if each is not None]
-        usable = [each for each in transports if is_place(each)]
+        usable = [each for each in transports if is_valid_endpoint(each)]
         if not usable or (packet.node_id not in self.members and len(self.members) >= MEMBERS_MAX):
             return
         self.members[packet.node_id] = usable
@@ -156,7 +156,7 @@ class Targets:
                 self.node = usable
 
 
-def is_place(transport: TransportConfiguration) -> bool:
+def is_valid_endpoint(transport: TransportConfiguration) -> bool:
     """Returns True if the transport has a valid host and port; announced ones may be wrong."""
     try:
         return 0 < transport.port <= PORT_MAX and bool(transport.host)

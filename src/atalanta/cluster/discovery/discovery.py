@@ -18,7 +18,7 @@ from atalanta.cluster.discovery.jgroups_channels import (
     MulticastChannel,
 )
 from atalanta.cluster.part import Part
-from atalanta.cluster.topology.duplicate_node_id import Sightings, tell_shared
+from atalanta.cluster.topology.duplicate_node_id import Sightings, report_shared_id
 from atalanta.wire.connection import Connection, ProtocolError
 from atalanta.wire.core.broadcast_datagram import (
     Announcement,
@@ -66,9 +66,9 @@ class DiscoveryListener:
 class Entry:
     """A discovered node, and the time of its last announcement."""
 
-    def __init__(self, connector: TransportConfiguration, heard_ns: int) -> None:
+    def __init__(self, connector: TransportConfiguration, announced_ns: int) -> None:
         self.connector = connector
-        self.heard_ns = heard_ns
+        self.announced_ns = announced_ns
 
 
 class DiscoveryGroup:
@@ -80,9 +80,9 @@ class DiscoveryGroup:
         self.entries: dict[str, Entry] = {}
         self.listeners: list[DiscoveryListener] = []
         self.sightings = Sightings(2 * self.refresh_ns)
-        self.heard_any = False
+        self.has_announcements = False
         self.twin: str = ""  # the unique id of another process with our node id
-        self.twin_told_ns: int = 0
+        self.duplicate_reported_ns: int = 0
 
 
 class Discovery(Part):
@@ -224,7 +224,7 @@ class Discovery(Part):
             return
         if key.startswith(EXPIRE):
             self._expire(now, group)
-        elif not group.heard_any:
+        elif not group.has_announcements:
             waited_ms = group.config.initial_wait_timeout_ms
             self.trace.event("discovery_found_nobody", {"group": name, "ms": waited_ms})
 
@@ -232,7 +232,7 @@ class Discovery(Part):
         """Removes nodes that were silent for refresh-timeout, and sets the timer for the next one that may expire."""
         due = 0
         for node_id, entry in list(group.entries.items()):
-            ends = entry.heard_ns + group.refresh_ns
+            ends = entry.announced_ns + group.refresh_ns
             if ends <= now:
                 del group.entries[node_id]
                 self.trace.event(
@@ -281,9 +281,9 @@ class Discovery(Part):
         elif group.startswith(HEARS):
             found = self.groups.get(group[len(HEARS) :])
             if found is not None:
-                self.heard(now, found, data)
+                self.on_announcement(now, found, data)
 
-    def heard(self, now: int, group: DiscoveryGroup, data: bytes) -> None:
+    def on_announcement(self, now: int, group: DiscoveryGroup, data: bytes) -> None:
         """Handles an announcement. Any host can send datagrams: unreadable ones are counted and dropped."""
         try:
             said = decode_announcement(data)
@@ -292,7 +292,7 @@ class Discovery(Part):
             return
         if said.node_id == self.node_id:
             if said.unique_id != self.unique_id:
-                self._see_twin(now, group, said)
+                self._record_duplicate_id(now, group, said)
             return
         if not said.connectors:
             return
@@ -306,19 +306,19 @@ class Discovery(Part):
             if not group.entries:
                 self.timers.set(EXPIRE + group.config.name, now + group.refresh_ns)
             group.entries[said.node_id] = Entry(connector, now)
-            group.heard_any = True
+            group.has_announcements = True
         else:
             entry.connector = connector
-            entry.heard_ns = now
+            entry.announced_ns = now
         for listener in list(group.listeners):
             listener.discovered(now, said.node_id, connector)
 
-    def _see_twin(self, now: int, group: DiscoveryGroup, said: Announcement) -> None:
+    def _record_duplicate_id(self, now: int, group: DiscoveryGroup, said: Announcement) -> None:
         """Records another process with this node's id. Its first announcement may be an echo of our earlier run."""
         if group.twin != said.unique_id:
             group.twin = said.unique_id
-        elif not group.twin_told_ns or now - group.twin_told_ns >= group.refresh_ns:
-            group.twin_told_ns = now
+        elif not group.duplicate_reported_ns or now - group.duplicate_reported_ns >= group.refresh_ns:
+            group.duplicate_reported_ns = now
             places = [f"{each.host}:{each.port}" for each in said.connectors]
             self.trace.event(
                 "duplicate_node_id",
@@ -331,4 +331,4 @@ class Discovery(Part):
         place = f"{connector.host}:{connector.port}"
         places = group.sightings.see(now, said.node_id, said.unique_id, place)
         if places is not None:
-            tell_shared(self.trace, said.node_id, places[0], places[1])
+            report_shared_id(self.trace, said.node_id, places[0], places[1])

@@ -89,5 +89,5 @@ class InboundExchange(HostConnection):
             return
         self.send(encode_answer(self.channel.known()))
         if said:
-            self.channel.heard(now, said)
+            self.channel.on_announcement(now, said)
         self.end("all was said")

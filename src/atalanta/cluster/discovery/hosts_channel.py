@@ -91,7 +91,7 @@ class HostsChannel(JgroupsChannel):
         found.extend(data for _, data in self.visitors.values())
         return found
 
-    def heard(self, now: int, announcement: bytes) -> None:
+    def on_announcement(self, now: int, announcement: bytes) -> None:
         """Stores the announcement of a visitor, for answers to others."""
         try:
             said = decode_announcement(announcement)
@@ -101,7 +101,7 @@ class HostsChannel(JgroupsChannel):
         if said.node_id in self.visitors or len(self.visitors) < VISITORS_MAX:
             if said.node_id != self.discovery.node_id:
                 self.visitors[said.node_id] = (now, announcement)
-        super().heard(now, announcement)
+        super().on_announcement(now, announcement)
 
     def met(self, now: int, target: tuple[str, int], announcements: list[bytes]) -> None:
         """Handles the answer of a host. The first announcement is the host's own."""
@@ -109,4 +109,4 @@ class HostsChannel(JgroupsChannel):
             self.own[target] = True
             return
         for announcement in announcements:
-            super().heard(now, announcement)
+            super().on_announcement(now, announcement)

@@ -66,9 +66,9 @@ class JgroupsChannel:
         """Returns this node's announcement; empty without a broadcast group."""
         return b"" if self.speaks is None else self.discovery.announcement(self.speaks)
 
-    def heard(self, now: int, announcement: bytes) -> None:
+    def on_announcement(self, now: int, announcement: bytes) -> None:
         for group in list(self.hears):
-            self.discovery.heard(now, group, announcement)
+            self.discovery.on_announcement(now, group, announcement)
 
     def failed(self, why: str) -> None:
         """Records a failure once, until the place works again."""
@@ -125,7 +125,7 @@ class MulticastChannel(JgroupsChannel):
             self.discovery.trace.count("datagrams_unreadable")
             return
         if said:
-            self.heard(now, said)
+            self.on_announcement(now, said)
 
 
 class FolderChannel(JgroupsChannel):
@@ -168,4 +168,4 @@ class FolderChannel(JgroupsChannel):
                 continue
             time_ms, announcement = posted
             if before is not None or abs(now // 1_000_000 - time_ms) <= FRESH_MS:
-                self.heard(now, announcement)
+                self.on_announcement(now, announcement)

@@ -299,7 +299,7 @@ class ClusterGrouping(GroupingHandler, Part):
             return
         suffix = "." + queue.routing_name()
         if full_id.endswith(suffix):
-            queue.look_again(queue.groups.release_group(full_id[: -len(suffix)]))
+            queue.rewind(queue.groups.release_group(full_id[: -len(suffix)]))
             self.queues.messages.dispatches.mark_dirty(queue)
 
 

@@ -14,7 +14,12 @@ from mypy_extensions import mypyc_attr
 
 from atalanta.wire.connection import Connection, ProtocolError
 from atalanta.wire.core.client.settings import ConnectionSettings
-from atalanta.wire.core.client.transport import MILLISECOND_NS, CoreTransport, Goodbye, goodbye_of
+from atalanta.wire.core.client.transport import (
+    MILLISECOND_NS,
+    CoreTransport,
+    DisconnectNotice,
+    disconnect_notice_of,
+)
 from atalanta.wire.core.packet_types import (
     NEWEST_VERSION,
     NULL_RESPONSE,
@@ -69,7 +74,7 @@ class DialedLink(Connection):
         """Handles every packet but pings, DISCONNECT and PACKETS_CONFIRMED."""
         raise NotImplementedError
 
-    def on_goodbye(self, goodbye: Goodbye) -> None:
+    def on_disconnect_notice(self, goodbye: DisconnectNotice) -> None:
         """Handles DISCONNECT of the other side; `on_lost` follows."""
         return None
 
@@ -114,12 +119,12 @@ class DialedLink(Connection):
                 self._packet(now, transport.packet(NEWEST_VERSION), framer.channel)
 
     def _packet(self, now: int, packet: Packet, channel: int) -> None:
-        goodbye = goodbye_of(packet)
+        goodbye = disconnect_notice_of(packet)
         if goodbye is None:
             self.on_packet(now, packet, channel)
             return
         self.said_goodbye = True
-        self.on_goodbye(goodbye)
+        self.on_disconnect_notice(goodbye)
         self.close(f"the peer said {packet_name(packet.type)}")
 
     def send(self, packet: Packet, channel: int) -> None:

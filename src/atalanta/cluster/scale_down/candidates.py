@@ -21,7 +21,7 @@ class Candidate:
         self.transport = transport
 
 
-class Heard(DiscoveryListener):
+class DiscoveredNodes(DiscoveryListener):
     """Listens to the discovery group of `<scale-down>` and keeps its nodes."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Choice:
         self.config = config
         self.cluster = cluster
         self.connector: str | None = None
-        self.heard: Heard | None = None  # while the discovery group is listened to
+        self.heard: DiscoveredNodes | None = None  # while the discovery group is listened to
         self.refused: dict[str, bool] = {}  # candidates that refused or failed in this round
 
     @property

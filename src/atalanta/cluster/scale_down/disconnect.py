@@ -93,7 +93,7 @@ class Disconnects:
         return not (self.store.awaiting or self.store.acknowledging)
 
 
-def tell_refused(connections: dict[int, Connection]) -> None:
+def report_refused(connections: dict[int, Connection]) -> None:
     """Sends the DISCONNECT to connections that got refusals without one."""
     for connection in connections.values():
         if isinstance(connection, ClientConnection) and connection.disconnect_delayed:

@@ -17,7 +17,7 @@ from atalanta.wire.core.client.management import AnswerHandler, ManagementReques
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.request import FAIL, NO_CORRELATION, Request, RequestTable
 from atalanta.wire.core.client.settings import SessionSettings, session_creation
-from atalanta.wire.core.client.transport import Goodbye
+from atalanta.wire.core.client.transport import DisconnectNotice
 from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, NEWEST_VERSION, SESSION_CHANNEL
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
@@ -209,7 +209,7 @@ class TargetLink(ClusterLink):
             self.xa_sender.unblocked()
 
     # -- end ------------------------------------------------------------------------------------
-    def on_goodbye(self, goodbye: Goodbye) -> None:
+    def on_disconnect_notice(self, goodbye: DisconnectNotice) -> None:
         if goodbye.reason not in SCALE_DOWN:
             return
         target = self.part.target

@@ -15,7 +15,7 @@ FAILED: Final = "failed"
 UNDER_WAY: Final = (SEEKING, READING, FREEZING, MOVING)
 
 
-def phase_told(value: object) -> str:
+def reported_phase(value: object) -> str:
     """Returns the phase in another node's answer to `scaleDownProgress`, or "" if there is none."""
     try:
         told = json.loads(value) if isinstance(value, str) else None

@@ -33,8 +33,8 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.config import ScaleDownConfig
 from atalanta.cluster.core_bridges.bridges import CoreBridges
 from atalanta.cluster.part import Part
-from atalanta.cluster.scale_down.candidates import Candidate, Choice, Heard, place
-from atalanta.cluster.scale_down.disconnect import Disconnects, tell_refused
+from atalanta.cluster.scale_down.candidates import Candidate, Choice, DiscoveredNodes, place
+from atalanta.cluster.scale_down.disconnect import Disconnects, report_refused
 from atalanta.cluster.scale_down.journal_mark import DepartureMark
 from atalanta.cluster.scale_down.link import TargetLink
 from atalanta.cluster.scale_down.log_readers import Readers, unsettled
@@ -47,7 +47,7 @@ from atalanta.cluster.scale_down.phase import (
     READING,
     SEEKING,
     UNDER_WAY,
-    phase_told,
+    reported_phase,
 )
 from atalanta.cluster.scale_down.stages import Mover
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
@@ -153,7 +153,7 @@ class ScaleDown(Part):
         self._seek_anew(now)
         group = self.choice.group
         if group is not None:
-            self.choice.heard = Heard()
+            self.choice.heard = DiscoveredNodes()
             self.clusters.discovery.listen(now, group, self.choice.heard)
         self.cluster.local.report("scale_down_began", self.broker.node_id, f"{self.left()} messages here")
         self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
@@ -246,16 +246,16 @@ class ScaleDown(Part):
         elif self.target is not None:
             link.close(f"that is node {node_id}")
         elif link.ours:
-            link.call(now, "broker", "scaleDownProgress", [], self._progress_told)
+            link.call(now, "broker", "scaleDownProgress", [], self._on_progress)
         else:
             self._take(now, link)
 
-    def _progress_told(self, now: int, succeeded: bool, value: object) -> None:
+    def _on_progress(self, now: int, succeeded: bool, value: object) -> None:
         """Handles the candidate's answer to whether it scales down itself."""
         link = self.link
         if link is None or self.phase != SEEKING or self.candidate is None:
             return
-        if succeeded and phase_told(value) in UNDER_WAY:
+        if succeeded and reported_phase(value) in UNDER_WAY:
             link.close("that node leaves itself")
         else:
             self._take(now, link)
@@ -293,7 +293,7 @@ class ScaleDown(Part):
     def _read_step(self, now: int) -> None:
         """Serves clients until the readers of the log have acknowledged what they were shown."""
         if self.readers.waiting(now):
-            self.look_again(now)
+            self.check_soon(now)
         else:
             self._freeze(now)
 
@@ -339,11 +339,11 @@ class ScaleDown(Part):
         self.host.successor = Successor(self.target.node_id, self.target.transport)
         if self.disconnects is not None:
             if not self.disconnects.send(now, to_members):
-                self.look_again(now)
+                self.check_soon(now)
                 return False
             self.disconnects = None
         if self.members_disconnected:
-            tell_refused(self.connections)
+            report_refused(self.connections)
         self.phase = MOVING
         return True
 
@@ -378,7 +378,7 @@ class ScaleDown(Part):
             else:
                 self.broker.timers.set(LOOK, min(now + 20 * LOOK_NS, self.disconnects.until))
 
-    def look_again(self, now: int) -> None:
+    def check_soon(self, now: int) -> None:
         """Sets the timer for another attempt a little later."""
         self.broker.timers.set(LOOK, now + LOOK_NS)
 

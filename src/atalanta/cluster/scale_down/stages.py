@@ -73,7 +73,7 @@ class Mover:
         self.told: dict[tuple[str, bool], bool] = {}  # refusals reported: queue, whether its address is full
         self.carried: dict[tuple[str, bytes], bool] = {}  # duplicate ids that an Artemis target has been given
         self.stages.append(CacheStage(self))
-        self.stages.append(GoodbyeStage(self))
+        self.stages.append(DisconnectStage(self))
 
     def plan(self) -> None:
         prefix = f"{self.broker.config.internal_naming_prefix}sf."
@@ -227,7 +227,7 @@ def should_exist(queue: Queue) -> bool:
     return spec.durable and spec.routing_type == MULTICAST and not spec.configuration_managed
 
 
-class GoodbyeStage(Stage):
+class DisconnectStage(Stage):
     """Waits until all clients and members have ended; then the messages are moved."""
 
     def __init__(self, mover: Mover) -> None:
@@ -306,7 +306,7 @@ class DrainStage(Stage):
                 for record in bridged:
                     if record.bridge is not None:
                         record.bridge.stop(now)
-        part.look_again(now)
+        part.check_soon(now)
         return False
 
 
@@ -369,13 +369,13 @@ class EndStage(Stage):
         if self.announced or not mover.link.sender.idle():
             return False
         if mover.broker.store.awaiting:
-            part.look_again(now)
+            part.check_soon(now)
             return False
         if part.left() > 0 and mover.rounds < ROUNDS_MAX:
             if mover.refused and self.pause_until == 0:
                 self.pause_until = now + (PAUSE_NS << mover.rounds)
             if now < self.pause_until:
-                part.look_again(now)
+                part.check_soon(now)
                 return False
             mover.next_round()
             return True

@@ -85,7 +85,7 @@ class TransactionStage(Stage):
         missing = [queue.name for queue in queues if queue.name not in self.mover.ids]
         if missing:
             self._failed(f"queue {missing[0]} cannot be had at the target")
-            self.mover.part.look_again(now)
+            self.mover.part.check_soon(now)
         else:
             self.state = STARTING
             self.refused = ""

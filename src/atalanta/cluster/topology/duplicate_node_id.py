@@ -63,17 +63,17 @@ class Sightings:
         return both
 
 
-def check_one_place(trace: Trace, known: Member, news: Member) -> None:
+def check_one_host(trace: Trace, known: Member, news: Member) -> None:
     """Reports a second node with the same id: `known` is connected, and `news` has another address."""
     if known.primary is None or news.primary is None or news.event_id <= known.event_id:
         return
     if not known.primary.same_target(news.primary):
         one = f"{known.primary.host}:{known.primary.port}"
         other = f"{news.primary.host}:{news.primary.port}"
-        tell_shared(trace, news.node_id, one, other)
+        report_shared_id(trace, news.node_id, one, other)
 
 
-def tell_shared(trace: Trace, node_id: str, one: str, other: str) -> None:
+def report_shared_id(trace: Trace, node_id: str, one: str, other: str) -> None:
     """Records the event `node_id_shared`. Every node of the cluster records it, not only the two."""
     trace.event(
         "node_id_shared", {"node": node_id, "one": one, "other": other, "what_to_do": WHAT_TO_DO}

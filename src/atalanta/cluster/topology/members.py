@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.topology.duplicate_node_id import check_one_place
+from atalanta.cluster.topology.duplicate_node_id import check_one_host
 from atalanta.cluster.topology.topology import Member, Topology
 from atalanta.wire.core.packets.topology import ClusterTopology
 from atalanta.wire.core.transport import TransportConfiguration
@@ -105,7 +105,7 @@ class Members:
             return
         known = self.topology.members.get(node_id)
         if known is not None and self.listener.is_linked(node_id):
-            check_one_place(self.local.trace, known, update)
+            check_one_host(self.local.trace, known, update)
         accepted = self.topology.update(update)
         if accepted is None:
             return

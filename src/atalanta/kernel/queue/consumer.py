@@ -129,7 +129,7 @@ class Consumer:
         self.checked_at = now
         self.checked_taken = self.taken()
 
-    def look_again(self, sequence: int) -> None:
+    def rewind(self, sequence: int) -> None:
         """Moves the position back: messages from `sequence` on may be for this consumer now."""
         if sequence < self.position:
             self.position = sequence

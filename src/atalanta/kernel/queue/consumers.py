@@ -17,7 +17,7 @@ def configure(queue: Queue) -> None:
     for consumer in queue.consumers:
         consumer.shares = shares(queue, consumer)
         if not consumer.browse_only:
-            consumer.look_again(queue.cursor)
+            consumer.rewind(queue.cursor)
     arrange(queue)
 
 
@@ -82,7 +82,7 @@ def share_groups_anew(queue: Queue) -> None:
     """Releases all groups after a consumer was added (group-rebalance); the pause option closes the gate as well."""
     groups = queue.groups
     if groups is not None:
-        queue.look_again(groups.release_all())
+        queue.rewind(groups.release_all())
     special = queue.special
     if special is not None and special.gate is not None:
         if queue.spec.group_rebalance_pause_dispatch:
@@ -94,7 +94,7 @@ def consumer_left(queue: Queue, consumer: Consumer) -> None:
     last = queue.consumer_count() == 0
     groups = queue.groups
     if groups is not None:
-        queue.look_again(groups.release(consumer))
+        queue.rewind(groups.release(consumer))
         if last and queue.message_count == 0 and queue.pending == 0:
             queue.groups = None
             queue.groupable = True

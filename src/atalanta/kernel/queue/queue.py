@@ -282,13 +282,13 @@ class Queue:
         for consumer in self.consumers:
             consumer.shares = False
 
-    def look_again(self, sequence: int) -> None:
+    def rewind(self, sequence: int) -> None:
         """Moves consumers back to `sequence`: messages from there on may be for other consumers now."""
         if sequence == NO_SEQUENCE:
             return
         for consumer in self.consumers:
             if not consumer.browse_only:
-                consumer.look_again(sequence)
+                consumer.rewind(sequence)
 
     def give_back(self, reference: Reference) -> None:
         """Makes a delivered reference deliverable again, at its old position."""

@@ -369,7 +369,7 @@ class Session(TransactionOwner):
             reference.delivery_count -= 1
             services.redelivery.redeliver(now, [reference], False)
         elif consumer.queue.keeps_messages:
-            consumer.look_again(reference.sequence)
+            consumer.rewind(reference.sequence)
             services.dispatches.mark_dirty(consumer.queue)
         services.store.reply_when_durable(services.store.journal.last, self.endpoint, token)
 

@@ -43,7 +43,7 @@ class SessionConsumer(Consumer):
         self.unacknowledged.clear()
         if self.queue.keeps_messages:
             for reference in prefetched:
-                self.look_again(reference.sequence)
+                self.rewind(reference.sequence)
             return []
         for reference in prefetched[1 if first_as_delivered else 0 :]:
             reference.uncount_delivery()

@@ -38,14 +38,14 @@ class QueueConsumerOperations:
         """Releases every group; the next message of a group selects its consumer again."""
         groups = call.queue.groups
         if groups is not None:
-            call.queue.look_again(groups.release_all())
+            call.queue.rewind(groups.release_all())
             self.dispatches.mark_dirty(call.queue)
         return None
 
     def reset_group(self, call: Call, given: Parameters) -> object:
         groups = call.queue.groups
         if groups is not None:
-            call.queue.look_again(groups.release_group(text_of(given, 0)))
+            call.queue.rewind(groups.release_group(text_of(given, 0)))
             self.dispatches.mark_dirty(call.queue)
         return None
 

@@ -87,7 +87,7 @@ class SimClient(Machine):
     def on_lost(self) -> None:
         """Handles a lost session. The session is created again on the next connection, or replaced by a new one."""
 
-    def on_goodbye(self, reason: int, place: TransportConfiguration | None) -> None:
+    def on_disconnect_notice(self, reason: int, place: TransportConfiguration | None) -> None:
         """Handles the node's DISCONNECT, which may name another node."""
         if self.follows and reason == REASON_SCALE_DOWN and place is not None:
             self.world.note(f"{self.name} follows {self.target} to {place.host}")
@@ -367,7 +367,7 @@ class Events(ClientEvents):
         self, reason: int, target_node_id: str | None, target: TransportConfiguration | None
     ) -> None:
         self.client.patience = None
-        self.client.on_goodbye(reason, target)
+        self.client.on_disconnect_notice(reason, target)
 
     def packet(self, channel: int, packet: Packet) -> bool:
         if isinstance(packet, ReattachSessionResponse):

@@ -1,4 +1,4 @@
-"""The choice of clients that connect to the target of a scale-down and return later (SimClient.on_goodbye).
+"""The choice of clients that connect to the target of a scale-down and return later (SimClient.on_disconnect_notice).
 
 Log readers do not follow, since their checkpoints are of one node's queue. Managers of XA branches do not either.
 """

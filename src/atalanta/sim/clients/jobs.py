@@ -30,7 +30,7 @@ THROUGH: Final = "through"
 ACKNOWLEDGEMENTS: Final = (ANSWERED, ANSWERED, ANSWERED, ANSWERED, ONE, THROUGH)
 
 
-def nobody_knows(name: str) -> int:
+def no_binding(name: str) -> int:
     return 0
 
 
@@ -55,7 +55,7 @@ class Producer(Sender):
     ) -> None:
         super().__init__(world, network, name, target, ledger, ORDERS, total, 1.0)
         self.window = WINDOW
-        self.knows_alerts: Callable[[str], int] = nobody_knows
+        self.knows_alerts: Callable[[str], int] = no_binding
         self.known_at: dict[int, tuple[str, int]] = {}
         self.random = world.random(f"producer/{name}")
         self.burst_share = self.random.choice((0.0, 0.5, 0.9))

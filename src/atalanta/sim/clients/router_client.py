@@ -68,7 +68,7 @@ class RoutedClient(SimClient):
         settings.client_id = f"{self.routing.key}.{self.name}"
         return settings
 
-    def on_goodbye(self, reason: int, place: TransportConfiguration | None) -> None:
+    def on_disconnect_notice(self, reason: int, place: TransportConfiguration | None) -> None:
         if reason == REASON_REDIRECT and place is not None:
             self.sent_to = (place.host, place.port)
             self.redirected += 1

@@ -161,8 +161,8 @@ class Absences(SenderLoad):
         )
 
     # -- checks ---------------------------------------------------------------------------------
-    def mend(self) -> None:
-        super().mend()
+    def repair(self) -> None:
+        super().repair()
         self.over = True
         for taker in (self.taker, self.distant):
             taker.slowness_ns = 0

@@ -99,8 +99,8 @@ class Groups(Subject):
     def _own(self) -> list[GroupSender]:
         return [each for each in self.senders if isinstance(each, GroupSender)]
 
-    def mend(self) -> None:
-        super().mend()
+    def repair(self) -> None:
+        super().repair()
         for sender in self._own():
             sender.total = sender.next
 

@@ -126,20 +126,20 @@ class Routers(SenderLoad):
             router.local_target_filter = STAYS
         return router
 
-    def doors(self) -> list[Host]:
+    def acceptors(self) -> list[Host]:
         return [self.hosts[self.gate]] if self.kind == GATE else self.hosts
 
     # -- clients --------------------------------------------------------------------------------
     def populate(self, hosts: list[Host], seconds: float) -> None:
         self.hosts = hosts
-        for host in self.doors():
+        for host in self.acceptors():
             host.doors[DOOR] = "doors"
         if self.kind == GATE:
             self.homes[STAYS] = hosts[self.gate].name
         per_second = self.random.choice((1.0, 3.0))
         total = max(4, int(seconds * per_second))
         for key in self.keys:
-            routing = RouterTarget(self, key, [host.name for host in self.doors()], DOOR)
+            routing = RouterTarget(self, key, [host.name for host in self.acceptors()], DOOR)
             self.senders.append(
                 RoutedSender(
                     self.world, self.network, f"rp-{key}", routing, self.ledger, shelf(key), total,
@@ -178,17 +178,17 @@ class Routers(SenderLoad):
         return [each for each in clients if isinstance(each, RoutedSender | RoutedConsumer)]
 
     # -- end ------------------------------------------------------------------------------------
-    def mend(self) -> None:
+    def repair(self) -> None:
         if not self.everywhere:
             self._collect()
-        super().mend()
+        super().repair()
 
     def left(self) -> list[str]:
         found = super().left()
         for client in self._routed():
             if not client.ready:
                 found.append(f"{client.name} has found no node")
-        for host in self.doors():
+        for host in self.acceptors():
             if self.kind == SHARDS or host.node is None or host.node.routers is None:
                 continue
             pool = host.node.routers.routers[ROUTER].pool

@@ -9,8 +9,8 @@ from atalanta.sim.subject import Subject
 class SenderLoad(Subject):
     """The base class. Entries of `senders` other than Sender have an end of their own."""
 
-    def mend(self) -> None:
-        super().mend()
+    def repair(self) -> None:
+        super().repair()
         for sender in self.senders:
             if isinstance(sender, Sender):
                 sender.finish()

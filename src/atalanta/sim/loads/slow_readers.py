@@ -50,8 +50,8 @@ class SlowReaders(Subject):
         delay_ns = self.random.randint(*STALL_MS) * 1_000_000
         self.world.at(delay_ns, lambda: self._stall(name, until))
 
-    def mend(self) -> None:
-        super().mend()
+    def repair(self) -> None:
+        super().repair()
         self.over = True
         for name in list(self.network.stalled):
             self.network.read_again(name)

@@ -242,14 +242,14 @@ class Network:
             self.send(conn, data)
         if stream.choked and not stream.held:
             stream.choked = False
-            self._tell_choked(conn, stream, False)
+            self._notify_choked(conn, stream, False)
 
     def _choke(self, conn: int, stream: Stream) -> None:
         if not stream.choked and sum(map(len, stream.held)) > self.choke_bytes:
             stream.choked = True
-            self._tell_choked(conn, stream, True)
+            self._notify_choked(conn, stream, True)
 
-    def _tell_choked(self, conn: int, stream: Stream, choked: bool) -> None:
+    def _notify_choked(self, conn: int, stream: Stream, choked: bool) -> None:
         """Notifies the sender, never within a write."""
 
         def arrive() -> None:

@@ -57,7 +57,7 @@ def unwrap(message: Message, now: int, trace: Trace, packet: str) -> Message:
         address = wrapper.address or message.address
         found = core_message(sections, address, message.durable, wrapper.expiration_ms, now)
     except DecodeError as error:
-        tell_unreadable(trace, message, packet, error)
+        report_unreadable(trace, message, packet, error)
         if wrapper is not None:
             put_wrapper(message, message, wrapper)
         return message
@@ -118,7 +118,7 @@ def put_wrapper(message: Message, outer: Message, wrapper: Wrapper) -> None:
     message.properties_changed()
 
 
-def tell_unreadable(trace: Trace, message: Message, packet: str, error: DecodeError) -> None:
+def report_unreadable(trace: Trace, message: Message, packet: str, error: DecodeError) -> None:
     """Logs that an embedded message stays as it came."""
     trace.event(
         "embedded_message_unreadable",

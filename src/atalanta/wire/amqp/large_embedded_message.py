@@ -22,7 +22,7 @@ from atalanta.wire.amqp.embedded_message import (
     LARGE_PROPERTY,
     Wrapper,
     put_wrapper,
-    tell_unreadable,
+    report_unreadable,
     unwrap,
     wrapper_properties,
 )
@@ -54,7 +54,7 @@ def pieces_of(outer: Message, trace: Trace) -> EmbeddedPieces | None:
     try:
         return _large_pieces(outer, trace, encoded)
     except DecodeError as error:
-        tell_unreadable(trace, outer, PACKET, error)
+        report_unreadable(trace, outer, PACKET, error)
         return None
 
 
@@ -133,7 +133,7 @@ class EmbeddedPieces:
         return message, body
 
     def _tell(self, error: DecodeError) -> None:
-        tell_unreadable(self.trace, self.outer, PACKET, error)
+        report_unreadable(self.trace, self.outer, PACKET, error)
 
 
 class LargePieces(EmbeddedPieces):

@@ -210,7 +210,7 @@ class Dispatcher:
                     consumer.marked = marked_first(reference.message, queue.spec.group_first_key)
         groups = queue.groups
         if groups is not None:
-            queue.look_again(groups.record_delivery(consumer, reference))
+            queue.rewind(groups.record_delivery(consumer, reference))
             if groups.full():
                 groups.forget_unused(queue.references)
         if queue.keeps_messages:

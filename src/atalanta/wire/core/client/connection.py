@@ -25,7 +25,11 @@ from atalanta.wire.core.client.events import ClientEvents
 from atalanta.wire.core.client.session import ClientSession
 from atalanta.wire.core.client.settings import ConnectionSettings, SessionSettings
 from atalanta.wire.core.client.topology import Member, apply_topology
-from atalanta.wire.core.client.transport import CoreTransport, Goodbye, goodbye_of
+from atalanta.wire.core.client.transport import (
+    CoreTransport,
+    DisconnectNotice,
+    disconnect_notice_of,
+)
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import CheckForFailover, ExceptionResponse
@@ -267,7 +271,7 @@ class ClientConnection:
             self.events.packet(channel, packet)
             self._topology(packet)
         else:
-            goodbye = goodbye_of(packet)
+            goodbye = disconnect_notice_of(packet)
             if goodbye is not None:
                 self._disconnected(goodbye)
             else:
@@ -293,6 +297,6 @@ class ClientConnection:
             if node_id not in self._named:
                 del self.topology[node_id]
 
-    def _disconnected(self, goodbye: Goodbye) -> None:
+    def _disconnected(self, goodbye: DisconnectNotice) -> None:
         self.events.disconnected(goodbye.reason, goodbye.target_node_id, goodbye.target)
         self.events.broken("the broker said good-bye")

@@ -71,7 +71,7 @@ class SendQueue:
         while waiting and session.open and self.credits.take(waiting[0][1].cost):
             correlation, outgoing = waiting.popleft()
             session.transmit(correlation, outgoing)
-        self._tell_empty()
+        self._notify_empty()
 
     def empty(self) -> Reply:
         """Returns a reply that is done when no message waits for credits."""
@@ -82,7 +82,7 @@ class SendQueue:
             reply.resolve(None)
         return reply
 
-    def _tell_empty(self) -> None:
+    def _notify_empty(self) -> None:
         if self.waiting:
             return
         told = self._empty
@@ -102,7 +102,7 @@ class SendQueue:
         self.waiting = deque()
         for _, outgoing in waiting:
             outgoing.producer.refused(outgoing, error)
-        self._tell_empty()
+        self._notify_empty()
 
 
 class ClientProducer:

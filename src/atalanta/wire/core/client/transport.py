@@ -27,7 +27,7 @@ NO_REASON: Final = -1
 MILLISECOND_NS: Final = 1_000_000
 
 
-class Goodbye:
+class DisconnectNotice:
     """A DISCONNECT packet of any version.
 
     `reason` is one of REASON_*, or NO_REASON in versions before 131. `target_node_id` and `target` name the broker
@@ -47,14 +47,14 @@ class Goodbye:
         self.target = target
 
 
-def goodbye_of(packet: Packet) -> Goodbye | None:
+def disconnect_notice_of(packet: Packet) -> DisconnectNotice | None:
     """Returns the content of a DISCONNECT packet, and None for any other packet."""
     if isinstance(packet, DisconnectV3):
-        return Goodbye(packet.node_id, packet.reason, packet.target_node_id, packet.target)
+        return DisconnectNotice(packet.node_id, packet.reason, packet.target_node_id, packet.target)
     if isinstance(packet, DisconnectV2):
-        return Goodbye(packet.node_id, NO_REASON, packet.scale_down_node_id, None)
+        return DisconnectNotice(packet.node_id, NO_REASON, packet.scale_down_node_id, None)
     if isinstance(packet, Disconnect):
-        return Goodbye(packet.node_id, NO_REASON, None, None)
+        return DisconnectNotice(packet.node_id, NO_REASON, None, None)
     return None
 
 
