@@ -47,10 +47,10 @@ class BroadcastGroupConfig:
         -1, "group-port", "multicast port", minimum=-1, maximum=65535, unit="port"
     )
     jgroups_file: str | None = option(
-        None, "jgroups-file", "a JGroups stack; nodes meet where its discovery protocol does"
+        None, "jgroups-file", "a JGroups stack; nodes find each other with its discovery protocol"
     )
     jgroups_channel: str | None = option(
-        None, "jgroups-channel", "clusters of one stack are told apart by it"
+        None, "jgroups-channel", "distinguishes clusters that use the same stack"
     )
     meeting: Meeting | None = None  # read from the JGroups stack file
     broadcast_period_ms: int = option(
@@ -80,10 +80,10 @@ class DiscoveryGroupConfig:
         -1, "group-port", "multicast port", minimum=-1, maximum=65535, unit="port"
     )
     jgroups_file: str | None = option(
-        None, "jgroups-file", "a JGroups stack; nodes meet where its discovery protocol does"
+        None, "jgroups-file", "a JGroups stack; nodes find each other with its discovery protocol"
     )
     jgroups_channel: str | None = option(
-        None, "jgroups-channel", "clusters of one stack are told apart by it"
+        None, "jgroups-channel", "distinguishes clusters that use the same stack"
     )
     meeting: Meeting | None = None  # read from the JGroups stack file
     refresh_timeout_ms: int = option(
@@ -96,7 +96,7 @@ class DiscoveryGroupConfig:
     initial_wait_timeout_ms: int = option(
         10_000,
         "initial-wait-timeout",
-        "silence after the start that is told; the search goes on",
+        "time after the start without an announcement until this is reported; the search continues",
         unit="ms",
         minimum=1,
     )
@@ -116,7 +116,7 @@ class ClusterConnectionConfig:
     check_period_ms: int = option(
         30_000,
         "check-period",
-        "how often a silent peer is looked for",
+        "period of the check for a silent peer",
         unit="ms",
         minimum=1,
     )
@@ -175,7 +175,7 @@ class ClusterConnectionConfig:
     max_hops: int = option(
         1,
         "max-hops",
-        "how far bindings are told on; 0 takes none from others",
+        "over how many hops bindings are announced; 0 takes none from others",
         unit="count",
         minimum=0,
     )
@@ -197,12 +197,12 @@ class ClusterConnectionConfig:
     notification_interval_ms: int = option(
         1000,
         "notification-interval",
-        "pause between announcements of oneself",
+        "pause between announcements of this node",
         unit="ms",
         minimum=1,
     )
     notification_attempts: int = option(
-        2, "notification-attempts", "how often one announces oneself", unit="count", minimum=1
+        2, "notification-attempts", "number of announcements of this node", unit="count", minimum=1
     )
     topology_scanner_attempts: int = option(
         30,

@@ -15,15 +15,15 @@ class OwnSettings:
     """Settings of `atalanta.toml`. The defaults are those of a node without this file."""
 
     zone: str | None = option(
-        None, "zone", "where this node is: members of one zone are nearer to each other"
+        None, "zone", "the location of this node; members of the same zone are preferred"
     )
     rebalance: bool = option(
-        True, "rebalance", "send clients to members that have fewer, if that does them no harm"
+        True, "rebalance", "redirect clients to members with fewer clients, while they are idle"
     )
     rebalance_any_client: bool = option(
         False,
         "rebalance-any-client",
-        "also clients that have not shown yet that they reconnect: true where all of them are told to",
+        "also redirect clients that have not reconnected before: true if all clients are configured to reconnect",
     )
     rebalance_across_zones: bool = option(
         True, "rebalance-across-zones", "clients may leave their zone if it has too many as a whole"
@@ -39,7 +39,7 @@ class OwnSettings:
     rebalance_rate: int = option(
         5,
         "rebalance-rate",
-        "clients a node sends away a second",
+        "clients that a node redirects each second",
         unit="count",
         minimum=1,
         maximum=10_000,
@@ -47,14 +47,14 @@ class OwnSettings:
     rebalance_settle_ms: int = option(
         5_000,
         "rebalance-settle-time",
-        "nothing is done so long after a member came or went",
+        "time without redirects after a member came or went",
         unit="ms",
         minimum=0,
     )
     rebalance_patience_ms: int = option(
         3_000,
         "rebalance-patience",
-        "how long a client that is to go gets no messages; it stays if it is not idle or behind an answer by then",
+        "how long a client that is to be redirected gets no messages; it stays if it is not idle by then",
         unit="ms",
         minimum=0,
         maximum=60_000,
@@ -70,7 +70,7 @@ class OwnSettings:
     dns_discovery_period_ms: int = option(
         10_000,
         "dns-discovery-period",
-        "how often these names are looked up again",
+        "period of the lookup of these names",
         unit="ms",
         minimum=100,
     )

@@ -97,7 +97,7 @@ class Management:
         config = broker.config
         resources = self.resources
         counters = CounterOperations(self.counters)
-        prepared = PreparedTransactionOperations(broker)
+        prepared = PreparedTransactionOperations(broker.branches)
         roles = Roles(broker.security)
         sender = MessageSender(broker.security, broker.ids, broker.publisher)
         diverts = DivertControl(config, broker.diverts)

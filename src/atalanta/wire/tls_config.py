@@ -16,25 +16,25 @@ class TlsConfig:
     names.
     """
 
-    enabled: bool = option(False, "sslEnabled", "TLS; without it none of these counts")
+    enabled: bool = option(False, "sslEnabled", "TLS; without it the other options of TLS have no effect")
     key_store_path: str = option(
         "", "keyStorePath", "key and certificates shown to the other side; PKCS12 or PEM"
     )
-    key_store_password: str = option("", "keyStorePassword", "opens it")
+    key_store_password: str = option("", "keyStorePassword", "password of the key store")
     key_store_type: str = option(
-        "", "keyStoreType", "PKCS12 or PEM, told by the file if absent; JKS must be converted"
+        "", "keyStoreType", "PKCS12 or PEM; if absent, recognised from the file; JKS must be converted"
     )
     key_store_alias: str = option("", "keyStoreAlias", "the key's name, checked where there is one")
     trust_store_path: str = option(
-        "", "trustStorePath", "certificates believed; connectors: the system's if absent"
+        "", "trustStorePath", "trusted certificates; connectors: the system's if absent"
     )
-    trust_store_password: str = option("", "trustStorePassword", "opens it")
+    trust_store_password: str = option("", "trustStorePassword", "password of the trust store")
     trust_store_type: str = option("", "trustStoreType", "as keyStoreType")
     crl_path: str = option("", "crlPath", "revoked certificates, PEM or DER")
     enabled_cipher_suites: str = option(
         "",
         "enabledCipherSuites",
-        "names of Java or OpenSSL, parted by commas; those of TLS 1.3 are on or off together",
+        "names of Java or OpenSSL, separated by commas; those of TLS 1.3 are on or off together",
     )
     enabled_protocols: str = option(
         "", "enabledProtocols", "TLSv1.2,TLSv1.3 if absent; older ones are refused"
@@ -51,7 +51,7 @@ class TlsConfig:
         "connectors (true if absent): the certificate must name the host",
         kind="bool",
     )
-    trust_all: bool = option(False, "trustAll", "connectors: believe any certificate; for tests only")
+    trust_all: bool = option(False, "trustAll", "connectors: trust any certificate; for tests only")
     sni_host: str = option(
         "",
         "sniHost",

@@ -68,8 +68,8 @@ class Rebalance:
         for acceptor in acceptors.values():
             self.eligibility.doors += clusters.serving(acceptor) is cluster
         self.clients: int = 0
-        self.told: tuple[int, bool] = (-1, True)
-        self.told_at: int = 0
+        self.announced: tuple[int, bool] = (-1, True)
+        self.announced_at: int = 0
         self.members: tuple[str, ...] = ()
         self.calm_at: int = 0
         self.asked_until: int = 0
@@ -146,10 +146,10 @@ class Rebalance:
 
     def _tell(self, now: int) -> None:
         accepts = not self.leaving()
-        told = (self.clients, accepts)
-        if told != self.told or now - self.told_at >= HEARTBEAT_NS:
-            self.told = told
-            self.told_at = now
+        announced = (self.clients, accepts)
+        if announced != self.announced or now - self.announced_at >= HEARTBEAT_NS:
+            self.announced = announced
+            self.announced_at = now
             name = self.cluster.config.name
             source = (self.broker.node_id, name, address_of(self.eligibility.door))
             notifications = self.clusters.notifications

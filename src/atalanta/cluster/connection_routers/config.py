@@ -49,9 +49,9 @@ class PoolConfig:
     """`<pool>`: the targets, from a cluster connection, a discovery group, or static connectors."""
 
     user: str | None = option(
-        None, "username", "who asks the targets whether they are ready; the cluster user if absent"
+        None, "username", "user that checks whether the targets are ready; the cluster user if absent"
     )
-    password: str | None = option(None, "password", "its password")
+    password: str | None = option(None, "password", "password of that user")
     check_period_ms: int = option(
         5_000, "check-period", "how often each target is asked", unit="ms", minimum=1
     )
@@ -77,7 +77,7 @@ class RouterConfig:
 
     name: str = option("", "name", "unique", attribute=True)
     key_type: str = option(
-        SOURCE_IP, "key-type", "what of a client decides where it belongs", choices=KEY_TYPES
+        SOURCE_IP, "key-type", "the property of a client that selects its target", choices=KEY_TYPES
     )
     key_filter: str | None = option(
         None, "key-filter", "regular expression: the part of the key that counts; without a match NULL"

@@ -42,7 +42,7 @@ class BridgeConfig:
         maximum=INT_MAX,
     )
     check_period_ms: int = option(
-        30_000, "check-period", "how often a silent target is looked for", unit="ms", minimum=1
+        30_000, "check-period", "period of the check for a silent target", unit="ms", minimum=1
     )
     connection_ttl_ms: int = option(
         60_000,
@@ -106,8 +106,8 @@ class BridgeConfig:
         minimum=-1,
         maximum=INT_MAX,
     )
-    user: str = option(DEFAULT_CLUSTER_USER, "user", "who logs in at the target")
-    password: str = option(DEFAULT_CLUSTER_PASSWORD, "password", "of that user")
+    user: str = option(DEFAULT_CLUSTER_USER, "user", "user for the login at the target")
+    password: str = option(DEFAULT_CLUSTER_PASSWORD, "password", "password of that user")
     routing_type: int = option(
         PASS, "routing-type", "routing type of what is forwarded", choices=ROUTING_TYPES
     )

@@ -38,10 +38,10 @@ class TargetMemory:
         if known is None:
             return
         try:
-            told = json.loads(known)
-            transports = [_transport(each) for each in told["transports"]]
-            if told["from"] == self.targets.configured() and all(map(is_valid_endpoint, transports)):
-                self.targets.follow(told["node"], transports)
+            stored = json.loads(known)
+            transports = [_transport(each) for each in stored["transports"]]
+            if stored["from"] == self.targets.configured() and all(map(is_valid_endpoint, transports)):
+                self.targets.follow(stored["node"], transports)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             self.trace.event(
                 "core_bridge_memory_unreadable", {"bridge": self.key[len(KEY_PREFIX) :], "why": str(error)}
@@ -53,7 +53,7 @@ class TargetMemory:
         if not targets.followed:
             self.forget()
             return
-        told = {
+        stored = {
             "from": targets.configured(),
             "node": targets.followed,
             "transports": [
@@ -64,7 +64,7 @@ class TargetMemory:
                 for each in targets.node
             ],
         }
-        value = json.dumps(told).encode()
+        value = json.dumps(stored).encode()
         known = self.values.get(self.key)
         if known != value:
             self.lsn = self.values.set(self.key, value)
@@ -77,9 +77,9 @@ class TargetMemory:
             self.lsn = self.values.forget(self.key)
 
 
-def _transport(told: dict[str, object]) -> TransportConfiguration:
-    made = TransportConfiguration(str(told["name"]))
-    parameters = told["parameters"]
+def _transport(stored: dict[str, object]) -> TransportConfiguration:
+    made = TransportConfiguration(str(stored["name"]))
+    parameters = stored["parameters"]
     if not isinstance(parameters, dict):
         raise ValueError("parameters are not an object")
     for key, value in parameters.items():

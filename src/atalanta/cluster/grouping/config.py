@@ -21,7 +21,7 @@ class GroupingHandlerConfig:
         "", "type", "LOCAL decides and keeps what it decided, REMOTE asks the LOCAL one", choices=TYPES
     )
     address: str = option(
-        "", "address", "where handlers talk: must be covered by the cluster-connection's address"
+        "", "address", "address of the handlers' messages: must be covered by the cluster-connection's address"
     )
     timeout_ms: int = option(
         5_000,
@@ -41,7 +41,7 @@ class GroupingHandlerConfig:
     reaper_period_ms: int = option(
         30_000,
         "reaper-period",
-        "how often the LOCAL handler looks for such groups",
+        "period of the LOCAL handler's scan for such groups",
         unit="ms",
         minimum=1,
     )

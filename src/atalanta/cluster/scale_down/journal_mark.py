@@ -30,8 +30,8 @@ class DepartureMark:
 
     def write(self, target: Candidate, pinned: dict[str, int]) -> None:
         """Writes the record. `pinned` maps queues to the last sequence that stays."""
-        told = {"target": _written(target), "pinned": pinned}
-        self.lsn = self.values.set(KEY, json.dumps(told).encode())
+        stored = {"target": _written(target), "pinned": pinned}
+        self.lsn = self.values.set(KEY, json.dumps(stored).encode())
 
     def clear(self) -> None:
         if self.values.has(KEY):
@@ -47,8 +47,8 @@ class DepartureMark:
         if known is None:
             return None
         try:
-            told = json.loads(known)
-            return _read(told["target"]), told["pinned"]
+            stored = json.loads(known)
+            return _read(stored["target"]), stored["pinned"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DecodeError(KEY, 0, f"no record of a departure ({error})") from error
 
@@ -63,8 +63,8 @@ def _written(candidate: Candidate) -> dict[str, object]:
     }
 
 
-def _read(told: dict[str, Any]) -> Candidate:
-    transport = TransportConfiguration(told["name"], told["factory"])
-    for key, value in told["parameters"].items():
+def _read(stored: dict[str, Any]) -> Candidate:
+    transport = TransportConfiguration(stored["name"], stored["factory"])
+    for key, value in stored["parameters"].items():
         transport.put(key, value)
-    return Candidate(told["node"], transport)
+    return Candidate(stored["node"], transport)

@@ -18,8 +18,8 @@ UNDER_WAY: Final = (SEEKING, READING, FREEZING, MOVING)
 def reported_phase(value: object) -> str:
     """Returns the phase in another node's answer to `scaleDownProgress`, or "" if there is none."""
     try:
-        told = json.loads(value) if isinstance(value, str) else None
+        progress = json.loads(value) if isinstance(value, str) else None
     except (ValueError, RecursionError):
-        told = None
-    phase = told.get("phase") if isinstance(told, dict) else None
+        progress = None
+    phase = progress.get("phase") if isinstance(progress, dict) else None
     return phase if isinstance(phase, str) else ""

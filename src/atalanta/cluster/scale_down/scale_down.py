@@ -213,8 +213,8 @@ class ScaleDown(Part):
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
         if self.frozen and self.under_way() and self.target is not None and not self.waiting_reported:
             self.waiting_reported = True
-            told = f"{why}; it is called until the time is up: start it again"
-            self.cluster.local.report("scale_down_waits_for_target", self.target.node_id, told)
+            reason = f"{why}; it is called until the time is up: start it again"
+            self.cluster.local.report("scale_down_waits_for_target", self.target.node_id, reason)
         self._not_this_one(now, why)
 
     def _not_this_one(self, now: int, why: str) -> None:

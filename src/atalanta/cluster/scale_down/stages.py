@@ -70,7 +70,7 @@ class Mover:
         self.full: dict[str, bool] = {}
         self.were_full: dict[str, bool] = {}
         self.moved_before = part.moved
-        self.told: dict[tuple[str, bool], bool] = {}  # refusals reported: queue, whether its address is full
+        self.reported: dict[tuple[str, bool], bool] = {}  # refusals reported: queue, whether its address is full
         self.carried: dict[tuple[str, bytes], bool] = {}  # duplicate ids that an Artemis target has been given
         self.stages.append(CacheStage(self))
         self.stages.append(DisconnectStage(self))
@@ -151,8 +151,8 @@ class Mover:
         if shipment.full and first:
             self.full[first[0].message.address] = True
             self.were_full[first[0].message.address] = True
-        if (queue, shipment.full) not in self.told:
-            self.told[(queue, shipment.full)] = True
+        if (queue, shipment.full) not in self.reported:
+            self.reported[(queue, shipment.full)] = True
             self.broker.trace.event("scale_down_refused", {"queue": queue, "why": shipment.refused})
         give_back(self.broker.scheduled, shipment.references)
 
@@ -214,8 +214,8 @@ class Mover:
         self.impossible[queue.name] = why
         self.part.why = f"queue {queue.name} cannot be had at the target: {why}"
         self.refused = True
-        if (queue.name, False) not in self.told:
-            self.told[(queue.name, False)] = True
+        if (queue.name, False) not in self.reported:
+            self.reported[(queue.name, False)] = True
             self.broker.trace.event("scale_down_refused", {"queue": queue.name, "why": why})
 
 

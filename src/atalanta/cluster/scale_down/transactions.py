@@ -240,8 +240,8 @@ class TransactionStage(Stage):
         name = f"(transaction {xa.identifier(self.branch.xid)})"
         self.mover.part.why = f"{name}: {why}"
         self.mover.refused = True
-        if (name, False) not in self.mover.told:
-            self.mover.told[(name, False)] = True
+        if (name, False) not in self.mover.reported:
+            self.mover.reported[(name, False)] = True
             self.mover.broker.trace.event("scale_down_refused", {"queue": name, "why": why})
         self._next()
 

@@ -27,7 +27,7 @@ class AddressSettings:
     """The resolved settings of one address. Every attribute has a value; None only if absence has a meaning."""
 
     dead_letter_address: str | None = option(
-        None, "dead-letter-address", "where messages go that were delivered too often"
+        None, "dead-letter-address", "the address of messages that were delivered too often"
     )
     auto_create_dead_letter_resources: bool = option(
         False,
@@ -189,7 +189,7 @@ class AddressSettings:
     slow_consumer_check_period_s: int = option(
         5,
         "slow-consumer-check-period",
-        "how often the rate is looked at",
+        "period of the check of the rate",
         unit="s",
         minimum=1,
     )

@@ -185,7 +185,7 @@ class BrokerConfig:
     """The broker's own options; sizes in bytes, times in milliseconds."""
 
     name: str = option(
-        "localhost", "name", "shown to peers and consoles; tells nodes of a host apart"
+        "localhost", "name", "shown to peers and in consoles; distinguishes the nodes of a host"
     )
     persistence_enabled: bool = option(
         True, "persistence-enabled", "false keeps everything in memory"
@@ -194,7 +194,7 @@ class BrokerConfig:
         True, "security-enabled", "false: every client is accepted (logs a warning)"
     )
     populate_validated_user: bool = option(
-        False, "populate-validated-user", "messages get the name of who sent them (JMSXUserID)"
+        False, "populate-validated-user", "messages get the name of the user who sent them (JMSXUserID)"
     )
     reject_empty_validated_user: bool = option(
         False, "reject-empty-validated-user", "messages without that name are refused"
@@ -202,14 +202,14 @@ class BrokerConfig:
     configuration_file_refresh_period_ms: int = option(
         5000,
         "configuration-file-refresh-period",
-        "how often the files are looked at for changes, -1 never; SIGHUP reads them at once",
+        "period of the check of the files for changes, -1 never; SIGHUP reads them at once",
         unit="ms",
         minimum=-1,
     )
     security_invalidation_interval_ms: int = option(
         10_000,
         "security-invalidation-interval",
-        "a hashed password that was right is believed this long without hashing again, 0 not at "
+        "how long a verified password is cached, 0 not at "
         "all; changed permissions count at once",
         unit="ms",
         minimum=0,
@@ -217,7 +217,7 @@ class BrokerConfig:
     authentication_cache_size: int = option(
         1000,
         "authentication-cache-size",
-        "credentials believed that way at once, 0 none",
+        "verified credentials that are cached at once, 0 none",
         unit="count",
         minimum=0,
     )
@@ -229,18 +229,18 @@ class BrokerConfig:
         supported=False,
     )
     cluster_user: str = option(
-        DEFAULT_CLUSTER_USER, "cluster-user", "by which nodes of a cluster know each other"
+        DEFAULT_CLUSTER_USER, "cluster-user", "user with which the nodes of a cluster log in at each other"
     )
     cluster_password: str = option(
         DEFAULT_CLUSTER_PASSWORD,
         "cluster-password",
-        "the same on all nodes; the default is warned about",
+        "the same on all nodes; the default causes a warning",
     )
     management_address: str = option(
-        "activemq.management", "management-address", "takes management requests as messages"
+        "activemq.management", "management-address", "the address of management requests"
     )
     management_notification_address: str = option(
-        "activemq.notifications", "management-notification-address", "gives out notifications"
+        "activemq.notifications", "management-notification-address", "the address of notifications"
     )
     management_message_rbac: bool = option(
         False,
@@ -270,7 +270,7 @@ class BrokerConfig:
     connection_ttl_check_interval_ms: int = option(
         2000,
         "connection-ttl-check-interval",
-        "how often silent clients are looked for",
+        "period of the check for silent clients",
         unit="ms",
         minimum=1,
     )
@@ -284,14 +284,14 @@ class BrokerConfig:
     transaction_timeout_scan_period_ms: int = option(
         1000,
         "transaction-timeout-scan-period",
-        "how often they are looked for",
+        "period of the scan for them",
         unit="ms",
         minimum=1,
     )
     message_expiry_scan_period_ms: int = option(
         30_000,
         "message-expiry-scan-period",
-        "how often expired messages are looked for, -1 never",
+        "period of the scan for expired messages, -1 never",
         unit="ms",
     )
     address_queue_scan_period_ms: int = option(
@@ -340,7 +340,7 @@ class BrokerConfig:
     message_counter_sample_period_ms: int = option(
         10_000,
         "message-counter-sample-period",
-        "how often the queues are looked at for that",
+        "period of that count",
         unit="ms",
         minimum=1,
     )
@@ -354,25 +354,25 @@ class BrokerConfig:
         -1, "graceful-shutdown-timeout", "longest such wait, -1 for ever", unit="ms"
     )
     critical_analyzer: bool = option(
-        True, "critical-analyzer", "a thread watches whether the node's loop and its disk go on"
+        True, "critical-analyzer", "a thread checks that the event loop and the disk make progress"
     )
     critical_analyzer_timeout_ms: int = option(
         120_000,
         "critical-analyzer-timeout",
-        "so long may one of them hang; after 5 s it is told",
+        "how long one of them may make no progress; after 5 s this is reported",
         unit="ms",
         minimum=1,
     )
     critical_analyzer_check_period_ms: int = option(
         -1,
         "critical-analyzer-check-period",
-        "how often that is looked at; -1, and anything above: every second",
+        "period of the check; -1, and anything above a second: every second",
         unit="ms",
     )
     critical_analyzer_policy: str = option(
         "LOG",
         "critical-analyzer-policy",
-        "what is done then: it is told again, the node stops, or its process ends at once",
+        "what follows then: another report, a stop of the node, or the end of its process at once",
         choices=CRITICAL_POLICIES,
     )
     literal_match_markers: str | None = option(
@@ -395,9 +395,9 @@ class BrokerConfig:
     max_disk_usage: int = option(
         90, "max-disk-usage", "percent of the disk above which senders are blocked"
     )
-    min_disk_free_bytes: int = option(-1, "min-disk-free", "the same as free bytes", unit="bytes")
+    min_disk_free_bytes: int = option(-1, "min-disk-free", "the same limit in free bytes", unit="bytes")
     disk_scan_period_ms: int = option(
-        5000, "disk-scan-period", "how often the disk is looked at", unit="ms", minimum=1
+        5000, "disk-scan-period", "period of the measurement of the disk", unit="ms", minimum=1
     )
     wildcard: WildcardConfiguration = field(default_factory=WildcardConfiguration)
     addresses: list[AddressConfig] = field(default_factory=list)

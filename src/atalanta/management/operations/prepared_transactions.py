@@ -10,9 +10,8 @@ from atalanta.management.request.json_text import encode_json, message_map
 from atalanta.management.request.times import date_text
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.queue.queue import Queue
-    from atalanta.kernel.transactions.xa import Branch
+    from atalanta.kernel.transactions.xa import Branch, Branches
 
 MESSAGES_MAX: Final = 1_000  # messages of one transaction in a list
 
@@ -20,8 +19,8 @@ MESSAGES_MAX: Final = 1_000  # messages of one transaction in a list
 class PreparedTransactionOperations:
     """The operations of the resource `broker` on prepared transactions, and an attribute of `queue.NAME`."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker = broker
+    def __init__(self, branches: Branches) -> None:
+        self.branches = branches
         self.queue_attributes: Attributes = {
             "PreparedTransactionMessageCount": lambda call: self.acknowledged_count(call.queue)
         }
@@ -38,33 +37,33 @@ class PreparedTransactionOperations:
         """Lists the oldest transaction first: its time, and the base64 that commit and rollback take."""
         return [
             f"{date_text(branch.created_at)} base64: {xa.identifier(branch.xid)}"
-            for branch in self.broker.branches.list_prepared()
+            for branch in self.branches.list_prepared()
         ]
 
     def list_prepared_as_json(self, call: Call, given: Parameters) -> object:
         """Returns the list as JSON, an empty text if there is none."""
-        found = [details(branch) for branch in self.broker.branches.list_prepared()]
+        found = [details(branch) for branch in self.branches.list_prepared()]
         return encode_json(found) if found else ""
 
     def list_committed(self, call: Call, given: Parameters) -> object:
-        ended = self.broker.branches.list_heuristic(xa.HEURISTICALLY_COMMITTED)
+        ended = self.branches.list_heuristic(xa.HEURISTICALLY_COMMITTED)
         return [xa.identifier(xid) for xid in ended]
 
     def list_rolled_back(self, call: Call, given: Parameters) -> object:
-        ended = self.broker.branches.list_heuristic(xa.HEURISTICALLY_ROLLED_BACK)
+        ended = self.branches.list_heuristic(xa.HEURISTICALLY_ROLLED_BACK)
         return [xa.identifier(xid) for xid in ended]
 
     def commit(self, call: Call, given: Parameters) -> object:
         """Commits a transaction. Returns False if no prepared transaction has this base64."""
-        return self.broker.branches.end_by_operator(call.now, text_of(given, 0), True)
+        return self.branches.end_by_operator(call.now, text_of(given, 0), True)
 
     def roll_back(self, call: Call, given: Parameters) -> object:
-        return self.broker.branches.end_by_operator(call.now, text_of(given, 0), False)
+        return self.branches.end_by_operator(call.now, text_of(given, 0), False)
 
     def acknowledged_count(self, queue: Queue) -> int:
         """Returns the number of the queue's messages acknowledged by prepared transactions."""
         count = 0
-        for branch in self.broker.branches.list_prepared():
+        for branch in self.branches.list_prepared():
             for reference in branch.transaction.acknowledged:
                 if reference.queue is queue:
                     count += 1

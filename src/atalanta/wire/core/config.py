@@ -120,15 +120,15 @@ class AcceptorConfig:
     port: int
     protocols: tuple[str, ...] = option((), "protocols", "empty: all that are served")
     cluster_connection: str | None = option(
-        None, "clusterConnection", "the cluster connection whose topology is told here"
+        None, "clusterConnection", "the cluster connection whose topology clients of this acceptor get"
     )
     router: str | None = option(
-        None, "router", "the connection router that decides where clients of this door belong"
+        None, "router", "the connection router that chooses the node for clients of this acceptor"
     )
     security_domain: str = option(
         "",
         "securityDomain",
-        "the entry of login.config that says who the users of this door are, instead of `activemq`",
+        "the entry of login.config with the users of this acceptor, instead of `activemq`",
     )
     connections_allowed: int = option(
         -1, "connectionsAllowed", "connections at once, -1 any", unit="count", minimum=-1
@@ -153,12 +153,16 @@ class AcceptorConfig:
     handshake_timeout_s: int = option(
         10,
         "handshake-timeout",
-        "silence after connecting before the door is shut, 0 for ever",
+        "silence after connecting before the connection is closed, 0 for ever",
         unit="s",
         minimum=0,
     )
     backlog: int | None = option(
-        None, "backlog", "connections the kernel holds ready", unit="count", minimum=1
+        None,
+        "backlog",
+        "connections that may wait in the operating system until they are accepted",
+        unit="count",
+        minimum=1,
     )
     tcp_no_delay: bool = option(True, "tcpNoDelay", "send small packets at once")
     tcp_send_buffer_bytes: int = option(
@@ -242,8 +246,8 @@ class ConnectorConfig:
 
         Every client and peer sees them, so the parameters of the node's own key store are left out.
         """
-        told = {key: value for key, value in self.params.items() if key not in TLS_PRIVATE}
-        return {"port": str(self.port), "host": self.host, **told}
+        shown = {key: value for key, value in self.params.items() if key not in TLS_PRIVATE}
+        return {"port": str(self.port), "host": self.host, **shown}
 
 
 def parse_acceptor(name: str, text: str) -> AcceptorConfig:

@@ -85,9 +85,9 @@ class SendQueue:
     def _notify_empty(self) -> None:
         if self.waiting:
             return
-        told = self._empty
+        waiting = self._empty
         self._empty = []
-        for reply in told:
+        for reply in waiting:
             reply.resolve(None)
         self.session.send_queue_empty()
 

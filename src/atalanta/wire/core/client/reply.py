@@ -24,14 +24,14 @@ class Reply:
         if not self.done:
             self.done = True
             self.value = value
-            self._tell()
+            self._notify()
 
     def fail(self, error: ClientError) -> None:
         """Sets the error: there will be no answer."""
         if not self.done:
             self.done = True
             self.error = error
-            self._tell()
+            self._notify()
 
     def result(self) -> object:
         """Returns the value or raises the error. Only once it is done."""
@@ -39,8 +39,8 @@ class Reply:
             raise self.error
         return self.value
 
-    def _tell(self) -> None:
-        told = self.on_done
-        if told is not None:
+    def _notify(self) -> None:
+        callback = self.on_done
+        if callback is not None:
             self.on_done = None
-            told(self)
+            callback(self)
