@@ -72,7 +72,7 @@ class Eligibility:
         if connection.acceptor is not None and connection.acceptor.router is not None:
             return "placed by a connection router"
         if not self._by_announced_acceptor(connection):
-            return "came in by a door that is not announced"
+            return "uses an acceptor that is not announced"
         if connection.client.temporary_queues:
             return "has temporary queues"
         for session in connection.client.sessions.values():

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class MessageStore(MessageTable):
     """The steps by which references enter and leave their queues.
 
-    `awaiting` ascends by lsn. `acknowledging`: queues whose acknowledgements of
-    this batch of inputs are not in the journal yet. `now` (ns) is the time of the latest input.
+    `awaiting` ascends by lsn. `acknowledging`: queues whose acknowledgements of this batch of inputs are not in the
+    journal yet. `now` (ns) is the time of the latest input.
     """
 
     def __init__(
