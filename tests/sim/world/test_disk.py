@@ -1,4 +1,4 @@
-"""The virtual disk: what finished stands, what did not is torn or gone, one seed one story."""
+"""The virtual disk: what finished stands, what did not is torn or gone, and one seed has one course."""
 
 from __future__ import annotations
 
