@@ -5,18 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.wire.core.packet_types import (
-    ASYNC_RESPONSE_VERSION,
-    DISCONNECT_CONSUMER,
-    DISCONNECT_CONSUMER_KILL,
-    SESS_ACKNOWLEDGE,
-    SESS_CONSUMER_CLOSE,
-    SESS_CREATECONSUMER,
-    SESS_EXPIRED,
-    SESS_FLOWTOKEN,
-    SESS_FORCE_CONSUMER_DELIVERY,
-    SESS_INDIVIDUAL_ACKNOWLEDGE,
-)
+from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
     INT32,
@@ -38,7 +27,7 @@ class CreateConsumer(Packet):
     filter: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
     browse_only: bool = field(default=False, metadata=wire(BOOL))
     requires_response: bool = field(default=True, metadata=wire(BOOL))
-    priority: int = field(default=0, metadata=wire(INT32, since=ASYNC_RESPONSE_VERSION))
+    priority: int = field(default=0, metadata=wire(INT32, since=packet_types.ASYNC_RESPONSE_VERSION))
 
 
 @dataclass(eq=False, repr=False, init=False)
@@ -120,14 +109,14 @@ class DisconnectConsumerKill(Packet):
 
 PACKETS: Final = numbered(
     {
-        SESS_CREATECONSUMER: CreateConsumer,
-        SESS_FLOWTOKEN: FlowToken,
-        SESS_FORCE_CONSUMER_DELIVERY: ForceConsumerDelivery,
-        SESS_ACKNOWLEDGE: Acknowledge,
-        SESS_INDIVIDUAL_ACKNOWLEDGE: IndividualAcknowledge,
-        SESS_EXPIRED: Expired,
-        SESS_CONSUMER_CLOSE: ConsumerClose,
-        DISCONNECT_CONSUMER: DisconnectConsumer,
-        DISCONNECT_CONSUMER_KILL: DisconnectConsumerKill,
+        packet_types.SESS_CREATECONSUMER: CreateConsumer,
+        packet_types.SESS_FLOWTOKEN: FlowToken,
+        packet_types.SESS_FORCE_CONSUMER_DELIVERY: ForceConsumerDelivery,
+        packet_types.SESS_ACKNOWLEDGE: Acknowledge,
+        packet_types.SESS_INDIVIDUAL_ACKNOWLEDGE: IndividualAcknowledge,
+        packet_types.SESS_EXPIRED: Expired,
+        packet_types.SESS_CONSUMER_CLOSE: ConsumerClose,
+        packet_types.DISCONNECT_CONSUMER: DisconnectConsumer,
+        packet_types.DISCONNECT_CONSUMER_KILL: DisconnectConsumerKill,
     }
 )
