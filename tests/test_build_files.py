@@ -106,7 +106,7 @@ def test_the_build_requires_what_compiled_modules_import() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3_600)
 def test_an_isolated_build_is_compiled(tmp_path: Path) -> None:
     """`pip install .` with nothing but the build requirements makes extension modules. Needs a package index."""
     for name in ("pyproject.toml", "setup.py", "compiled_modules.txt", "README.md", "LICENSE"):
