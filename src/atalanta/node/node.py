@@ -97,9 +97,7 @@ class Node:
             config.node_id,
             config.own.producer_window_bytes,
         )
-        self.disk_limit = DiskLimit(
-            config.broker, self.broker.memory, self.broker.address_registry, ports.trace
-        )
+        self.disk_limit = DiskLimit(config.broker, self.broker.memory, ports.trace)
         self.notifications = Notifications(
             config.broker,
             config.node_id,

@@ -128,7 +128,9 @@ class Session(TransactionOwner):
                 address = services.auto_creation.prepare(
                     now, self.identity, self.client, addresses, message
                 )
-            if services.memory.refusing and services.full_addresses.drops(message, peer):
+            if services.memory.refusing and services.full_addresses.drops(
+                message, peer, self.endpoint
+            ):
                 self.endpoint.done(token)
                 return
             if services.ingress_headers.wanted:
@@ -175,6 +177,12 @@ class Session(TransactionOwner):
         """Grants producer credits by `endpoint.credits`, now or when memory allows."""
         peer = self.identity.cluster
         self.services.full_addresses.request_credits(self.endpoint, peer, address, amount)
+
+    def check_piece(self, address: str, size: int) -> None:
+        """Raises BrokerError if a piece of a large message may not be stored: the address, or the disk, is full."""
+        self.services.full_addresses.check_piece(
+            address, size, self.identity.cluster, self.endpoint
+        )
 
     # -- consuming ------------------------------------------------------------------------------
     def create_consumer(
