@@ -9,13 +9,9 @@ from pathlib import Path
 
 from atalanta.app.startup_error import StartupError
 from atalanta.config.configuration import Configuration
-from atalanta.runtime.disk.data_folder import (
-    DataFolder,
-    DataFolderError,
-    make_folder,
-    open_data_folder,
-)
+from atalanta.runtime.disk.data_folder import DataFolder, make_folder, open_data_folder
 from atalanta.runtime.disk.disk import FileDisk
+from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.runtime.disk.large_files import FolderLargeFiles
 from atalanta.runtime.disk.memory_disk import MemoryDisk
 from atalanta.runtime.disk.memory_large_files import MemoryLargeFiles
@@ -47,6 +43,7 @@ class Storage:
             driver.committed,
             driver.disk_failed,
             elsewhere,
+            self.folder.check_locks,
         )
         if commits_in_loop:
             disk.commit_at_turn_end()

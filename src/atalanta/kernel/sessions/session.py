@@ -24,6 +24,7 @@ from atalanta.kernel.sessions.session_consumer import SessionConsumer, check_con
 from atalanta.kernel.transactions.commit import SinkId
 from atalanta.kernel.transactions.owner import TransactionOwner
 from atalanta.kernel.transactions.transaction import Transaction
+from atalanta.message.fqqn import join_fqqn
 from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Session(TransactionOwner):
         services.clients.opened(self)
 
     def check(self, permission: str, address: str) -> None:
-        """Raises BrokerError SECURITY unless the user has the permission."""
+        """Raises BrokerError SECURITY unless the user has the permission on the address or FQQN."""
         services = self.services
         services.permissions.check(services.store.now, self.identity, permission, address)
 
@@ -196,7 +197,8 @@ class Session(TransactionOwner):
     ) -> Queue:
         services = self.services
         queue = services.queue_registry.find(queue_name)
-        self.check("browse" if browse_only else "consume", queue.spec.address)
+        permission = "browse" if browse_only else "consume"
+        self.check(permission, join_fqqn(queue.spec.address, queue.name))
         if consumer_id in self.consumers:
             raise BrokerError(
                 ILLEGAL_STATE, f"consumer {consumer_id} already exists in session {self.name}"

@@ -13,7 +13,6 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.memory.large_body import LargeBody, LargeWriter
 from atalanta.message.codec import decode_header
 from atalanta.message.encoding.buffer import Reader
-from atalanta.message.fqqn import split_fqqn
 from atalanta.message.message import LARGE_SIZE, Message
 from atalanta.wire.amqp.large_embedded_message import pieces_of
 
@@ -48,7 +47,7 @@ class LargeReceiver(LargeWriter):
             self.request = []
             return
         try:
-            session.session.check("send", split_fqqn(self.message.address)[0])
+            session.session.check("send", self.message.address)
             self.body = broker.large.create(broker.store.take_message_id(), self.message.durable, self)
         except BrokerError as error:
             self.error = error

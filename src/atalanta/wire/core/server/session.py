@@ -301,7 +301,7 @@ class CoreSession(SessionEndpoint):
             self.large = None
         if kernel is not None:
             if self.replay is not None:
-                self.connection.forget_replay(kernel.name, self.replay)
+                self.connection.forget_replay(self.replay)
             kernel.close(now, failed)
             owner = (kernel.client.connection, int(self.channel))
             for key, value in kernel.metadata.items():

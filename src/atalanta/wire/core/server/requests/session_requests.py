@@ -21,6 +21,7 @@ from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.message.encoding.buffer import Reader
+from atalanta.message.fqqn import join_fqqn
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
@@ -340,7 +341,7 @@ def _create_shared(
             session.done_when_durable(NO_CORRELATION)
         return
     permission = "createDurableQueue" if spec.durable else "createNonDurableQueue"
-    session.session.check(permission, spec.address)
+    session.session.check(permission, join_fqqn(spec.address, spec.name))
     if known.spec.transient:
         session.session.client.use_transient(known)
     if (
