@@ -55,10 +55,6 @@ class Connection(LoginWaiter):
         """Records that the peer reads too slowly, or reads again: deliveries wait meanwhile."""
         return None
 
-    def peer(self) -> str:
-        """Returns the address of the peer for logs, host:port, or "" if it is unknown."""
-        return ""
-
     def check_alive(self, now: int) -> bool:
         """Returns False if the peer was silent for longer than allowed: the node closes the connection."""
         return True
@@ -104,6 +100,9 @@ class ClientConnection(Connection):
 
     def peer(self) -> str:
         return self.client.remote
+
+    def left(self) -> bool:
+        return self.gone
 
     # -- scale-down -----------------------------------------------------------------------------
     def hold_input(self) -> None:
