@@ -2,7 +2,8 @@
 
 The Passwords port compares a password with its hash, once for all connections of a host with the same credentials.
 Hosts take turns, and nothing is computed for connections that are closed. Correct credentials are cached (Artemis'
-authentication cache: `security-invalidation-interval`, `authentication-cache-size`). The cache holds a digest with a salt of this process, never the password.
+authentication cache: `security-invalidation-interval`, `authentication-cache-size`). The cache holds a digest with a
+salt of this process, never the password.
 """
 
 from __future__ import annotations
