@@ -50,6 +50,9 @@ class Wire:
         """Closes the connection after all earlier writes; `node.on_closed` follows, once per connection."""
         raise _missing(self, "Wire.close")
 
+    def logged_in(self, conn: int) -> None:
+        """Records that the peer has logged in: a shell never closes its connection to make room for others."""
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Timers:

@@ -33,7 +33,7 @@ from atalanta.store.pages import PageFiles
 from atalanta.wire.connection import ClientConnection, Connection, ProtocolError
 from atalanta.wire.core.config import change_domains
 from atalanta.wire.core.server.protocol import CoreProtocol
-from atalanta.wire.host import Host
+from atalanta.wire.host import TOO_MANY_WITHOUT_LOGIN, Host
 from atalanta.wire.protocol import Peer
 from atalanta.wire.sniffer import Sniffer
 
@@ -406,6 +406,8 @@ class Node:
             connection = self.connections.get(conn)
             if connection is not None and not connection.check_alive(now):
                 self._close(now, conn, "silent for longer than its time to live")
+        for conn in self.host.too_many_without_login(now):
+            self._close(now, conn, TOO_MANY_WITHOUT_LOGIN)
         self.ports.timers.set(
             TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000
         )
