@@ -295,13 +295,18 @@ class Connection:
         return await self._ask(BindingQuery(address), BindingQueryResponseV5)
 
     async def close(self) -> None:
-        """Closes the connection. Received messages without acknowledgement return to their queues."""
+        """Closes the connection. Received messages without acknowledgement return to their queues.
+
+        Messages of `send_soon` that wait for credits are sent before, within 5 s.
+        """
         if self._closed:
             return
         self._closed = True
         if self.connected:
             try:
                 for session in list(self.shell.engine.sessions.values()):
+                    for queue in [] if session.transacted else list(session.send_queues.values()):
+                        await self.shell.wait(queue.empty(), CLOSE_S)
                     await self.shell.wait(session.close(), CLOSE_S)
             except ClientError:
                 pass  # the transport was lost meanwhile: the broker cleans up

@@ -96,9 +96,11 @@ class Consumer:
         """Waits for a message. Returns False if none arrives in time or no more can arrive."""
         consumer = self._consumer
         if consumer.browse_only and not consumer.closed:
+            # The broker answers when it has no more message, or no more credits, which `take` returns.
             if not self._finished:
-                self._finished = True
+                consumer.want_one()
                 await self._shell.answer(consumer.force())
+                self._finished = not consumer.buffer
         elif consumer.closed or not await self._shell.wait(consumer.arrival(), timeout_s):
             return False
         if not consumer.buffer and consumer.failed is not None:
@@ -133,13 +135,14 @@ class Consumer:
         with self._shell.guard:
             if options.block_on_acknowledge:
                 reply = consumer.acknowledge_and_wait(delivery, self._individual)
-                return READY if reply.done else self._shell.waiting(lambda: reply)
-            if self._individual:
-                consumer.acknowledge_one(delivery)
             else:
-                consumer.acknowledge_through(delivery, options.ack_batch_size)
-            self._shell.after_call()
-        return READY
+                if self._individual:
+                    consumer.acknowledge_one(delivery)
+                else:
+                    consumer.acknowledge_through(delivery, options.ack_batch_size)
+                self._shell.after_call()
+                return READY
+        return self._shell.outcome(reply)
 
     async def close(self) -> None:
         """Closes the consumer. Messages without acknowledgement return to the queue."""

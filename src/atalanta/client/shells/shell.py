@@ -72,6 +72,10 @@ class Shell(ClientEvents, ABC):
         """Returns an awaitable for an operation that completes even without await."""
 
     @abstractmethod
+    def outcome(self, reply: Reply) -> Acknowledgement:
+        """Returns an awaitable for a request that was sent. The blocking shell waits at once and raises its error."""
+
+    @abstractmethod
     def after_call(self) -> None:
         """Schedules a flush after an operation of the program that did not wait."""
 

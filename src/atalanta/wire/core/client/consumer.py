@@ -18,7 +18,7 @@ from atalanta.message.codec import decode_header
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.message import Message
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.client.errors import ClientError, Closed
+from atalanta.wire.core.client.errors import ClientError, Closed, ConnectionLost, IllegalState
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.packet_types import (
     SESS_ACKNOWLEDGE,
@@ -119,6 +119,7 @@ class ClientConsumer:
         self.sinks: Callable[[], BodySink] | None = None  # receivers of large bodies; None: memory
         self.waiter: Reply | None = None
         self.failed: ClientError | None = None
+        self.taken_back: ClientError | None = None  # the reason why earlier deliveries are lost
         self.closed: bool = False
         self.made: bool = False  # the broker created it, at least once
         # Creates the queue again if the broker lost it before the next connection.
@@ -345,15 +346,25 @@ class ClientConsumer:
         self._acknowledge(SESS_INDIVIDUAL_ACKNOWLEDGE, delivery.message.id)
 
     def acknowledge_and_wait(self, delivery: Delivery, individual: bool) -> Reply:
-        """Returns a reply that is done when the broker has acknowledged; at once for a lost delivery."""
-        if delivery.lost or self.failed is not None:
-            reply = Reply()
-            reply.resolve(None)
-            return reply
+        """Returns a reply that is done when the broker has acknowledged; it fails for a lost delivery."""
+        refusal = self.refusal(delivery)
+        if refusal is not None:
+            return refusal
         self._acknowledge_id = -1
         self._acknowledge_bytes = 0
         self.session.worked()
         return self.session.request_acknowledge(self.id, delivery.message.id, individual)
+
+    def refusal(self, delivery: Delivery) -> Reply | None:
+        """Returns a failed reply if the broker has taken the delivery back, else None."""
+        error = self.failed
+        if error is None and delivery.lost:
+            error = self.taken_back
+        if error is None:
+            return None
+        reply = Reply()
+        reply.fail(error)
+        return reply
 
     def _acknowledge(self, packet_type: int, message_id: int) -> None:
         session = self.session
@@ -372,6 +383,9 @@ class ClientConsumer:
     def clear(self) -> None:
         """Drops the messages in the buffer for a rollback, and returns their credits."""
         self.epoch += 1
+        self.taken_back = IllegalState(
+            "the transaction was rolled back after the delivery: the broker has taken the message back", 104
+        )
         cost = 0
         for delivery in self.buffer:
             cost += delivery.cost
@@ -384,6 +398,9 @@ class ClientConsumer:
     def connection_lost(self) -> None:
         """Drops all received messages; credits begin anew on the next connection."""
         self.epoch += 1
+        self.taken_back = ConnectionLost(
+            "the connection was lost after the delivery: the broker has taken the message back", 4
+        )
         self.buffer.clear()
         self._large = None
         self._taken_bytes = 0
