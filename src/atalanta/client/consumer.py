@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.client.message import ReceivedMessage
 from atalanta.client.shells.awaitables import READY, Acknowledgement
 from atalanta.wire.core.client.consumer import ClientConsumer, Delivery
-from atalanta.wire.core.client.errors import Closed
+from atalanta.wire.core.client.errors import Closed, IllegalState, SettleUnsupported
 
 if TYPE_CHECKING:
     from atalanta.client.shells.shell import Shell
@@ -142,6 +142,22 @@ class Consumer:
                     consumer.acknowledge_through(delivery, options.ack_batch_size)
                 self._shell.after_call()
                 return READY
+        return self._shell.outcome(reply)
+
+    def settle(self, delivery: Delivery, reject: bool, delay_ms: int) -> Acknowledgement:
+        """Gives a delivery back; called by ReceivedMessage.reject and release."""
+        consumer = self._consumer
+        if consumer.browse_only:
+            raise IllegalState("a browser has no deliveries to give back", 104)
+        if not self._shell.settles:
+            raise SettleUnsupported(
+                f"{self._shell.server} is not an Atalanta node: acknowledge the message in a transaction "
+                "and roll that back"
+            )
+        if self._last is delivery:
+            self._last = None
+        with self._shell.guard:
+            reply = consumer.settle(delivery, reject, delay_ms)
         return self._shell.outcome(reply)
 
     async def close(self) -> None:

@@ -18,14 +18,20 @@ from atalanta.message.codec import decode_header
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.message import Message
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.client.errors import ClientError, Closed, ConnectionLost, IllegalState
+from atalanta.wire.core.client.errors import (
+    ClientError,
+    Closed,
+    ConnectionLost,
+    TransactionRolledBack,
+)
 from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client.request import FAIL
 from atalanta.wire.core.packet_types import (
     SESS_ACKNOWLEDGE,
     SESS_FLOWTOKEN,
     SESS_INDIVIDUAL_ACKNOWLEDGE,
 )
-from atalanta.wire.core.packets.consumer import CreateConsumer, ForceConsumerDelivery
+from atalanta.wire.core.packets.consumer import CreateConsumer, ForceConsumerDelivery, Settle
 from atalanta.wire.core.packets.query import QueueQueryResponseV3
 from atalanta.wire.core.packets.queue import CreateQueueV2
 
@@ -119,7 +125,6 @@ class ClientConsumer:
         self.sinks: Callable[[], BodySink] | None = None  # receivers of large bodies; None: memory
         self.waiter: Reply | None = None
         self.failed: ClientError | None = None
-        self.taken_back: ClientError | None = None  # the reason why earlier deliveries are lost
         self.closed: bool = False
         self.made: bool = False  # the broker created it, at least once
         # Creates the queue again if the broker lost it before the next connection.
@@ -355,13 +360,25 @@ class ClientConsumer:
         self.session.worked()
         return self.session.request_acknowledge(self.id, delivery.message.id, individual)
 
+    def settle(self, delivery: Delivery, reject: bool, delay_ms: int) -> Reply:
+        """Gives one delivery back (Settle); the reply is done when that is durable. An Atalanta node only."""
+        refusal = self.refusal(delivery)
+        if refusal is not None:
+            return refusal
+        session = self.session
+        correlation = session.next_correlation()
+        packet = Settle(correlation, self.id, delivery.message.id, reject, delay_ms)
+        return session.correlated_request(packet, correlation, FAIL)
+
     def refusal(self, delivery: Delivery) -> Reply | None:
         """Returns a failed reply if the broker has taken the delivery back, else None."""
         error = self.failed
-        if error is None and delivery.lost:
-            error = self.taken_back
-        if error is None:
+        if error is None and not delivery.lost:
             return None
+        if error is None and self.session.transacted:
+            error = TransactionRolledBack("the message is back in its queue: its transaction ended", 111)
+        elif error is None:
+            error = ConnectionLost("the message is back in its queue: its connection was lost", 4)
         reply = Reply()
         reply.fail(error)
         return reply
@@ -383,9 +400,6 @@ class ClientConsumer:
     def clear(self) -> None:
         """Drops the messages in the buffer for a rollback, and returns their credits."""
         self.epoch += 1
-        self.taken_back = IllegalState(
-            "the transaction was rolled back after the delivery: the broker has taken the message back", 104
-        )
         cost = 0
         for delivery in self.buffer:
             cost += delivery.cost
@@ -398,9 +412,6 @@ class ClientConsumer:
     def connection_lost(self) -> None:
         """Drops all received messages; credits begin anew on the next connection."""
         self.epoch += 1
-        self.taken_back = ConnectionLost(
-            "the connection was lost after the delivery: the broker has taken the message back", 4
-        )
         self.buffer.clear()
         self._large = None
         self._taken_bytes = 0

@@ -16,6 +16,7 @@ from atalanta.wire.core.packet_types import (
     SESS_FLOWTOKEN,
     SESS_FORCE_CONSUMER_DELIVERY,
     SESS_INDIVIDUAL_ACKNOWLEDGE,
+    SESS_SETTLE,
 )
 from atalanta.wire.core.packets.base import (
     BOOL,
@@ -98,6 +99,21 @@ class Expired(Packet):
 
 
 @dataclass(eq=False, repr=False)
+class Settle(Packet):
+    """SESS_SETTLE, a packet of Atalanta: gives one delivery back, outside of the session's transaction.
+
+    With `reject` the message goes to the dead-letter address. Else it is delivered again, after `delay_ms`; -1 is the
+    redelivery-delay of the address. Answered by NullResponse.
+    """
+
+    correlation: int = field(metadata=wire(INT64))
+    consumer_id: int = field(metadata=wire(INT64))
+    message_id: int = field(metadata=wire(INT64))
+    reject: bool = field(metadata=wire(BOOL))
+    delay_ms: int = field(default=-1, metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
 class ConsumerClose(Packet):
     """SESS_CONSUMER_CLOSE."""
 
@@ -126,6 +142,7 @@ PACKETS: Final = numbered(
         SESS_ACKNOWLEDGE: Acknowledge,
         SESS_INDIVIDUAL_ACKNOWLEDGE: IndividualAcknowledge,
         SESS_EXPIRED: Expired,
+        SESS_SETTLE: Settle,
         SESS_CONSUMER_CLOSE: ConsumerClose,
         DISCONNECT_CONSUMER: DisconnectConsumer,
         DISCONNECT_CONSUMER_KILL: DisconnectConsumerKill,
