@@ -41,10 +41,6 @@ if TYPE_CHECKING:
 
 PRODUCERS_MAX: Final = 10_000
 DRAINS_MAX: Final = 10_000  # that may wait at one queue
-# Outcomes of a delivery.
-ACCEPT: Final = 0
-RELEASE: Final = 1  # the delivery does not count as an attempt
-REJECT: Final = 2  # the message can never be processed
 
 
 class Session(TransactionOwner):
@@ -355,16 +351,14 @@ class Session(TransactionOwner):
         raise error
 
     def settle(
-        self, now: int, consumer_id: int, message_id: int, outcome: int, token: int
+        self, now: int, consumer_id: int, message_id: int, reject: bool, delay_ms: int, token: int
     ) -> None:
-        """Accepts, releases or rejects one delivery; `endpoint.done(token)` follows when that is durable.
+        """Gives back one delivery, like a rollback of it alone; `endpoint.done(token)` follows when that is durable.
 
-        A release or rejection is never part of a transaction. BrokerError ILLEGAL_STATE if the message is not delivered
-        to the consumer.
+        The attempt counts. `delay_ms` replaces the redelivery-delay of the address unless it is negative. With `reject`
+        the message goes to the dead-letter address at once. No transaction has a part in it. BrokerError ILLEGAL_STATE:
+        the message is not delivered to the consumer.
         """
-        if outcome == ACCEPT:
-            self.acknowledge(now, consumer_id, message_id, True, token)
-            return
         services = self.services
         consumer = self.consumer(consumer_id)
         reference = consumer.unacknowledged.pop(message_id)
@@ -372,12 +366,11 @@ class Session(TransactionOwner):
             raise BrokerError(
                 ILLEGAL_STATE, f"message {message_id} is not delivered to consumer {consumer_id}"
             )
-        if outcome == REJECT:
+        if reject:
             if reference.state == DELIVERING or consumer.queue.has(reference):
                 services.dead_letters.move(now, reference, "rejected by its consumer")
         elif reference.state == DELIVERING:
-            reference.delivery_count -= 1
-            services.redelivery.redeliver(now, [reference], False)
+            services.redelivery.redeliver(now, [reference], True, delay_ms)
         elif consumer.queue.keeps_messages:
             consumer.rewind(reference.sequence)
             services.dispatches.mark_dirty(consumer.queue)
