@@ -17,7 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.source_tree import PURE, ROOT, SOURCE, product
+from tests.source_tree import PURE, ROOT, SOURCE, compiled_paths, product
 
 
 def pins() -> dict[str, str]:
@@ -49,17 +49,6 @@ def test_only_pure_modules_are_compiled() -> None:
         relative = pattern.removeprefix("!")
         assert relative.split("/", 1)[0] in PURE | {"*"}, pattern
         assert list(SOURCE.glob(relative)), f"{pattern} matches nothing"
-
-
-def compiled_paths() -> set[Path]:
-    """The source files that compiled_modules.txt names."""
-    found: set[Path] = set()
-    for line in (ROOT / "compiled_modules.txt").read_text(encoding="utf-8").splitlines():
-        if line.startswith("!"):
-            found -= set(SOURCE.glob(line[1:]))
-        elif line and not line.startswith("#"):
-            found |= set(SOURCE.glob(line))
-    return found
 
 
 def files_read_by_the_compiler() -> dict[str, set[str]]:

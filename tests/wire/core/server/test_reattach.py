@@ -28,7 +28,7 @@ from atalanta.wire.core.packets.session import (
 from atalanta.wire.core.server.redirect import CoreRedirect
 from atalanta.wire.core.transport import TransportConfiguration
 from tests.kernel.broker_rig import SECOND
-from tests.wire.core.server.server_rig import Server, queue_request, text_message
+from tests.wire.core.server.server_rig import Client, Server, queue_request, text_message
 
 SECRET = "5b8f4f3e-c1a2-11f0-9d3c-0242ac120002"  # as a Java client names its session
 
