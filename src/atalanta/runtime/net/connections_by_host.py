@@ -39,7 +39,8 @@ class ConnectionsByHost:
         """Closes the oldest connection of the host that has most. Returns False if there is none."""
         if not self._hosts:
             return False
-        oldest = next(iter(max(self._hosts.values(), key=len)))
+        most = max(self._hosts, key=lambda host: len(self._hosts[host]))
+        oldest = next(iter(self._hosts[most]))
         self.remove(oldest)
         oldest.abort()
         return True
