@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.kernel.option import option
+from atalanta.kernel.option import ignored, option
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.transport import TransportConfiguration
-from atalanta.wire.jgroups_discovery import Meeting
+from atalanta.wire.jgroups_discovery import JgroupsStack
 
 OFF: Final = "OFF"
 STRICT: Final = "STRICT"
@@ -52,7 +52,7 @@ class BroadcastGroupConfig:
     jgroups_channel: str | None = option(
         None, "jgroups-channel", "distinguishes clusters that use the same stack"
     )
-    meeting: Meeting | None = None  # read from the JGroups stack file
+    stack: JgroupsStack | None = None  # read from the JGroups stack file
     broadcast_period_ms: int = option(
         2000, "broadcast-period", "pause between announcements", unit="ms", minimum=1
     )
@@ -67,13 +67,12 @@ class DiscoveryGroupConfig:
     local_bind_address: str | None = option(
         None, "local-bind-address", "the interface that listens; any if absent"
     )
-    local_bind_port: int = option(
+    local_bind_port: int = ignored(
         -1,
         "local-bind-port",
         "nor with Artemis: the group's port is what is received on",
         minimum=-1,
         unit="port",
-        supported=False,
     )
     group_address: str | None = option(None, "group-address", "multicast address")
     group_port: int = option(
@@ -85,7 +84,7 @@ class DiscoveryGroupConfig:
     jgroups_channel: str | None = option(
         None, "jgroups-channel", "distinguishes clusters that use the same stack"
     )
-    meeting: Meeting | None = None  # read from the JGroups stack file
+    stack: JgroupsStack | None = None  # read from the JGroups stack file
     refresh_timeout_ms: int = option(
         10_000,
         "refresh-timeout",
@@ -212,8 +211,8 @@ class ClusterConnectionConfig:
         minimum=-1,
     )
     client_id: str | None = option(None, "client-id", "name shown at the peer")
-    scale_down_connector: str | None = option(
-        None, "scale-down-connector", "not read by Artemis 2.44 either", supported=False
+    scale_down_connector: str | None = ignored(
+        None, "scale-down-connector", "not read by Artemis 2.44 either"
     )
     static_connectors: list[str] = field(default_factory=list)  # names
     static: bool = False  # `<static-connectors>` is present; if it is empty, the node only accepts links

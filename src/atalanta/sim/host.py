@@ -82,12 +82,12 @@ class SimLinks(Links):
         for free in range(port, port + port_range + 1):
             if (self.host.address, free) not in self.host.network.listening:
                 self.host.network.listen(self.host, self.host.address, free)
-                self.host.meeting_doors[free] = key
+                self.host.dynamic_ports[free] = key
                 return
 
     def unlisten(self, key: str) -> None:
-        for port in [port for port, name in self.host.meeting_doors.items() if name == key]:
-            del self.host.meeting_doors[port]
+        for port in [port for port, name in self.host.dynamic_ports.items() if name == key]:
+            del self.host.dynamic_ports[port]
             del self.host.network.listening[self.host.address, port]
 
     def post(self, key: str, folder: str, name: str, data: bytes) -> None:
@@ -203,7 +203,7 @@ class Host(Machine):
         self.address = address
         self.port = port
         self.doors: dict[int, str] = {port: "netty-acceptor"}  # acceptors by port
-        self.meeting_doors: dict[int, str] = {}  # opened by the node itself
+        self.dynamic_ports: dict[int, str] = {}  # opened by the node itself
         self.make_node = make_node
         self.late = ""  # delays timers with this text in their keys, so that other events come first
         self.late_by_ns = 0
@@ -231,7 +231,7 @@ class Host(Machine):
         self.up = True
         self.groups = {}
         self.group_addresses = {}
-        self.meeting_doors = {}
+        self.dynamic_ports = {}
         ports = Ports(
             SimWire(self),
             self.disk,
@@ -281,7 +281,7 @@ class Host(Machine):
     # -- inputs ---------------------------------------------------------------------------------
     def on_accepted(self, conn: int, port: int) -> None:
         if self.node is not None:
-            door = self.doors.get(port) or self.meeting_doors[port]
+            door = self.doors.get(port) or self.dynamic_ports[port]
             self.node.on_accept(self.world.now, conn, door, f"sim:{conn}")
             self.flush_later()
 

@@ -127,7 +127,7 @@ class ClusterSections:
                 jgroups[0].file,
                 jgroups[0].line,
                 f"{node.name} '{config.name}' has <{jgroups[0].name}> and <{udp[0].name}> (line {udp[0].line})",
-                "a group meets by UDP or by JGroups, not by both",
+                "a group uses UDP or JGroups, not both",
             )
             return False
         if jgroups:
@@ -156,7 +156,7 @@ class ClusterSections:
             return self._read_inside(node, config, config.jgroups_channel, inside)
         path = Path(node.file).parent / config.jgroups_file
         try:
-            config.meeting = read_stack(path, config.jgroups_channel, self.values)
+            config.stack = read_stack(path, config.jgroups_channel, self.values)
         except StackError as error:
             self.report.problem(str(path), error.line, error.text)
             return False
@@ -173,7 +173,7 @@ class ClusterSections:
     ) -> bool:
         """Reads a stack of the jgroups subsystem in the same standalone.xml."""
         try:
-            config.meeting = parse_stack(stack.encode("utf-8"), channel, self.values)
+            config.stack = parse_stack(stack.encode("utf-8"), channel, self.values)
         except StackError as error:
             self.report.problem(node.file, node.line, error.text)
             return False
