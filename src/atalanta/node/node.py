@@ -159,8 +159,6 @@ class Node:
         )
         if any(queue.leased for queue in self.broker.queues.values()):
             self.broker.log_views.end_leases(now)
-        if self.scale_down is not None:
-            self.scale_down.parts = self.parts
         self.bridges.name_queues()
         if self.scale_down is None or not self.scale_down.resume(now):
             for part in self.parts.values():
