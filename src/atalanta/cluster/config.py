@@ -27,10 +27,27 @@ LOAD_BALANCING: Final = {
 
 
 @dataclass
-class BroadcastGroupConfig:
-    """A broadcast group: announces the node's connectors by UDP multicast or a JGroups discovery protocol."""
+class DiscoveryConfig:
+    """The channel of a broadcast or discovery group: UDP multicast, or a JGroups stack."""
 
     name: str = option("", "name", "unique", attribute=True)
+    group_address: str | None = option(None, "group-address", "multicast address")
+    group_port: int = option(
+        -1, "group-port", "multicast port", minimum=-1, maximum=65535, unit="port"
+    )
+    jgroups_file: str | None = option(
+        None, "jgroups-file", "a JGroups stack; nodes find each other with its discovery protocol"
+    )
+    jgroups_channel: str | None = option(
+        None, "jgroups-channel", "distinguishes clusters that use the same stack"
+    )
+    stack: JgroupsStack | None = None  # read from the JGroups stack file
+
+
+@dataclass
+class BroadcastGroupConfig(DiscoveryConfig):
+    """A broadcast group: announces the node's connectors by UDP multicast or a JGroups discovery protocol."""
+
     local_bind_address: str | None = option(
         None, "local-bind-address", "the interface that sends; any if absent"
     )
@@ -42,17 +59,6 @@ class BroadcastGroupConfig:
         maximum=65535,
         unit="port",
     )
-    group_address: str | None = option(None, "group-address", "multicast address")
-    group_port: int = option(
-        -1, "group-port", "multicast port", minimum=-1, maximum=65535, unit="port"
-    )
-    jgroups_file: str | None = option(
-        None, "jgroups-file", "a JGroups stack; nodes find each other with its discovery protocol"
-    )
-    jgroups_channel: str | None = option(
-        None, "jgroups-channel", "distinguishes clusters that use the same stack"
-    )
-    stack: JgroupsStack | None = None  # read from the JGroups stack file
     broadcast_period_ms: int = option(
         2000, "broadcast-period", "pause between announcements", unit="ms", minimum=1
     )
@@ -60,10 +66,9 @@ class BroadcastGroupConfig:
 
 
 @dataclass
-class DiscoveryGroupConfig:
+class DiscoveryGroupConfig(DiscoveryConfig):
     """A discovery group: receives the announcements of broadcast groups."""
 
-    name: str = option("", "name", "unique", attribute=True)
     local_bind_address: str | None = option(
         None, "local-bind-address", "the interface that listens; any if absent"
     )
@@ -74,17 +79,6 @@ class DiscoveryGroupConfig:
         minimum=-1,
         unit="port",
     )
-    group_address: str | None = option(None, "group-address", "multicast address")
-    group_port: int = option(
-        -1, "group-port", "multicast port", minimum=-1, maximum=65535, unit="port"
-    )
-    jgroups_file: str | None = option(
-        None, "jgroups-file", "a JGroups stack; nodes find each other with its discovery protocol"
-    )
-    jgroups_channel: str | None = option(
-        None, "jgroups-channel", "distinguishes clusters that use the same stack"
-    )
-    stack: JgroupsStack | None = None  # read from the JGroups stack file
     refresh_timeout_ms: int = option(
         10_000,
         "refresh-timeout",

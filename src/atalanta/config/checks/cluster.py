@@ -6,8 +6,8 @@ import ipaddress
 from collections.abc import Iterable
 
 from atalanta.cluster.config import (
-    BroadcastGroupConfig,
     ClusterConnectionConfig,
+    DiscoveryConfig,
     DiscoveryGroupConfig,
 )
 from atalanta.cluster.discovery.dns import dns_names
@@ -114,7 +114,7 @@ def _hears_in(group: DiscoveryGroupConfig, speaker: CheckedNode) -> bool:
     )
 
 
-def _group_key(group: BroadcastGroupConfig | DiscoveryGroupConfig) -> str:
+def _group_key(group: DiscoveryConfig) -> str:
     """Returns the text that is equal for two groups that meet: multicast address, or JGroups channel."""
     stack = group.stack
     if stack is None:

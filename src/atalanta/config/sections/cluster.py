@@ -14,6 +14,7 @@ from atalanta.cluster.config import (
     STRICT,
     BroadcastGroupConfig,
     ClusterConnectionConfig,
+    DiscoveryConfig,
     DiscoveryGroupConfig,
 )
 from atalanta.config.configuration import Configuration
@@ -111,7 +112,7 @@ class ClusterSections:
         self.reader.read(section, [], {"discovery-group": group})
 
     def _usable(
-        self, node: Node, config: BroadcastGroupConfig | DiscoveryGroupConfig, taken: list[str]
+        self, node: Node, config: DiscoveryConfig, taken: list[str]
     ) -> bool:
         if not config.name:
             self.report.problem(node.file, node.line, f"a <{node.name}> needs a name")
@@ -142,7 +143,7 @@ class ClusterSections:
             return False
         return True
 
-    def _read_stack(self, node: Node, config: BroadcastGroupConfig | DiscoveryGroupConfig) -> bool:
+    def _read_stack(self, node: Node, config: DiscoveryConfig) -> bool:
         """Reads a JGroups stack file; the file is beside the broker.xml, as on Artemis' class path."""
         if not config.jgroups_file or not config.jgroups_channel:
             self.report.problem(
@@ -167,7 +168,7 @@ class ClusterSections:
     def _read_inside(
         self,
         node: Node,
-        config: BroadcastGroupConfig | DiscoveryGroupConfig,
+        config: DiscoveryConfig,
         channel: str,
         stack: str,
     ) -> bool:
