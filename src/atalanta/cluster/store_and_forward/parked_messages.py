@@ -290,7 +290,7 @@ class ParkedMessages(Observer):
         if paging.read_more(now, queue, True):
             absent.without_room = 0
             return True
-        if queue.paged is None or paging.reader.failed is not None or not absent.returned:
+        if queue.paged is None or not absent.returned:
             return False
         absent.without_room += 1
         return absent.without_room <= ROOM_CHECKS

@@ -87,6 +87,21 @@ class Expired(Packet):
 
 
 @dataclass(eq=False, repr=False)
+class Settle(Packet):
+    """SESS_SETTLE, a packet of Atalanta: gives one delivery back, outside of the session's transaction.
+
+    With `reject` the message goes to the dead-letter address. Else it is delivered again, after `delay_ms`; -1 is the
+    redelivery-delay of the address. Answered by NullResponse.
+    """
+
+    correlation: int = field(metadata=wire(INT64))
+    consumer_id: int = field(metadata=wire(INT64))
+    message_id: int = field(metadata=wire(INT64))
+    reject: bool = field(metadata=wire(BOOL))
+    delay_ms: int = field(default=-1, metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
 class ConsumerClose(Packet):
     """SESS_CONSUMER_CLOSE."""
 
@@ -115,6 +130,7 @@ PACKETS: Final = numbered(
         packet_types.SESS_ACKNOWLEDGE: Acknowledge,
         packet_types.SESS_INDIVIDUAL_ACKNOWLEDGE: IndividualAcknowledge,
         packet_types.SESS_EXPIRED: Expired,
+        packet_types.SESS_SETTLE: Settle,
         packet_types.SESS_CONSUMER_CLOSE: ConsumerClose,
         packet_types.DISCONNECT_CONSUMER: DisconnectConsumer,
         packet_types.DISCONNECT_CONSUMER_KILL: DisconnectConsumerKill,
