@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,10 @@ from atalanta.runtime.disk.memory_large_files import MemoryLargeFiles
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.logs import log_event
 from atalanta.store.pages import NAME_PREFIX
+
+logger = logging.getLogger("atalanta.app")
 
 
 @dataclass
@@ -94,6 +98,8 @@ def open_storage(configuration: Configuration) -> Storage:
     path = configuration.journal_folder
     try:
         folder = open_data_folder(path, new_id, path)
+        if folder.journal_missing:
+            log_event(logger, "journal_missing", {"folder": path, "node": folder.node_id})
         pages = configuration.paging_folder / str(folder.node_id)
         make_folder(pages)
         large = configuration.large_messages_folder / str(folder.node_id)

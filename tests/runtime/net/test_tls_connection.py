@@ -246,13 +246,14 @@ def test_who_does_not_finish_the_handshake_is_dropped_and_never_reaches_the_node
 
 def test_handshakes_count_against_the_limit_from_their_first_byte(sides: Sides) -> None:
     async def use(running: Running) -> None:
-        _, first = await running.connect()
+        first, first_writer = await running.connect()
         await running.until(lambda: running.shell.connections.handshaking)
-        second, second_writer = await running.connect()
+        _, second = await running.connect()
         with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
-            await second.readexactly(1)
-        first.close()
-        second_writer.close()
+            await first.readexactly(1)
+        assert running.shell.connections.handshaking == 1
+        first_writer.close()
+        second.close()
 
     run(with_echo(use, connections_max=1, tls=sides.server))
 

@@ -104,6 +104,17 @@ class NoTimers(Timers):
         return None
 
 
+class FoundDamage(Trace):
+    """Collects what a recovery reports about damaged files, as lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def event(self, name: str, fields: dict[str, object]) -> None:
+        if name.endswith("_damaged"):
+            self.lines.append(f"{name} {' '.join(f'{key}={fields[key]}' for key in fields)}")
+
+
 class CountingReplay:
     """Passes records on and counts them by kind: (records, bytes)."""
 
@@ -136,17 +147,20 @@ class DataFolder:
         config = JournalConfig(journal_id=found.bytes)
         self.disk = ReadOnlyDisk(self.folder, pages / str(found))
         self.files = PageFiles(self.disk, found.bytes)
+        damage = FoundDamage()
+        self.damaged: list[str] = damage.lines
         self.broker = Broker(
             BrokerConfig(),
             AddressSettingsRepository(),
             Security(enabled=False),
-            BrokerPorts(NoJournal(1 << 62), NoTimers(), Ids(), Trace(), self.files),
+            BrokerPorts(NoJournal(1 << 62), NoTimers(), Ids(), damage, self.files),
             str(found),
         )
         recovery = Recovery(self.broker)
         counted = CountingReplay(recovery)
         reading = JournalRecovery(self.disk, config, counted)
         reading.read()
+        reading.state.report.check_first(recovery.first_segment)
         recovery.finish(time.time_ns())
         self.report: RecoveryReport = reading.state.report
         self.kinds = counted.kinds
@@ -173,8 +187,8 @@ class DataFolder:
             while outside := paging.after(queue, sequence):
                 yield from outside
                 sequence = outside[-1].sequence
-            if paging.reader.failed is not None:
-                raise PageError(paging.reader.failed)
+            for damage in paging.reader.damaged.values():
+                raise PageError(damage.why)
         for _, reference in self.broker.scheduled.of_queue(queue):
             if reference.sequence == 0:
                 yield reference

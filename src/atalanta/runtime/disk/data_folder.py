@@ -28,6 +28,7 @@ class DataFolder:
         self.journal = journal
         self.node_id = node_id
         self._locks = locks
+        self.journal_missing: bool = False  # the node id is there, its journal is not
 
     def check_locks(self) -> None:
         """Raises DataFolderError if another process could have locked the folder by now."""
@@ -61,11 +62,16 @@ def open_data_folder(
             refuse_orphans(folder, journal)
             node_id = uuid.UUID(bytes=new_id())
             write_node_id(folder, node_id)
+            missing = False
+        else:
+            missing = not has_journal(journal)
     except BaseException:
         for lock in locks:
             lock.close()
         raise
-    return DataFolder(folder, journal, node_id, locks)
+    found = DataFolder(folder, journal, node_id, locks)
+    found.journal_missing = missing
+    return found
 
 
 def make_folder(folder: Path) -> None:
@@ -108,9 +114,13 @@ def write_node_id(folder: Path, node_id: uuid.UUID) -> None:
     sync_folder(folder)
 
 
+def has_journal(folder: Path) -> bool:
+    return any(path.name.startswith("journal-") for path in folder.iterdir())
+
+
 def refuse_orphans(folder: Path, journal: Path) -> None:
     """Refuses a journal without its node id: it must not get a new one."""
-    if any(path.name.startswith("journal-") for path in journal.iterdir()):
+    if has_journal(journal):
         raise DataFolderError(
             f"{folder / NODE_ID_NAME} is missing, but {journal} holds a journal: put the file "
             "back, or start with an empty folder"

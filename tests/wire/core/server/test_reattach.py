@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import deque
 
 import pytest
@@ -476,60 +475,3 @@ def test_two_sessions_of_one_connection_come_back_one_by_one() -> None:
     assert [packet.correlation for channel, packet in seen if isinstance(packet, NullResponse)] == [-9]
     assert "from the other" in patient.bodies()
     assert not server.protocol.resumable.lost
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_sockets_that_break_at_any_time_lose_and_double_nothing(seed: int) -> None:
-    pick = random.Random(seed)
-    server = Server()
-    receiver = consuming(server, window=pick.choice((1, 300, 5_000)))
-    sender = Patient(server, "sender", window=pick.choice((1, 300, 5_000)))
-    sent = 0
-    acknowledged = 0
-    for _ in range(250):
-        step = pick.random()
-        patient = pick.choice((sender, receiver))
-        if step < 0.5:
-            packet = SendMessage(
-                text_message("q", str(sent)),
-                requires_response=pick.random() < 0.5,
-                correlation=sent + 1,
-                sender_id=0,
-            )
-            sender.send(packet, arrives=True)
-            sent += 1
-        elif step < 0.7:
-            patient.take()
-            while acknowledged < len(receiver.bodies()) and pick.random() < 0.8:
-                messages = [one for one in receiver.got if isinstance(one, ReceiveMessage)]
-                receiver.send(IndividualAcknowledge(0, messages[acknowledged].message.id, False))
-                acknowledged += 1
-        elif step < 0.85:
-            server.settle()
-        elif step < 0.9:
-            server.now += 2 * SECOND
-            server.check_alive()
-        else:
-            # The last packets never arrived, and nobody read what was on its way back.
-            patient.lose(noticed=pick.random() < 0.5)
-            if patient is sender and pick.random() < 0.5:
-                sender.send(
-                    SendMessage(
-                        text_message("q", str(sent)),
-                        requires_response=True,
-                        correlation=sent + 1,
-                        sender_id=0,
-                    ),
-                    False,
-                )
-                sent += 1
-            assert patient.come_back()
-        validate(server.broker)
-    for _ in range(3):
-        server.settle()
-        receiver.take()
-        sender.take()
-    assert receiver.bodies() == [str(number) for number in range(sent)]
-    answers = [one.correlation for one in sender.got if isinstance(one, NullResponse)]
-    assert len(answers) == len(set(answers))
-    assert isinstance(receiver.client, Client)

@@ -220,8 +220,10 @@ class CoreConnection(FrameConnection):
             self.logged_in(now)
 
     def login_succeeded(self) -> None:
-        self.authenticated = True
-        self.framer.frame_bytes_max = FRAME_BYTES_MAX
+        if not self.authenticated:
+            self.authenticated = True
+            self.framer.frame_bytes_max = FRAME_BYTES_MAX
+            self.host.wire.logged_in(self.conn)
 
     def logged_in(self, now: int) -> None:
         if self.subscribed:
@@ -336,6 +338,11 @@ class CoreConnection(FrameConnection):
         if why:
             self.host.timed_out(self, why)
         return not why
+
+    def stays_without_login(self, now: int) -> bool:
+        if self.authenticated or self.logins or self.holds > 0:
+            return False
+        return self.handshake_overdue(now)
 
     def stop(self, now: int) -> None:
         """Sends DISCONNECT (reason 4) for a node that shuts down.

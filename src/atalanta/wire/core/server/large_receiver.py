@@ -67,9 +67,21 @@ class LargeReceiver(LargeWriter):
         elif self.body is not None and self.error is None:
             if self.embedded is not None:
                 piece = self.embedded.add(piece)
+            session = self.session
+            if session.broker.memory.refusing:
+                try:
+                    session.session.check_piece(self.message.address, len(piece))
+                except BrokerError as error:
+                    self.refuse(error)
+                    return
             large.append(self.body, piece)
             if large.too_much(self.body):
                 self._hold()
+
+    def refuse(self, error: BrokerError) -> None:
+        """Drops the body; the message is refused at its end."""
+        self.error = error
+        self.abort()
 
     def finish(self, now: int, requires_response: bool, correlation: int) -> None:
         """Takes the end of the message: it is published now, or when the file is synced."""
@@ -97,12 +109,10 @@ class LargeReceiver(LargeWriter):
             self._publish(now)
 
     def failed(self, now: int, why: str) -> None:
-        """Drops the pieces to come; the message is refused at its end."""
-        self.error = BrokerError(ILLEGAL_STATE, f"the large message cannot be stored: {why}")
+        """Drops the body: its file takes room that others may need. The message is refused at its end."""
+        self.refuse(BrokerError(ILLEGAL_STATE, f"the large message cannot be stored: {why}"))
         if self.complete:
             self._publish(now)
-        else:
-            self._go_on()
 
     # -- the end --------------------------------------------------------------------------------
     def _publish(self, now: int) -> None:

@@ -33,6 +33,7 @@ from atalanta.wire.core.packets.consumer import (
     CreateConsumer,
     Expired,
     ForceConsumerDelivery,
+    Settle,
 )
 from atalanta.wire.core.packets.producer import (
     CreateProducer,
@@ -136,7 +137,7 @@ def _carry_out(session: CoreSession, now: int, packet_type: int, packet: Packet)
         session, now, packet
     ):
         return
-    correlation = packet.correlation if isinstance(packet, Commit) else NO_CORRELATION
+    correlation = packet.correlation if isinstance(packet, Commit | Settle) else NO_CORRELATION
     try:
         if not _session_request(session, now, packet) and not _queue_request(session, now, packet):
             raise ProtocolError(f"{packet_name(packet_type)} on a session's channel")
@@ -185,6 +186,15 @@ def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
     elif isinstance(packet, Expired):
         if packet.consumer_id in kernel.consumers:
             kernel.expire(now, packet.consumer_id, packet.message_id)
+    elif isinstance(packet, Settle):
+        kernel.settle(
+            now,
+            packet.consumer_id,
+            packet.message_id,
+            packet.reject,
+            packet.delay_ms,
+            packet.correlation,
+        )
     elif isinstance(packet, Commit):
         kernel.commit(now, packet.correlation)
     elif isinstance(packet, Rollback):
