@@ -20,7 +20,6 @@ from atalanta.message.message import ROUTE_TO, Message
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
-    from atalanta.kernel.publish.dead_letters import DeadLetters
     from atalanta.kernel.publish.divert_routing import DivertRouting
     from atalanta.kernel.publish.plan_writer import PlanWriter
     from atalanta.kernel.publish.unknown_bindings import UnknownBindings
@@ -37,7 +36,6 @@ class Publisher:
         self,
         plans: PlanWriter,
         diverts: DivertRouting,
-        dead_letters: DeadLetters,
         unknown_bindings: UnknownBindings,
         origins: Origins,
     ) -> None:
@@ -46,13 +44,12 @@ class Publisher:
         self.diverts = diverts
         self.router = diverts.router
         self.duplicates = diverts.duplicates
+        self.registry = diverts.addresses
         self.addresses: dict[str, Address] = diverts.addresses.by_name
         self.queues_by_id: dict[int, Queue] = diverts.queues.by_id
         # A peer's message names remote bindings like local queues.
         self.remotes_by_id: dict[int, RemoteBinding] = unknown_bindings.bindings.remotes
-        self.dead_letters = dead_letters
         self.unknown_bindings = unknown_bindings
-        self.settings = diverts.settings
         self.origins = origins
         self.trace = diverts.trace
 
@@ -94,7 +91,7 @@ class Publisher:
             self._prepare_from_peer(now, plan, message)
             return plan
         name, only_queue = split_fqqn(message.address)
-        address = self.addresses.get(name)
+        address = self.registry.routable(name)
         if address is None:
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
         if message.special:
@@ -106,12 +103,10 @@ class Publisher:
         except Undecided:
             restore_bridge_id(plan)  # the message is prepared again
             raise
-        if plan.routes or plan.diverted is not None:
-            address.routed += 1
-        else:
-            address.unrouted += 1
-            if self.settings.match(name).send_to_dla_on_no_route:
-                self.dead_letters.route_unrouted(now, plan, name)
+        taken = plan.is_routed()
+        address.count_routed(taken)
+        if not taken:
+            self.diverts.route_unrouted(now, plan, name)
         return plan
 
     def _prepare_from_peer(self, now: int, plan: Plan, message: Message) -> None:
@@ -133,7 +128,7 @@ class Publisher:
         message.remove_property(BRIDGE_DUPLICATE)
         if message.special and message.has_property(ORIGIN):
             self.origins.note()
-        address = self.addresses.get(message.address)
+        address = self.registry.routable(message.address)
         if address is not None and self.diverts.divert_exclusively(now, plan, address):
             return
         if isinstance(raw_ids, bytes):
