@@ -13,9 +13,9 @@ from atalanta.kernel.publish.duplicate_detection import restore_bridge_id
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE, BRIDGE_PREFIX
-from atalanta.kernel.routing.router import route_by_ids
+from atalanta.kernel.routing.router import add_remote_route, add_route, route_by_ids
 from atalanta.message.fqqn import split_fqqn
-from atalanta.message.internal_headers import ACK_ROUTE_TO, ORIGIN
+from atalanta.message.internal_headers import ACK_ROUTE_TO, FORWARD_DUPLICATE, ORIGIN
 from atalanta.message.message import ROUTE_TO, Message
 
 if TYPE_CHECKING:
@@ -132,11 +132,35 @@ class Publisher:
         if address is not None and self.diverts.divert_exclusively(now, plan, address):
             return
         if isinstance(raw_ids, bytes):
-            plan.routes, unknown = route_by_ids(raw_ids, self.queues_by_id, self.remotes_by_id)
+            plan.routes, unknown, away = route_by_ids(
+                raw_ids, self.queues_by_id, self.remotes_by_id
+            )
+            for remote in away:
+                self._route_around(plan, message, remote)
             if unknown and not plan.routes:
                 self._route_again(now, plan, message, unknown)
             if message.special and message.has_property(ACK_ROUTE_TO):
                 set_acknowledged_aside(plan, message)
+
+    def _route_around(self, plan: Plan, message: Message, away: RemoteBinding) -> None:
+        """Routes a message to another binding of its group than that of a member that is away, if there is one.
+
+        The node that chose the member is further off and does not know. A message of a group that a grouping handler
+        keeps together, and one that the member may have already, wait for the member.
+        """
+        address = self.addresses.get(away.address)
+        group = None if address is None else address.groups.get(away.routing_name)
+        if (
+            group is not None
+            and away in group.remotes
+            and (message.group_id is None or self.router.grouping is None)
+            and not message.has_property(FORWARD_DUPLICATE)
+        ):
+            place = group.choose(message, message.routing_type, split_fqqn(message.address)[1])
+            if place >= 0 and not group.is_away(place):
+                add_route(plan.routes, group, place)
+                return
+        add_remote_route(plan.routes, away)
 
     def _route_again(self, now: int, plan: Plan, message: Message, unknown: list[int]) -> None:
         """Routes a message whose peer named unknown queues by its address, and reports the bindings."""
