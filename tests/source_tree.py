@@ -133,3 +133,14 @@ def imports(source: SourceFile) -> list[tuple[int, str]]:
                 base = ".".join([*above, base] if base else above)
             found += [(node.lineno, f"{base}.{alias.name}") for alias in node.names]
     return found
+
+
+def compiled_paths() -> set[Path]:
+    """The source files that compiled_modules.txt names."""
+    found: set[Path] = set()
+    for line in (ROOT / "compiled_modules.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("!"):
+            found -= set(SOURCE.glob(line[1:]))
+        elif line and not line.startswith("#"):
+            found |= set(SOURCE.glob(line))
+    return found

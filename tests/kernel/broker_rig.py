@@ -10,7 +10,16 @@ from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
-from atalanta.kernel.ports import BrokerPorts, Ids, Journal, LargeFiles, Pages, Timers, Trace
+from atalanta.kernel.ports import (
+    BrokerPorts,
+    Ids,
+    Journal,
+    LargeFiles,
+    PageError,
+    Pages,
+    Timers,
+    Trace,
+)
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.security.security import Identity, Security
 from atalanta.kernel.sessions.client import Client
@@ -68,6 +77,8 @@ class MemoryPages(Pages):
 
     def read(self, number: int, block: int) -> bytes:
         self.reads += 1
+        if number not in self.files:
+            raise PageError(f"page {number} is missing")
         return self.files[number][block]
 
     def settled(self, number: int) -> None:
@@ -75,6 +86,9 @@ class MemoryPages(Pages):
 
     def delete(self, number: int) -> None:
         del self.files[number]
+
+    def keep(self, number: int) -> None:
+        self.files.pop(number, None)
 
     def numbers(self) -> list[int]:
         return sorted(self.files)
@@ -130,6 +144,7 @@ class RecordingEndpoint(SessionEndpoint):
         self.gone: list[int] = []
         self.granted: list[tuple[str, int]] = []
         self.blocks: list[tuple[str, bool]] = []
+        self.cuts: list[str] = []
         self.message_ids: list[int] = []
         self.marks: list[Message | None] = []
 
@@ -159,6 +174,9 @@ class RecordingEndpoint(SessionEndpoint):
 
     def refuse_credits(self, address: str, amount: int) -> None:
         self.granted.append((address, -amount))
+
+    def cut_off(self, why: str) -> None:
+        self.cuts.append(why)
 
     def blocked(self, address: str) -> None:
         self.blocks.append((address, True))
@@ -276,7 +294,7 @@ class Bench:
     def compact(self, through: int) -> None:
         """Clean the records up to lsn `through` away, as the store does with its oldest segment."""
         live_records = LiveRecords(self.broker)
-        live_records.before_compaction(self.now)
+        live_records.before_compaction(self.now, 2)
         for lsn, kind, payload in [
             record for record in self.journal.records if record[0] <= through
         ]:

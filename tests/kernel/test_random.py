@@ -253,7 +253,7 @@ class Play:
                 return
             self.clean_through = durable[self.random.randrange(len(durable))]
             self.cleaned = 0
-            LiveRecords(self.bench.broker).before_compaction(self.bench.now)
+            LiveRecords(self.bench.broker).before_compaction(self.bench.now, 2)
         if self.barrier == 0:
             todo = [
                 record

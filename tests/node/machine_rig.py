@@ -27,7 +27,8 @@ from tests.wire.core.server.server_rig import RecordingWire
 class Machine:
     """A node and its disk; the disk works when `work` is called, as long as there is something to do."""
 
-    def __init__(self) -> None:
+    def __init__(self, journal: JournalConfig | None = None) -> None:
+        self.journal = journal or JournalConfig(bytes(16))
         self.now = START
         self.calls: list[Callable[[], None]] = []
         self.disk = SimDisk(lambda _, call: self.calls.append(call), random.Random(1))
@@ -43,7 +44,7 @@ class Machine:
         acceptor = AcceptorConfig("door", "0.0.0.0", 1, handshake_timeout_s=5)
         config = NodeConfig(
             "node-a", BrokerConfig(), AddressSettingsRepository(), security,
-            JournalConfig(bytes(16)), [acceptor],
+            self.journal, [acceptor],
         )  # fmt: skip
         self.node = Node(config, ports)
         node = self.node

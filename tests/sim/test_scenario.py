@@ -1,6 +1,6 @@
 """Whole clusters in the virtual world keep every promise: 64 seeds in `make test`, 96 more in `make soak`.
 
-A failing seed prints the command that replays it and the story of the message concerned.
+A failing seed prints the command that replays it and the history of the message concerned.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Table:
     def live_bytes(self) -> int:
         return self.live_size * self.guess_percentage // 100
 
-    def before_compaction(self, now: int) -> None:
+    def before_compaction(self, now: int, first_segment: int) -> None:
         self.write(COUNTER, b"\0" * 8)
 
     def relocate(self, lsn: int, kind: int, payload: bytes) -> None:

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
 from atalanta.app.startup_error import StartupError
 from atalanta.config.configuration import Configuration
-from atalanta.runtime.disk.data_folder import (
-    DataFolder,
-    DataFolderError,
-    make_folder,
-    open_data_folder,
-)
+from atalanta.runtime.disk.data_folder import DataFolder, make_folder, open_data_folder
 from atalanta.runtime.disk.disk import FileDisk
+from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.runtime.disk.large_files import FolderLargeFiles
 from atalanta.runtime.disk.memory_disk import MemoryDisk
 from atalanta.runtime.disk.memory_large_files import MemoryLargeFiles
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.logs import log_event
 from atalanta.store.pages import NAME_PREFIX
+
+logger = logging.getLogger("atalanta.app")
 
 
 @dataclass
@@ -47,6 +47,7 @@ class Storage:
             driver.committed,
             driver.disk_failed,
             elsewhere,
+            self.folder.check_locks,
         )
         if commits_in_loop:
             disk.commit_at_turn_end()
@@ -97,6 +98,8 @@ def open_storage(configuration: Configuration) -> Storage:
     path = configuration.journal_folder
     try:
         folder = open_data_folder(path, new_id, path)
+        if folder.journal_missing:
+            log_event(logger, "journal_missing", {"folder": path, "node": folder.node_id})
         pages = configuration.paging_folder / str(folder.node_id)
         make_folder(pages)
         large = configuration.large_messages_folder / str(folder.node_id)

@@ -258,7 +258,10 @@ class Pages:
         raise _missing(self, "Pages.write")
 
     def read(self, number: int, block: int) -> bytes:
-        """Returns one block as it was written, also while the file is still being written. PageError."""
+        """Returns one block as it was written, also while the file is still being written.
+
+        PageError: the file is damaged or missing. OSError: it cannot be read now.
+        """
         raise _missing(self, "Pages.read")
 
     def settled(self, number: int) -> None:
@@ -268,6 +271,10 @@ class Pages:
     def delete(self, number: int) -> None:
         """Deletes the file, which must exist and have no durable record that refers to it."""
         raise _missing(self, "Pages.delete")
+
+    def keep(self, number: int) -> None:
+        """Renames a damaged file, if it exists, so that no start deletes it and an operator can examine it."""
+        raise _missing(self, "Pages.keep")
 
     def numbers(self) -> list[int]:
         """Returns the numbers of all page files, sorted; for recovery."""

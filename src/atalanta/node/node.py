@@ -97,9 +97,7 @@ class Node:
             config.node_id,
             config.own.producer_window_bytes,
         )
-        self.disk_limit = DiskLimit(
-            config.broker, self.broker.memory, self.broker.address_registry, ports.trace
-        )
+        self.disk_limit = DiskLimit(config.broker, self.broker.memory, ports.trace)
         self.notifications = Notifications(
             config.broker,
             config.node_id,
@@ -137,8 +135,14 @@ class Node:
         """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid."""
         recovery = Recovery(self.broker)
         report = self.journal.recover(recovery, LiveRecords(self.broker))
+        report.check_first(recovery.first_segment)
         recovery.finish(now)
-        self.ports.trace.event(
+        trace = self.ports.trace
+        if report.torn_bytes:
+            trace.event("journal_tail_cut", {"at": report.torn_at, "bytes": report.torn_bytes})
+        if report.expected:
+            trace.event("journal_segment_missing", {"file": report.expected})
+        trace.event(
             "journal_recovered", {"records": report.records, "messages": len(self.broker.store.messages)}
         )
 
@@ -449,9 +453,6 @@ class Node:
         if self.host.resumed:
             self._resume(now)
         self.broker.flush(now)
-        if self.broker.paging.reader.failed is not None:
-            self.on_journal_failed(now, self.broker.paging.reader.failed)
-            return
         for part in self._turning:
             part.flush(now)
         if self.host.dirty:

@@ -125,8 +125,8 @@ class Compaction:
         cursor = self._cursor
         if cursor is None:
             self._begin_pass()
-            live_records.before_compaction(now)
             oldest = journal.segments[0]
+            live_records.before_compaction(now, oldest.number + 1)
             if oldest.others == 0 and oldest.plain == 0:
                 # No record of the segment is alive: no need to read it. Usual where messages are soon consumed.
                 self._barrier = journal.last

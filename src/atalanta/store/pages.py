@@ -14,6 +14,7 @@ record names was left by a crash.
 from __future__ import annotations
 
 import struct
+from errno import EIO
 from typing import Final
 
 from google_crc32c import value as crc32c
@@ -29,6 +30,7 @@ PAGE_PLACE: Final = struct.Struct(">III")
 PAGE_CRC: Final = struct.Struct(">I")
 NAME_PREFIX: Final = "page-"
 NAME_SUFFIX: Final = ".page"
+DAMAGED_SUFFIX: Final = ".damaged"
 NAME_DIGITS: Final = 20
 # Maximum number of cached block tables, of the files that were read last.
 TABLES_MAX: Final = 8
@@ -94,6 +96,14 @@ class PageFiles(ports.Pages):
         self._tables.pop(number, None)
         self.disk.delete(page_name(number))
 
+    def keep(self, number: int) -> None:
+        """Implements Pages.keep."""
+        self._unsettled.pop(number, None)
+        self._tables.pop(number, None)
+        name = page_name(number)
+        if name in self.disk.names():
+            self.disk.set_aside(name, name + DAMAGED_SUFFIX)
+
     def numbers(self) -> list[int]:
         """Implements Pages.numbers."""
         found = [page_number(name) for name in self.disk.names()]
@@ -106,7 +116,9 @@ class PageFiles(ports.Pages):
         try:
             return self.disk.read(page_name(number), offset, length)
         except OSError as error:
-            raise PageError(f"page file {page_name(number)}: {error}") from error
+            if isinstance(error, FileNotFoundError) or error.errno == EIO:
+                raise PageError(f"page file {page_name(number)}: {error}") from error
+            raise  # the next start may read the file: no message is lost
 
     def _table(self, number: int) -> list[tuple[int, int, int]]:
         known = self._tables.get(number)

@@ -21,8 +21,11 @@ class LiveRecords(Protocol):
     def live_bytes(self) -> int:
         """Estimates the bytes of all live records. A wrong estimate costs disk space, never data."""
 
-    def before_compaction(self, now: int) -> None:
-        """Appends the state that is not part of single records (counters). Called once per segment."""
+    def before_compaction(self, now: int, first_segment: int) -> None:
+        """Appends the state that is not part of single records. Called once per segment.
+
+        `first_segment`: number of the segment behind it, the first one from now on.
+        """
 
     def relocate(self, lsn: int, kind: int, payload: bytes) -> None:
         """Appends the current state of this record if it is alive; its segment is about to be deleted."""

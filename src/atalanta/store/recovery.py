@@ -90,11 +90,22 @@ class JournalRecovery:
             why = "no whole block is left, and all earlier segments are gone"
             raise JournalDamaged(names[0], SEGMENT_HEAD_SIZE, why)
         report.segments = len(names)
+        if names:
+            report.first_segment = segment_number(names[0])
+            self._check_last(names[len(names) - 1])
         report.last = max(0, self._expected - 1)
         leftovers = self._leftovers
         if leftovers is not None:
             report.torn_bytes = leftovers.end - leftovers.offset
             report.torn_at = f"{leftovers.name}, offset {leftovers.offset}"
+
+    def _check_last(self, name: str) -> None:
+        """Names the file behind the last one if it is missing: it is created when the last one is half full."""
+        segments = self.state.segments
+        if segments:
+            last = segments[len(segments) - 1]
+            if last.name == name and self.state.position * 2 > last.size:
+                self._report.expected = segment_name(last.number + 1)
 
     def _segment_names(self) -> list[str]:
         names: list[str] = []

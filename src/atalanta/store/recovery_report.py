@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment
+from atalanta.store.errors import JournalDamaged
+from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment, segment_name
 
 
 class RecoveryReport:
-    """Counts of a recovery. `first` and `last` are lsns, 0 in an empty journal. `torn_bytes` were cut at `torn_at`."""
+    """Counts of a recovery. `first` and `last` are lsns, 0 in an empty journal. `torn_bytes` were cut at `torn_at`.
+
+    `first_segment` is the number of the first file, 0 if there is none. `expected` names the file behind the last one,
+    if that one is so full that the next one had been created, unless a crash came at that moment.
+    """
 
     def __init__(self) -> None:
         self.records: int = 0
@@ -17,6 +22,14 @@ class RecoveryReport:
         self.last: int = 0
         self.torn_bytes: int = 0
         self.torn_at: str = ""
+        self.first_segment: int = 0
+        self.expected: str = ""
+
+    def check_first(self, recorded: int) -> None:
+        """Raises JournalDamaged if the segment that records name as the first one is missing."""
+        if self.first_segment > recorded:
+            why = f"the file is missing, but {segment_name(self.first_segment)} is there"
+            raise JournalDamaged(segment_name(recorded), 0, why)
 
 
 class RecoveredState:

@@ -108,15 +108,15 @@ def test_several_nodes_of_one_machine_take_the_next_free_port() -> None:
         meeting.hosts, meeting.host_port_range = [("n0", 7800)], 2
         rig.node(discovery=True, whole=at(meeting))
     for index, host in enumerate(rig.hosts):
-        host.doors = {PORT + index: "netty-acceptor"}
+        host.listeners = {PORT + index: "netty-acceptor"}
         host.address = "n0"
     # Their connectors say n0, n1 …: what they announce is reached there.
     for index, host in enumerate(rig.hosts):
         host.start()
         rig.network.listen(host, f"n{index}", PORT)
-        host.doors[PORT] = "netty-acceptor"
+        host.listeners[PORT] = "netty-acceptor"
     rig.formed()
-    ports = sorted(port for host in rig.hosts for port in host.meeting_doors)
+    ports = sorted(port for host in rig.hosts for port in host.dynamic_listeners)
     assert ports == [7800, 7801, 7802]
 
 

@@ -48,6 +48,7 @@ KINDS: Final = {
     records.PAGE_DONE: "page done",
     records.PLAIN_MESSAGE: "message of one queue",
     records.DUPLICATES_DROPPED: "duplicate ids dropped",
+    records.FIRST_SEGMENT: "first segment",
 }
 ROUTING: Final = ("MULTICAST", "ANYCAST")
 QUEUE_COLUMNS: Final = ("queue", "address", "routing", "messages", "bytes", "scheduled", "in pages")
@@ -58,6 +59,8 @@ def opened(folder: Path, while_running: bool) -> DataFolder:
     found = DataFolder(folder, while_running)
     if found.running:
         typer.echo(f"atalanta: {found.folder}: a node writes here; what follows may lag", err=True)
+    for line in found.damaged:
+        typer.echo(f"atalanta: {line}", err=True)
     return found
 
 
@@ -181,9 +184,12 @@ def run_verify(folder: Path, while_running: bool, json_output: bool) -> None:
     with reported():
         data = opened(folder, while_running)
         blocks = 0
-        damaged: list[str] = []
+        damaged = data.damaged
+        told = len(damaged)
         for page in data.pages():
             for block in range(len(page.starts)):
+                if page.block_is_finished(block):
+                    continue
                 try:
                     data.files.read(page.number, block)
                     blocks += 1
@@ -203,7 +209,9 @@ def run_verify(folder: Path, while_running: bool, json_output: bool) -> None:
                     f"the last {found['torn_bytes']:,} bytes, from {found['torn_at']}, are of a write that a crash "
                     "cut off: never confirmed, and cut at the next start"
                 )
-            for line in damaged:
+            if data.report.expected:
+                typer.echo(f"{data.report.expected} is missing, or a crash came before it was created")
+            for line in damaged[told:]:
                 typer.echo(line, err=True)
             if not damaged:
                 typer.echo("every checksum is correct")

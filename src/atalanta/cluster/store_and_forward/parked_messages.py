@@ -290,7 +290,7 @@ class ParkedMessages(Observer):
         if paging.read_more(now, queue, True):
             away.without_room = 0
             return True
-        if queue.paged is None or paging.reader.failed is not None or not away.returned:
+        if queue.paged is None or not away.returned:
             return False
         away.without_room += 1
         return away.without_room <= ROOM_CHECKS

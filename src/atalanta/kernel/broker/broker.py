@@ -279,6 +279,8 @@ class Broker:
     def wake(self, now: int) -> None:
         """Requests another event-loop iteration at once, if work is left after the `flush` of this one."""
         self.store.append_acknowledged()  # of consumers that acknowledge on receipt
+        if self.paging.reader.damaged:
+            self.paging.drop_damaged()
         if self.paging.finished_pages:
             self.paging.end_pages()
         if self.large.released:

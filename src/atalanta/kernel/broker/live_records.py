@@ -40,12 +40,18 @@ class LiveRecords:
         small = 256 * len(broker.queues) + 128 * broker.values.count() + 4096
         return stored + 64 * broker.caches.count() + small
 
-    def before_compaction(self, now: int) -> None:
-        """Stores the id counters: ids must not start again after the records that used them were deleted."""
+    def before_compaction(self, now: int, first_segment: int) -> None:
+        """Stores the id counters: ids must not start again after the records that used them were deleted.
+
+        `first_segment`: the first one after this compaction, so that a start notices when its file is missing.
+        """
         writer = Writer()
         writer.int64(self.broker.store.next_message_id)
         writer.int64(self.broker.bindings.next_id)
         self.broker.journal.append(records.COUNTERS, writer.getvalue())
+        writer = Writer()
+        writer.int64(first_segment)
+        self.broker.journal.append(records.FIRST_SEGMENT, writer.getvalue())
 
     def relocate(self, lsn: int, kind: int, payload: bytes) -> None:
         """Appends the present state of the record again, if it is alive."""

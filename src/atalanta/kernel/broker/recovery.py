@@ -47,6 +47,7 @@ class Recovery:
         self.prepared: dict[bytes, tuple[bytes, int]] = {}
         self.paging = PagingRecovery()
         self.damaged: dict[int, list[int]] = {}  # queue -> large messages without their file
+        self.first_segment: int = 1  # of the journal: earlier ones were compacted
         self.message_id_max: int = 0
         self.binding_id_max: int = 0
 
@@ -229,6 +230,8 @@ class Recovery:
         if kind == records.COUNTERS:
             self.message_id_max = max(self.message_id_max, reader.int64("counters.message") - 1)
             self.binding_id_max = max(self.binding_id_max, reader.int64("counters.binding") - 1)
+        elif kind == records.FIRST_SEGMENT:
+            self.first_segment = max(self.first_segment, reader.int64("segment.number"))
         elif kind == records.LEASE:
             queue = self.broker.queue_registry.by_id.get(reader.int64("lease.queue"))
             group = reader.simple_string("lease.group")

@@ -36,6 +36,7 @@ PAGE: Final = 19  # a page file and the state of its entries, see kernel/queue/p
 PAGE_DONE: Final = 20  # i64 queue id, i64 page number: the page has no live entry
 PLAIN_MESSAGE: Final = 21  # a message in one queue, without duplicate ids: see write_plain_message
 DUPLICATES_DROPPED: Final = 22  # ss cache: its ids up to here are forgotten
+FIRST_SEGMENT: Final = 23  # i64 number of the journal's first segment, once the one before it is deleted
 
 # Kinds that compaction never moves: the newest record of the object that they change holds their state.
 PASSING: Final = bytes(
@@ -51,6 +52,7 @@ PASSING: Final = bytes(
         PLACED,
         PAGE_DONE,
         DUPLICATES_DROPPED,
+        FIRST_SEGMENT,
     ]
 )
 

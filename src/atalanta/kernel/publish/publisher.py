@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
+from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, DUPLICATE_ID, BrokerError
 from atalanta.kernel.publish.acknowledged_routes import set_acknowledged_aside
-from atalanta.kernel.publish.duplicate_detection import restore_bridge_id
+from atalanta.kernel.publish.duplicate_detection import (
+    headers_of_links,
+    put_back,
+    restore_bridge_id,
+)
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE, BRIDGE_PREFIX
@@ -113,6 +117,28 @@ class Publisher:
             if self.settings.match(name).send_to_dla_on_no_route:
                 self.dead_letters.route_unrouted(now, plan, name)
         return plan
+
+    def prepare_all(self, now: int, messages: list[Message]) -> list[Plan]:
+        """Prepares the messages of a transaction. Raises BrokerError with DUPLICATE_ID for a repeat.
+
+        Raises Undecided if the node of a group is not known yet; then the messages can be prepared again.
+        """
+        plans: list[Plan] = []
+        undecided: list[str] = []
+        headers = [] if self.router.grouping is None else headers_of_links(messages)
+        for message in messages:
+            try:
+                plan = self.prepare(now, message)
+            except Undecided as waiting:
+                undecided.extend(waiting.ids)
+                continue
+            if plan.repeats_lsn >= 0:
+                raise BrokerError(DUPLICATE_ID, f"duplicate message detected on {message.address}")
+            plans.append(plan)
+        if undecided:
+            put_back(headers)
+            raise Undecided(undecided)
+        return plans
 
     def _prepare_from_peer(self, now: int, plan: Plan, message: Message) -> None:
         """Prepares a message that another node forwards: routed by binding ids, repeats dropped by the bridge's id."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.registry.addresses import check_routing_type
 from atalanta.kernel.security.resource_limits import limit_of
+from atalanta.message.fqqn import join_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
@@ -70,7 +71,7 @@ class SessionQueues:
     def create(self, now: int, identity: Identity, owner: QueueOwner, spec: QueueSpec) -> Queue:
         """Creates a queue; needs createDurableQueue or createNonDurableQueue, and createAddress for a new address."""
         permission = "createDurableQueue" if spec.durable else "createNonDurableQueue"
-        self.permissions.check(now, identity, permission, spec.address)
+        self.permissions.check(now, identity, permission, join_fqqn(spec.address, spec.name))
         self._check_address(now, identity, spec)
         limit = limit_of(self.config.resource_limits, identity.user)
         if limit is not None:
@@ -97,13 +98,15 @@ class SessionQueues:
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {spec.address} does not exist")
         # A temporary queue gets an address of its own even if addresses are not created automatically.
         if automatic or address is not None:
-            self.permissions.check(now, identity, "createAddress", spec.address)
+            self.permissions.check(
+                now, identity, "createAddress", join_fqqn(spec.address, spec.name)
+            )
 
     def delete(self, now: int, identity: Identity, owner: QueueOwner, name: str) -> None:
         """Deletes a queue without consumers; needs deleteDurableQueue or deleteNonDurableQueue."""
         queue = self.registry.find(name)
         permission = "deleteDurableQueue" if queue.durable else "deleteNonDurableQueue"
-        self.permissions.check(now, identity, permission, queue.spec.address)
+        self.permissions.check(now, identity, permission, join_fqqn(queue.spec.address, queue.name))
         if queue.consumer_count() > 0:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} still has consumers")
         owner.temporary_queues.pop(queue.name, None)

@@ -37,7 +37,8 @@ class FileDisk(Disk):
     """The files of one existing folder; files whose names begin with a key of `elsewhere` are in another folder.
 
     `call_soon` schedules a call from the worker on the node's thread, like `loop.call_soon_threadsafe`.
-    `committed(token)` and `failed(why)` are called that way.
+    `committed(token)` and `failed(why)` are called that way. `check_locks` raises an error if the folder is no longer
+    locked by this process; it is called before a file is made.
     """
 
     def __init__(
@@ -47,8 +48,10 @@ class FileDisk(Disk):
         committed: Callable[[int], None],
         failed: Callable[[str], None],
         elsewhere: Mapping[str, Path] | None = None,
+        check_locks: Callable[[], None] | None = None,
     ) -> None:
         self.folder = folder
+        self._check_locks = check_locks
         self._elsewhere = dict(elsewhere or {})
         self._call_soon = call_soon
         self._committed = committed
@@ -289,6 +292,8 @@ class FileDisk(Disk):
             log_event(logger, "journal_answer_lost", {"why": error})
 
     def _do_create(self, name: str, size: int, head: bytes) -> None:
+        if self._check_locks is not None:
+            self._check_locks()
         self._write_file.close()
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         file = self._files.open(self._folder(name) / name, flags, 0o640)
@@ -313,6 +318,8 @@ class FileDisk(Disk):
         self._report(self._answer, 0)
 
     def _do_reuse(self, spare_name: str, name: str, head: bytes) -> None:
+        if self._check_locks is not None:
+            self._check_locks()
         old, new = self._folder(spare_name) / spare_name, self._folder(name) / name
         file = self._files.open(old, os.O_WRONLY)
         try:

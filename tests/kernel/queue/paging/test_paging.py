@@ -9,7 +9,6 @@ from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
 from atalanta.kernel.memory.address_memory import UNLIMITED
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import SettingValue
-from atalanta.message.encoding.buffer import DecodeError
 from tests.kernel.broker_rig import SECOND, consume, endpoint
 from tests.kernel.queue.paging.paging_rig import (
     LIMIT,
@@ -289,15 +288,6 @@ def test_the_nodes_limit_makes_every_address_page() -> None:
     assert bench.broker.memory.used_bytes < LIMIT + 4 * PAGE
     assert Taker(bench).take(200) == list(range(200))
     assert Taker(bench, "other").take(200) == list(range(200))
-
-
-def test_a_missing_page_file_is_named_at_the_start() -> None:
-    bench = bench_with(SMALL)
-    send(bench, range(300))
-    assert bench.pages is not None
-    del bench.pages.files[min(bench.pages.files)]
-    with pytest.raises(DecodeError, match="of queue orders is missing"):
-        bench.restart()
 
 
 def test_files_of_a_crash_that_no_record_names_go() -> None:

@@ -67,6 +67,7 @@ class Page:
         self.non_durable: dict[int, bool] = {}  # non-durable ones of `bodies`
         self.large: list[tuple[int, int, int]] = []  # as read from a record: index, file, bytes of the file
         self.old: bool = False
+        self.damaged: bool = False  # the file is kept aside when the page ends
         self.ended: bool = False
 
     def is_finished(self, index: int) -> bool:
@@ -79,6 +80,21 @@ class Page:
             self.finished = bytearray((self.entries + 7) >> 3)
         self.finished[index >> 3] |= 1 << (index & 7)
 
+    def lose(self, count: int, size: int) -> None:
+        """Removes unread entries whose block is damaged; their bits are set."""
+        self.live -= count
+        self.unread -= count
+        self.unread_bytes -= size
+        self.damaged = True
+
+    def block_is_finished(self, block: int) -> bool:
+        """Returns true if no entry of the block is needed: a damaged block is not read again."""
+        if not self.finished:
+            return False
+        for index in range(self.starts[block], self.end_of(block)):
+            if not self.is_finished(index):
+                return False
+        return True
 
     def block_of(self, index: int) -> int:
         """Returns the block that holds the entry."""
@@ -152,6 +168,7 @@ def encode_page(page: Page, message_ids: list[int]) -> bytes:
     writer.int64(page.id_max)
     writer.int32(page.durable_count)
     writer.int64(page.durable_bytes)
+    writer.boolean(page.damaged)
     writer.int32(len(page.starts))
     for start, first in zip(page.starts, page.firsts, strict=True):
         writer.int32(start)
@@ -188,6 +205,7 @@ def decode_page(reader: Reader) -> tuple[Page, list[int]]:
     page.id_max = reader.int64("page.id_max")
     page.durable_count = reader.int32("page.durable_count")
     page.durable_bytes = reader.int64("page.durable_bytes")
+    page.damaged = reader.boolean("page.damaged")
     for _ in range(reader.count("page.blocks", 12)):
         page.starts.append(reader.int32("page.start"))
         page.firsts.append(reader.int64("page.first_sequence"))

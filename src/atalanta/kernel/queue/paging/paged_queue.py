@@ -57,6 +57,11 @@ class PagedQueue(PagedMessages):
         self.open: BytesWriter = BytesWriter()
         self.encoded: int = 0
 
+    def leave(self, page: Page) -> None:
+        """Takes the page out of `pages` when all its messages are in memory or gone."""
+        if page in self.pages and (page.unread <= 0 or page.read >= page.entries):
+            self.pages.remove(page)
+
     def index_in_tail(self, sequence: int) -> int:
         """Returns the index of the first reference of the tail with at least that sequence."""
         tail = self.tail
@@ -121,7 +126,7 @@ class PagedQueue(PagedMessages):
                     for reference in reader.block(self.queue, page, block)
                     if reference.sequence > sequence
                 ]
-                if found or reader.failed is not None:
+                if found:
                     return found
                 block += 1
         low = self.index_in_tail(sequence + 1)

@@ -57,8 +57,8 @@ class Paging:
         self.written: int = 0
         # (lsn of its record, number, bytes) of pages that are not known to be durable.
         self.unwritten: deque[tuple[int, int, int]] = deque()
-        # Files to delete when their PAGE_DONE record is durable: (lsn, number).
-        self.deletable: deque[tuple[int, int]] = deque()
+        # Files to delete when their PAGE_DONE record is durable.
+        self.deletable: deque[tuple[int, Page]] = deque()
         self.touched: list[Queue] = []
         self.finished_pages: list[Page] = []
 
@@ -107,6 +107,12 @@ class Paging:
         account.paged_bytes += size
         if count > 0 and account.page_full():
             self.store.memory.refuse(account)
+
+    def count_removed(self, paged: PagedQueue, count: int, size: int) -> None:
+        """Counts messages outside of the queue's list that are gone for good."""
+        paged.queue.message_count -= count
+        paged.queue.bytes -= size
+        self.count_outside(paged, -count, -size)
 
     def touch(self, queue: Queue) -> None:
         """Lists the queue for the work of this batch of inputs."""
@@ -212,7 +218,7 @@ class Paging:
         self.unwritten.append((page.lsn, page.number, size))
         self.unwritten_bytes += size
         self.written += 1
-        self.store.memory.disk_behind = self.unwritten_bytes >= UNWRITTEN_BYTES_MAX
+        self.store.memory.set_disk_behind(self.unwritten_bytes >= UNWRITTEN_BYTES_MAX)
 
     def on_durable(self, lsn: int) -> None:
         """Handles that everything up to `lsn` is on disk."""
@@ -222,10 +228,13 @@ class Paging:
             self.unwritten_bytes -= size
         memory = self.store.memory
         if memory.disk_behind and self.unwritten_bytes < UNWRITTEN_BYTES_MAX:
-            memory.disk_behind = False
-            memory.freed = True
+            memory.set_disk_behind(False)
         while self.deletable and self.deletable[0][0] <= lsn:
-            self.files.delete(self.deletable.popleft()[1])
+            page = self.deletable.popleft()[1]
+            if page.damaged:
+                self.files.keep(page.number)
+            else:
+                self.files.delete(page.number)
 
     # -- reading --------------------------------------------------------------------------------
     def after(self, queue: Queue, sequence: int) -> list[Reference]:
@@ -240,21 +249,20 @@ class Paging:
         `credit_waits`: a consumer has credit, and takes none of the messages in memory.
         """
         paged = paged_queue_of(queue)
-        if paged is None or self.reader.failed is not None or not self._has_room(queue, paged, credit_waits):
+        if paged is None or not self._has_room(queue, paged, credit_waits):
             return False
         return self.read_next(now, queue)
 
     def read_next(self, now: int, queue: Queue) -> bool:
         """Reads the next block as `read_more` does, even if memory is full."""
         paged = paged_queue_of(queue)
-        if paged is None or self.reader.failed is not None:
+        if paged is None:
             return False
         entered = False
-        while paged.pages and not entered and self.reader.failed is None:
-            entered = self._read_block(now, paged, paged.pages[0])
+        while paged.pages and not entered:
             page = paged.pages[0]
-            if page.unread <= 0 or page.read >= page.entries:
-                paged.pages.popleft()
+            entered = self._read_block(now, paged, page)
+            paged.leave(page)
         if not entered and paged.tail:
             entered = self._take_tail(now, paged)
         if not paged.pages and not paged.tail:
@@ -280,11 +288,10 @@ class Paging:
         paged = paged_queue_of(queue)
         if paged is None:
             return
-        while paged.pages and paged.pages[0].first <= sequence and self.reader.failed is None:
+        while paged.pages and paged.pages[0].first <= sequence:
             page = paged.pages[0]
             self._read_block(now, paged, page)
-            if page.unread <= 0 or page.read >= page.entries:
-                paged.pages.popleft()
+            paged.leave(page)
         if not paged.pages and not paged.tail:
             queue.paged = None
 
@@ -313,10 +320,11 @@ class Paging:
             page.read = page.entries
             return False
         block = page.block_of(index)
-        entries = self.reader.read(page, block)
-        if entries is None:
-            return False
         queue = paged.queue
+        entries = self.reader.read(queue, page, block)
+        if entries is None:
+            self.drop_damaged()
+            return False
         page.read = page.end_of(block)
         entered: list[Reference] = []
         size = 0
@@ -373,6 +381,45 @@ class Paging:
         store.discard(replaced)
         store.dispatches.mark_dirty(queue)
 
+    # -- damaged pages --------------------------------------------------------------------------
+    def drop_damaged(self) -> None:
+        """Removes the messages of blocks that cannot be read, and reports each page once; the other blocks stay."""
+        for damage in self.reader.take_damaged():
+            if not damage.page.ended:
+                self._drop_damaged(damage.queue, damage.page, damage.why)
+        self.reader.take_damaged()  # the same blocks, read once more
+
+    def _drop_damaged(self, queue: Queue, page: Page, why: str) -> None:
+        left = 0
+        left_bytes = 0
+        for block in range(page.block_of(page.read), len(page.starts)):
+            if page.block_is_finished(block):
+                continue
+            entries = self.reader.read(queue, page, block)
+            for index in range(max(page.starts[block], page.read), page.end_of(block)):
+                if entries is not None:
+                    entry = entries[index - page.starts[block]]
+                    if alive(page, index, entry, queue):
+                        left += 1
+                        left_bytes += entry.message.size
+                elif not page.is_finished(index):
+                    self.finish_entry(page, index)
+        lost = page.unread - left
+        lost_bytes = page.unread_bytes - left_bytes
+        page.lose(lost, lost_bytes)
+        paged = paged_queue_of(queue)
+        if paged is not None:
+            self.count_removed(paged, lost, lost_bytes)
+            paged.leave(page)
+            self.touch(queue)
+        if page.live <= 0:
+            self.done(page)
+        else:
+            self.store_page(page)
+        self.store.trace.event(
+            "page_file_damaged", {"queue": queue.name, "messages": lost, "why": why}
+        )
+
     # -- finished pages -------------------------------------------------------------------------
     def finished(self, reference: PagedReference) -> None:
         """Records that a paged message has left its queue for good (the caller writes its ACKS record)."""
@@ -410,7 +457,7 @@ class Paging:
             writer.int64(page.queue_id)
             writer.int64(page.number)
             lsn = self.store.journal.append(records.PAGE_DONE, writer.getvalue())
-            self.deletable.append((lsn, page.number))
+            self.deletable.append((lsn, page))
 
     def store_page(self, page: Page) -> None:
         """Appends the page's state again, behind all older records about the page."""

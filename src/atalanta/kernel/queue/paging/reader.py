@@ -16,25 +16,43 @@ if TYPE_CHECKING:
 BLOCKS_CACHED: Final = 4
 
 
+class Damage:
+    """The damage of a page: the first block that could not be read, and why."""
+
+    def __init__(self, queue: Queue, page: Page, why: str) -> None:
+        self.queue = queue
+        self.page = page
+        self.why = why
+
+
 class PageReader:
-    """Reads pages. `failed`: the error of a page that could not be read; the node must stop then."""
+    """Reads pages. `damaged`: pages with unreadable blocks, until Paging.drop_damaged has removed their messages."""
 
     def __init__(self, files: Pages) -> None:
         self.files = files
-        self.failed: str | None = None
+        self.damaged: dict[int, Damage] = {}
         self._cache: dict[tuple[int, int], list[PagedReference]] = {}
 
-    def read(self, page: Page, block: int) -> list[Entry] | None:
-        """Returns the entries of a block; None on a read error, after which the node must stop."""
+    def read(self, queue: Queue, page: Page, block: int) -> list[Entry] | None:
+        """Returns the entries of a block; None if it is damaged, which is kept in `damaged`."""
         try:
             entries = decode_block(self.files.read(page.number, block))
         except (PageError, DecodeError) as error:
-            self.failed = str(error)
+            self._note(queue, page, str(error))
             return None
         if len(entries) != page.end_of(block) - page.starts[block]:
-            self.failed = f"page {page.number}: block {block} has {len(entries)} entries"
+            self._note(queue, page, f"block {block} has {len(entries)} entries")
             return None
         return entries
+
+    def take_damaged(self) -> list[Damage]:
+        """Returns the pages found damaged since the last call."""
+        found = list(self.damaged.values())
+        self.damaged.clear()
+        return found
+
+    def _note(self, queue: Queue, page: Page, why: str) -> None:
+        self.damaged.setdefault(page.number, Damage(queue, page, why))
 
     def reference(self, queue: Queue, page: Page, index: int, entry: Entry) -> PagedReference:
         if page.bodies:
@@ -54,7 +72,9 @@ class PageReader:
         key = (page.number, block)
         found = self._cache.get(key)
         if found is None:
-            entries = self.read(page, block)
+            if page.block_is_finished(block):
+                return []
+            entries = self.read(queue, page, block)
             if entries is None:
                 return []
             found = []

@@ -108,7 +108,7 @@ class PagingRecovery:
 
     # -- end of recovery ------------------------------------------------------------------------
     def attach(self, paging: Paging, queues: dict[int, Queue]) -> None:
-        """Attaches the pages to their queues, before other messages. DecodeError if a file is missing or damaged."""
+        """Attaches the pages to their queues, before other messages. Messages of damaged files are reported."""
         if not paging.on:
             if self.pages:
                 raise DecodeError("page", 0, "the journal speaks of page files, and paging is off")
@@ -118,13 +118,13 @@ class PagingRecovery:
             queue = queues.get(page.queue_id)
             if queue is None:
                 continue
-            if not there.pop(page.number, False):
-                raise DecodeError(
-                    "page", 0, f"page file {page.number} of queue {queue.name} is missing"
-                )
+            missing = not there.pop(page.number, False)
             self._attach(paging, queue, page)
+            if missing and not page.ended:
+                paging.reader.read(queue, page, 0)
         for number in there:
             paging.files.delete(number)
+        paging.drop_damaged()
         self.pages.clear()
         self.queues.clear()
 
@@ -160,18 +160,27 @@ def _count(
     acked: dict[int, bool],
     delivered: dict[int, tuple[int, int]],
 ) -> None:
-    """Examines every entry: marks the finished ones and counts the others."""
-    page.live = 0
-    page.unread_bytes = 0
+    """Examines every entry: marks the finished ones and counts the others.
+
+    The entries of damaged blocks count, too, as far as they may be unfinished: Paging.drop_damaged reports them.
+    """
+    live = 0
+    live_bytes = 0
+    unread = 0
     for block in range(len(page.starts)):
-        entries = paging.reader.read(page, block)
+        if page.block_is_finished(block):
+            continue
+        entries = paging.reader.read(queue, page, block)
         if entries is None:
-            raise DecodeError("page", 0, paging.reader.failed or "")
+            for index in range(page.starts[block], page.end_of(block)):
+                unread += 0 if page.is_finished(index) else 1
+            continue
         for at, entry in enumerate(entries):
             index = page.starts[block] + at
             message_id = int(entry.message.id)
             below = entry.sequence <= queue.log.acked_through
-            if message_id in acked or not entry.durable or below:
+            was_acked = acked.pop(message_id, False)
+            if was_acked or not entry.durable or below:
                 if not page.is_finished(index):
                     page.finish(index)
             if page.is_finished(index):
@@ -181,8 +190,10 @@ def _count(
                 continue
             if message_id in delivered:
                 page.deliveries[index] = delivered[message_id]
-            page.live += 1
-            page.unread_bytes += entry.message.size
+            live += 1
+            live_bytes += entry.message.size
+    page.live = live + max(0, unread - len(acked))
+    page.unread_bytes = live_bytes
 
 
 def _restore_bodies(bodies: LargeBodies, queue: Queue, page: Page) -> None:

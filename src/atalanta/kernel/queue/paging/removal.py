@@ -21,10 +21,8 @@ def clear(paging: Paging, queue: Queue) -> int:
         return 0
     queue.paged = None
     dropped = paged.count
-    queue.message_count -= paged.count
-    queue.bytes -= paged.bytes
     paging.tail_bytes -= paged.tail_bytes
-    paging.count_outside(paged, -paged.count, -paged.bytes)
+    paging.count_removed(paged, paged.count, paged.bytes)
     for reference in paged.tail:
         paging.store.drop(reference)
     for page in paged.pages:
@@ -50,9 +48,9 @@ def drop_through(paging: Paging, queue: Queue, sequence: int) -> int:
     while paged.pages and paged.pages[0].first <= sequence:
         page = paged.pages[0]
         _drop_entries(paging, queue, paged, page, sequence)
-        if page.unread > 0 or paging.reader.failed is not None:
+        if page.unread > 0:
             break
-        paged.pages.popleft()
+        paged.leave(page)
         if page.live <= 0 and not page.ended:
             paging.done(page)
     dropped = [reference for reference in paged.tail if reference.sequence <= sequence]
@@ -62,9 +60,7 @@ def drop_through(paging: Paging, queue: Queue, sequence: int) -> int:
         for reference in dropped:
             paged.tail_bytes -= reference.size
             paging.tail_bytes -= reference.size
-            queue.message_count -= 1
-            queue.bytes -= reference.size
-            paging.count_outside(paged, -1, -reference.size)
+            paging.count_removed(paged, 1, reference.size)
             paging.store.drop(reference)
     paging.touch(queue)
     return before - paged.count
@@ -78,6 +74,7 @@ def _drop_entries(
     read = page.entries
     if page.last > sequence:
         found = _upto(paging, queue, page, sequence)
+        paging.drop_damaged()
         count = len(found)
         size = 0
         read = page.read
@@ -91,9 +88,7 @@ def _drop_entries(
     page.live -= count
     page.unread -= count
     page.unread_bytes -= size
-    queue.message_count -= count
-    queue.bytes -= size
-    paging.count_outside(paged, -count, -size)
+    paging.count_removed(paged, count, size)
 
 
 def _upto(paging: Paging, queue: Queue, page: Page, sequence: int) -> list[PagedReference]:

@@ -170,6 +170,6 @@ class FrameConnection(LoginConnection):
         """Removes the session that an operator closed; the client gets an error for its next request."""
         raise NotImplementedError
 
-    def forget_replay(self, name: str, replay: Replay) -> None:
-        """Records that the session of that name is closed: it cannot be reattached."""
+    def forget_replay(self, replay: Replay) -> None:
+        """Records that the session with that replay is closed: it cannot be reattached."""
         raise NotImplementedError

@@ -1,0 +1,120 @@
+"""Damaged page files: their queue loses the messages of the damaged blocks, by name; all else goes on."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from atalanta.kernel.broker import invariants
+from atalanta.runtime.disk.memory_disk import MemoryDisk
+from atalanta.store.pages import PageFiles, page_name
+from tests.kernel.broker_rig import Bench, MemoryPages, consume, endpoint
+from tests.kernel.queue.paging.paging_rig import SMALL, Taker, bench_with, held, numbers_of, send
+
+
+def bench_on(disk: MemoryDisk, count: int = 200) -> Bench:
+    """Two queues with messages in page files on the disk."""
+    bench = bench_with(SMALL)
+    bench.queue("other")
+    bench.settle()
+    restart(bench, disk)
+    for address in ("orders", "other"):
+        send(bench, range(count), address=address)
+    return bench
+
+
+def restart(bench: Bench, disk: MemoryDisk) -> None:
+    bench.pages = cast(MemoryPages, PageFiles(disk, bytes(16)))
+    bench.restart()
+
+
+def memory_disk() -> MemoryDisk:
+    return MemoryDisk(lambda *_: None, lambda _: None)
+
+
+def pages_of(bench: Bench, queue: str) -> list[int]:
+    """The numbers of the pages with messages of the queue, the oldest first."""
+    wanted = bench.broker.queues[queue].id
+    pages = bench.broker.paging.pages.values()
+    return [page.number for page in pages if page.queue_id == wanted]
+
+
+def flip(disk: MemoryDisk, number: int, offset: int) -> None:
+    disk.repair(page_name(number), offset, bytes([disk.read(page_name(number), offset, 1)[0] ^ 1]))
+
+
+def reports(bench: Bench) -> list[dict[str, object]]:
+    return [fields for name, fields in bench.trace.events if name == "page_file_damaged"]
+
+
+@pytest.mark.parametrize("where", ["head", "block", "missing"])
+@pytest.mark.parametrize("taken", [0, 75])
+def test_a_restart_with_a_damaged_file_names_it_once_and_goes_on(where: str, taken: int) -> None:
+    disk = memory_disk()
+    bench = bench_on(disk)
+    Taker(bench).take(taken)
+    before = held(bench)
+    number = pages_of(bench, "orders")[1]
+    if where == "missing":
+        disk.delete(page_name(number))
+    else:
+        flip(disk, number, 20 if where == "head" else disk.size(page_name(number)) - 1)
+    restart(bench, disk)
+    got = Taker(bench).take(200)
+    (report,) = reports(bench)
+    assert report["queue"] == "orders" and page_name(number) in str(report["why"])
+    lost = [each for each in before if each not in got]
+    assert report["messages"] == len(lost) > 0
+    assert got == [each for each in before if each not in lost]
+    invariants.validate(bench.broker)
+    assert bench.broker.queues["orders"].message_count == 0
+    restart(bench, disk)
+    assert Taker(bench, "other").take(200) == list(range(200))
+    assert len(reports(bench)) == 1
+    invariants.validate(bench.broker)
+    kept = [name for name in disk.names() if name.startswith(page_name(number))]
+    assert kept == ([] if where == "missing" else [page_name(number) + ".damaged"])
+
+
+def test_damage_found_while_running_ends_nothing() -> None:
+    disk = memory_disk()
+    bench = bench_on(disk)
+    first, second = pages_of(bench, "orders")[:2]
+    flip(disk, first, disk.size(page_name(first)) - 1)
+    browser = bench.session()
+    consume(browser, bench, "orders", browse=True)
+    bench.settle()
+    seen = numbers_of([body for _, _, body in endpoint(browser).delivered])
+    flip(disk, second, 0)
+    bench.broker.paging.files = bench.broker.paging.reader.files = PageFiles(disk, bytes(16))
+    bench.broker.paging.reader._cache.clear()
+    got = Taker(bench).take(200)
+    assert len(reports(bench)) == 2
+    assert 0 < len(seen) < 200 and set(got) < set(seen)
+    assert len(got) + sum(cast(int, each["messages"]) for each in reports(bench)) == 200
+    assert Taker(bench, "other").take(200) == list(range(200))
+    invariants.validate(bench.broker)
+
+
+def test_no_flipped_byte_of_a_page_file_keeps_a_node_from_starting() -> None:
+    disk = memory_disk()
+    bench = bench_on(disk, 130)
+    Taker(bench).take(70)
+    records = list(bench.journal.records)
+    number = pages_of(bench, "orders")[0]
+    expected = held(bench)
+    files = {name: disk.read(name, 0, disk.size(name)) for name in disk.names()}
+    for offset in range(0, disk.size(page_name(number)), 97):
+        bench.journal.records = list(records)
+        bench.trace.events.clear()
+        flip(disk, number, offset)
+        restart(bench, disk)
+        got = held(bench)
+        bench.settle()
+        (report,) = reports(bench)
+        assert len(got) >= len(expected) - cast(int, report["messages"]), offset
+        assert set(got) < set(expected)
+        invariants.validate(bench.broker)
+        for name, data in files.items():
+            disk.create(name, len(data), data)
