@@ -169,9 +169,32 @@ def test_a_node_found_at_a_new_address_is_dialled_there() -> None:
     rig.cluster(2, discovery=True)
     cluster = cluster_of(rig.hosts[0])
     moved = TransportConfiguration.tcp("moved", "n9", 61616)
-    cluster.scanner.find(rig.world.now, "discovered/node-1", moved)
-    assert cluster.scanner.targets["discovered/node-1"].host == "n9"
+    cluster.scanner.discovered(rig.world.now, "node-1", moved)
+    assert [target.host for target in cluster.scanner.targets.values()] == ["n9"]
     assert linked(rig.hosts[0]) == 1, "the connection there is stays"
+
+
+def test_forged_announcements_of_one_address_are_dialled_once() -> None:
+    rig = Rig()
+    hosts = rig.cluster(2, discovery=True)
+    dialled: list[str] = []
+    links = node_of(hosts[0]).ports.links
+    dial = links.dial_within
+
+    def counted(key: str, host: str, port: int, timeout_ms: int) -> None:
+        dialled.append(host)
+        dial(key, host, port, timeout_ms)
+
+    links.dial_within = counted  # type: ignore[method-assign]
+    victim = TransportConfiguration.tcp("any", "victim", 61616)
+    for number in range(700):
+        forged = encode_announcement(Announcement(f"forged-{number}", "u", [victim]))
+        node_of(hosts[0]).on_datagram(rig.world.now, "discovery/group", forged)
+    assert dialled == ["victim"]
+    rig.run(20)
+    assert len(dialled) < 60, "by the retry-interval"
+    scanner = cluster_of(hosts[0]).scanner
+    assert [target.host for target in scanner.targets.values()] == ["n1"], "silent ones are gone"
 
 
 class Listening(DiscoveryListener):

@@ -10,6 +10,7 @@ import pytest
 
 from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.checks.cluster_connections import password_warnings
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 
@@ -106,6 +107,27 @@ def test_both_names_of_load_balancing_that_contradict(tmp_path: Path) -> None:
         assert configuration.cluster_connections[0].message_load_balancing == "STRICT"
         text = "a real Artemis takes forward-when-no-consumers, which is ON_DEMAND"
         assert any(text in each for each in configuration.warnings) == told
+
+
+@pytest.mark.parametrize(
+    ("tls", "interface", "told"), [("", "", True), ("?sslEnabled=true", "", False), ("", "127.0.0.1", False)]
+)
+def test_a_password_in_clear_for_anyone_who_announces_himself_is_warned_of(
+    tmp_path: Path, tls: str, interface: str, told: bool
+) -> None:
+    path = tmp_path / "broker.xml"
+    local = f"<local-bind-address>{interface}</local-bind-address>" if interface else ""
+    path.write_text(
+        f"""<configuration><core xmlns="urn:activemq:core">
+        <connectors><connector name="own">tcp://node-a:61616{tls}</connector></connectors>
+        <discovery-groups><discovery-group name="near">{local}<group-address>231.7.7.7</group-address>
+        <group-port>9876</group-port></discovery-group></discovery-groups>
+        <cluster-connections><cluster-connection name="x"><connector-ref>own</connector-ref>
+        <discovery-group-ref discovery-group-name="near"/></cluster-connection></cluster-connections>
+        </core></configuration>"""
+    )
+    warnings = password_warnings(read_broker_xml(path))
+    assert ["gets the cluster password in clear text" in each for each in warnings] == [True] * told
 
 
 def test_an_in_vm_connector_and_an_unknown_cluster_are_told_where_they_stand(tmp_path: Path) -> None:
