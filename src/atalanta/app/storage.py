@@ -19,6 +19,7 @@ from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.large_files import FolderLargeFiles
 from atalanta.runtime.disk.memory_disk import MemoryDisk
 from atalanta.runtime.disk.memory_large_files import MemoryLargeFiles
+from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.process import exit_codes
@@ -33,6 +34,7 @@ class Storage:
     folder: DataFolder | None
     pages: Path | None = None
     large: Path | None = None
+    reserve: DiskReserve | None = None
 
     def disk(
         self, loop: asyncio.AbstractEventLoop, driver: Driver, commits_in_loop: bool
@@ -47,6 +49,8 @@ class Storage:
             driver.committed,
             driver.disk_failed,
             elsewhere,
+            self.reserve,
+            driver.no_room,
         )
         if commits_in_loop:
             disk.commit_at_turn_end()
@@ -106,4 +110,5 @@ def open_storage(configuration: Configuration) -> Storage:
     except OSError as error:
         line = f"the data folder {path} cannot be used: {error}"
         raise StartupError(exit_codes.DISK_FAILED, [line]) from error
-    return Storage(folder.node_id, folder, pages, large)
+    reserve = DiskReserve(folder.journal, configuration.journal.file_size_bytes)
+    return Storage(folder.node_id, folder, pages, large, reserve)

@@ -52,6 +52,8 @@ class Commits:
         back. After Undecided nothing has changed, and the commit is tried again.
         """
         error = transaction.rollback_only
+        if error is None and transaction.messages:
+            error = self.store.memory.exhaustion()
         if error is not None:
             if error.code == DUPLICATE_ID:
                 lsn = self.store.journal.last

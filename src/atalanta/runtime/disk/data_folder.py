@@ -11,6 +11,7 @@ import fcntl
 import os
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from atalanta.runtime.disk.commit_file import write_all
@@ -98,8 +99,9 @@ def lock_folder(folder: Path) -> int:
     except BaseException:
         os.close(lock)
         raise
-    os.ftruncate(lock, 0)
-    write_all(lock, 0, f"{os.getpid()}\n".encode("ascii"))
+    with suppress(OSError):  # only for the text above: a node starts on a full disk, too
+        os.ftruncate(lock, 0)
+        write_all(lock, 0, f"{os.getpid()}\n".encode("ascii"))
     return lock
 
 

@@ -6,7 +6,8 @@ itself, at the end of its event-loop iteration. It does so while recent commits 
 (runtime/disk/inline_commit.py) and no other job is in progress (`commit_at_turn_end`).
 
 The first job that fails is reported and ends all work. After a failed sync the page cache may report success
-although the data is lost, so no job is tried again.
+although the data is lost, so no job is tried again. A full disk is no failure as long as there is a reserve
+(runtime/disk/reserve.py), or the new file is not needed yet.
 """
 
 from __future__ import annotations
@@ -22,12 +23,10 @@ from queue import SimpleQueue
 from atalanta.kernel.ports import Disk
 from atalanta.runtime.disk.commit_file import CommitFile, write_all, write_synced
 from atalanta.runtime.disk.inline_commit import OwnCommits
+from atalanta.runtime.disk.reserve import NO_ROOM, DiskReserve, write_new
 from atalanta.runtime.process.logs import log_event
 
 logger = logging.getLogger("atalanta.runtime")
-
-# Zeros are written in parts of this size.
-ZEROS = bytes(1 << 20)
 
 Job = Callable[[], None]
 
@@ -36,7 +35,7 @@ class FileDisk(Disk):
     """The files of one existing folder; files whose names begin with a key of `elsewhere` are in another folder.
 
     `call_soon` schedules a call from the worker on the node's thread, like `loop.call_soon_threadsafe`.
-    `committed(token)` and `failed(why)` are called that way.
+    `committed(token)`, `failed(why)` and `no_room(name)` are called that way.
     """
 
     def __init__(
@@ -46,8 +45,12 @@ class FileDisk(Disk):
         committed: Callable[[int], None],
         failed: Callable[[str], None],
         elsewhere: Mapping[str, Path] | None = None,
+        reserve: DiskReserve | None = None,
+        no_room: Callable[[str], None] | None = None,
     ) -> None:
         self.folder = folder
+        self._reserve = reserve
+        self._no_room = no_room
         self._elsewhere = dict(elsewhere or {})
         self._call_soon = call_soon
         self._committed = committed
@@ -148,7 +151,12 @@ class FileDisk(Disk):
     def create(self, name: str, size: int, head: bytes) -> None:
         """Adds a job: create a file with `head` and then zeros, so that later commits change no metadata."""
         self._forget(name)
-        self._add(lambda: self._do_create(name, size, head))
+        self._add(lambda: self._do_create(name, size, head, True))
+
+    def create_spare(self, name: str, size: int, head: bytes) -> None:
+        """Adds a job: create a file, if there is room for it."""
+        self._forget(name)
+        self._add(lambda: self._do_create(name, size, head, False))
 
     def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
         """Adds a job: write, fdatasync, then `committed(token)`."""
@@ -285,20 +293,21 @@ class FileDisk(Disk):
             # The loop is closed already: nothing further is confirmed.
             log_event(logger, "journal_answer_lost", {"why": error})
 
-    def _do_create(self, name: str, size: int, head: bytes) -> None:
+    def _do_create(self, name: str, size: int, head: bytes, needed: bool) -> None:
         self._write_file.close()
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        file = os.open(self._folder(name) / name, flags, 0o640)
+        path = self._folder(name) / name
         try:
-            write_all(file, 0, head[:size])
-            offset = len(head)
-            while offset < size:
-                piece = min(len(ZEROS), size - offset)
-                write_all(file, offset, ZEROS[:piece])
-                offset += piece
-            os.fsync(file)
-        finally:
-            os.close(file)
+            write_new(path, size, head)
+        except OSError as error:
+            if error.errno not in NO_ROOM or self._no_room is None:
+                raise
+            path.unlink(missing_ok=True)
+            if self._reserve is not None and self._reserve.take(path, size, head):
+                self._report(self._no_room, "")
+            elif needed:
+                raise
+            else:
+                self._report(self._no_room, name)
         sync_folder(self._folder(name))
         self._report(self._answer, 0)
 
