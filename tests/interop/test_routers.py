@@ -28,8 +28,8 @@ ROUTERS = """<connection-routers>
 </connection-routers>"""
 
 
-class Doors:
-    """The nodes, and the ports of their doors: those who gather, and those for guests only."""
+class RoutedAcceptors:
+    """The nodes, and the ports of their acceptors: one router gathers equal keys, one admits its partition only."""
 
     def __init__(self, nodes: list[BrokerProcess], gather: list[int], partition: list[int]) -> None:
         self.nodes = nodes
@@ -38,7 +38,7 @@ class Doors:
 
 
 @pytest.fixture(scope="module")
-def acceptors(trio: str, brokers: Lineup, jms: Jms) -> Iterator[Doors]:
+def acceptors(trio: str, brokers: Lineup, jms: Jms) -> Iterator[RoutedAcceptors]:
     """Load balancing is off: who does not meet on one node does not meet."""
     gather = [free_port() for _ in range(3)]
     partition = [free_port() for _ in range(3)]
@@ -52,7 +52,7 @@ def acceptors(trio: str, brokers: Lineup, jms: Jms) -> Iterator[Doors]:
         return Shape(Cluster(peers, load_balancing="OFF"), -1, core=ROUTERS, acceptors=acceptors)
 
     nodes = running(jms, brokers, trio, shaping, 3)
-    yield Doors(nodes, gather, partition)
+    yield RoutedAcceptors(nodes, gather, partition)
     for node in nodes:
         node.close()
 
@@ -68,10 +68,10 @@ def through(client: Client, port: int, client_id: str) -> str:
 @pytest.mark.differs(
     "artemis", "a client may log in before it tells its client id, and is then routed by the key NULL"
 )
-def test_those_of_one_key_meet(client: Client, doors: Doors) -> None:
-    """In the mixed line-up they come through our doors, for that reason; the real node is a target there."""
-    ours = [at for at, node in enumerate(doors.nodes) if node.kind == "atalanta"]
-    ports = [doors.gather[at] for at in ours or range(3)]
+def test_those_of_one_key_meet(client: Client, acceptors: RoutedAcceptors) -> None:
+    """In the mixed line-up they come through our acceptors, for that reason; the real node is a target there."""
+    ours = [at for at, node in enumerate(acceptors.nodes) if node.kind == "atalanta"]
+    ports = [acceptors.gather[at] for at in ours or range(3)]
     homes = {}
     for key in ("orders of north", "flights of east", "prices of south", "alerts of the west"):
         word = key.replace(" ", "")
@@ -86,14 +86,14 @@ def test_those_of_one_key_meet(client: Client, doors: Doors) -> None:
         got = client.jms.receive(consumer, 20, 3000)
         assert sorted(map(int, got)) == list(range(10, 30))
         homes[key] = [
-            client.jms.queue(node, queue.removeprefix("queue:"))[2] for node in doors.nodes
+            client.jms.queue(node, queue.removeprefix("queue:"))[2] for node in acceptors.nodes
         ]
         client.jms.close_all(*opened)
     assert all(sum(consumers) == 1 for consumers in homes.values()), homes
 
 
-def test_who_does_not_belong_to_the_partition_is_refused(client: Client, doors: Doors) -> None:
-    for port in doors.partition:
+def test_who_does_not_belong_to_the_partition_is_refused(client: Client, acceptors: RoutedAcceptors) -> None:
+    for port in acceptors.partition:
         client.jms("open", f"guest.{port}", f"tcp://127.0.0.1:{port}", "guest", "guest")
         client.jms.close_all(f"guest.{port}")
         with pytest.raises(JmsError, match="rejected the connection"):
@@ -113,9 +113,9 @@ def managed(node: BrokerProcess, resource: str, operation: str, *given: object) 
     return run(ask())
 
 
-def test_management_changes_who_belongs_to_the_partition(client: Client, doors: Doors) -> None:
+def test_management_changes_who_belongs_to_the_partition(client: Client, acceptors: RoutedAcceptors) -> None:
     router = "connectionrouter.partition"
-    for node, port in zip(doors.nodes, doors.partition, strict=True):
+    for node, port in zip(acceptors.nodes, acceptors.partition, strict=True):
         assert managed(node, router, "LocalTargetFilter") == "guest"
         managed(node, router, "setLocalTargetFilter", "admin")
         try:
@@ -132,17 +132,17 @@ def test_management_changes_who_belongs_to_the_partition(client: Client, doors: 
 @pytest.mark.differs(
     "artemis", "a client may log in before it tells its client id, and is then routed by the key NULL"
 )
-def test_management_tells_where_the_clients_of_a_key_go(client: Client, doors: Doors) -> None:
-    homes = {managed(node, "broker", "NodeID"): node for node in doors.nodes}
-    ours = [at for at, node in enumerate(doors.nodes) if node.kind == "atalanta"]
+def test_management_tells_where_the_clients_of_a_key_go(client: Client, acceptors: RoutedAcceptors) -> None:
+    homes = {managed(node, "broker", "NodeID"): node for node in acceptors.nodes}
+    ours = [at for at, node in enumerate(acceptors.nodes) if node.kind == "atalanta"]
     for word in ("north", "eastern", "south", "wild", "west"):
         told = set()
-        for node in doors.nodes:
+        for node in acceptors.nodes:
             answer = managed(node, "connectionrouter.gather", "getTargetAsJSON", word)
             told.add(json.loads(str(answer))["nodeID"])
         assert len(told) == 1, f"{word}: they do not agree"
         queue = client.name(f"told.{word}")
-        opened = through(client, doors.gather[(ours or [0])[-1]], f"{word}-told")
+        opened = through(client, acceptors.gather[(ours or [0])[-1]], f"{word}-told")
         client.jms.consumer(f"{word}.told", opened, f"queue:{queue}")
         assert client.jms.queue(homes[told.pop()], queue)[2] == 1
         client.jms.close_all(opened)

@@ -44,7 +44,7 @@ def is_client(connection: Connection) -> bool:
 class Eligibility:
     """The rules of one cluster connection. With `any_client` clients that never reconnected are eligible too.
 
-    `door` is the connector that the cluster connection announces; `doors` is the number of its acceptors. `returned`
+    `connector` is the one that the cluster connection announces; `acceptors` is the number of its acceptors. `returned`
     are connections of clients that came back from where they were sent.
     """
 
@@ -53,8 +53,8 @@ class Eligibility:
         self.branches = branches
         self.any_client = any_client
         self.follows = follows
-        self.door: TransportConfiguration = TransportConfiguration("")
-        self.doors: int = 0
+        self.connector: TransportConfiguration = TransportConfiguration("")
+        self.acceptors: int = 0
         self.returned: dict[int, bool] = {}
 
     def obstacle(self, connection: ClientConnection, now: int) -> str | None:
@@ -86,9 +86,9 @@ class Eligibility:
         acceptor = connection.acceptor
         if acceptor is None:
             return True
-        if self.doors > 1 and acceptor.port != self.door.port:
+        if self.acceptors > 1 and acceptor.port != self.connector.port:
             return False
-        announced = self.door.parameters.get("sslEnabled", "").lower() == "true"
+        announced = self.connector.parameters.get("sslEnabled", "").lower() == "true"
         return announced == (acceptor.tls is not None)
 
     def _session(self, session: Session, connection: ClientConnection) -> str | None:

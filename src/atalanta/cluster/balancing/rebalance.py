@@ -64,9 +64,9 @@ class Rebalance:
         self.eligibility = Eligibility(
             self.broker.clients, self.broker.branches, own.rebalance_any_client, self.follows
         )
-        self.eligibility.door = clusters.settings.transport(cluster.config.connector)
+        self.eligibility.connector = clusters.settings.transport(cluster.config.connector)
         for acceptor in acceptors.values():
-            self.eligibility.doors += clusters.serving(acceptor) is cluster
+            self.eligibility.acceptors += clusters.serving(acceptor) is cluster
         self.clients: int = 0
         self.announced: tuple[int, bool] = (-1, True)
         self.announced_at: int = 0
@@ -151,7 +151,7 @@ class Rebalance:
             self.announced = announced
             self.announced_at = now
             name = self.cluster.config.name
-            source = (self.broker.node_id, name, address_of(self.eligibility.door))
+            source = (self.broker.node_id, name, address_of(self.eligibility.connector))
             notifications = self.clusters.notifications
             publish_count(
                 notifications, now, source, self.clients, self.own.zone, accepts
@@ -179,7 +179,7 @@ class Rebalance:
         member = self.cluster.topology.members.get(node_id)
         if member is None or member.primary is None:
             return None
-        return member.primary if secure(member.primary) == secure(self.eligibility.door) else None
+        return member.primary if secure(member.primary) == secure(self.eligibility.connector) else None
 
     def follows(self, address: str) -> bool:
         """Tells if messages of the address are redistributed to nodes with consumers."""
