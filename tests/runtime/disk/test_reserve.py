@@ -27,9 +27,8 @@ class Answers:
             lambda call, item: call(item),
             lambda token: self.said.put(("durable", token)),
             lambda why: self.said.put(("failed", why)),
-            None,
-            self.reserve,
-            lambda name: self.said.put(("no room", name)),
+            reserve=self.reserve,
+            no_room=lambda name: self.said.put(("no room", name)),
         )
 
     def all(self) -> list[tuple[str, object]]:
