@@ -12,7 +12,8 @@ from tests.cluster.shapes import Shape, numbers, told, two_way_chain, two_way_ri
 
 def way(host: Host, cluster_name: str) -> str:
     """By which peer the queue is reached; "" if by none."""
-    return cluster_of(host).owner_of(cluster_name) or ""
+    peers = cluster_of(host).peers
+    return next((peer for peer in peers if cluster_name in peers[peer].bindings.bindings), "")
 
 
 def consumers_known(host: Host, cluster_name: str) -> int:

@@ -60,13 +60,10 @@ def url_of(node: str) -> tuple[str, str]:
 class Survey:
     """A survey with the credentials of an operator. `wait_s` is the pause between its two samples."""
 
-    def __init__(
-        self, target: Target, wait_s: float, details: bool = True, connect_s: float = CONNECT_S
-    ) -> None:
+    def __init__(self, target: Target, wait_s: float, details: bool = True) -> None:
         self.target = target
         self.wait_s = wait_s
         self.details = details
-        self.connect_s = connect_s
         self.found = LiveCluster()
         self.refusals: list[Exception] = []
         self._connections: dict[str, tuple[Connection, Management]] = {}
@@ -113,7 +110,7 @@ class Survey:
         url = f"{head}?{options}" if options else head
         try:
             # Not wait_for: in Python 3.11 it loses a cancellation (Ctrl-C) that comes together with the answer.
-            async with asyncio.timeout(self.connect_s):
+            async with asyncio.timeout(CONNECT_S):
                 connection = await _opened(url, self.target.user, self.target.password)
         except (ClientError, OSError, TimeoutError) as error:
             self.refusals.append(error)
@@ -159,7 +156,7 @@ class Survey:
         if not node.security_enabled:
             return False
         try:
-            async with asyncio.timeout(self.connect_s):
+            async with asyncio.timeout(CONNECT_S):
                 connection = await _opened(url, DEFAULT_CLUSTER_USER, DEFAULT_CLUSTER_PASSWORD)
         except (ClientError, OSError, TimeoutError):
             return False

@@ -202,13 +202,6 @@ class ClusterConnection(MemberListener, BridgeListener):
             self.parked.expect(now, node_id)
         return queue
 
-    def owner_of(self, cluster_name: str) -> str | None:
-        """Returns the id of the peer whose bridge brought that binding."""
-        for node_id, record in self.peers.items():
-            if cluster_name in record.bindings.bindings:
-                return node_id
-        return None
-
     # -- connections ----------------------------------------------------------------------------
     def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
         if self.stopping:
