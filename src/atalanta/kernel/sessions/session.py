@@ -122,6 +122,7 @@ class Session(TransactionOwner):
                 or addresses.rules_version != services.security.version
                 or (routing_type == ANYCAST and address.anycast_count == 0)
                 or (routing_type >= 0 and not address.supports(routing_type))
+                or (routing_type < 0 and address.local_count == 0)
             ):
                 address = services.auto_creation.prepare(
                     now, self.identity, self.client, addresses, message

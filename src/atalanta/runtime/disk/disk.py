@@ -21,6 +21,7 @@ from queue import SimpleQueue
 
 from atalanta.kernel.ports import Disk
 from atalanta.runtime.disk.commit_file import CommitFile, write_all, write_synced
+from atalanta.runtime.disk.descriptors import DescriptorReserve
 from atalanta.runtime.disk.inline_commit import OwnCommits
 from atalanta.runtime.process.logs import log_event
 
@@ -67,7 +68,8 @@ class FileDisk(Disk):
         # The last file read is kept open by the node's thread, the last file written by the worker.
         self._read_name = ""
         self._read_file = -1
-        self._write_file = CommitFile()
+        self._files = DescriptorReserve()
+        self._write_file = CommitFile(self._files)
         # None: all commits are the worker's. The thread that does a commit records its time; only one does at a
         # time.
         self._own: OwnCommits | None = None
@@ -97,6 +99,7 @@ class FileDisk(Disk):
             self._jobs.put(None)
             self._worker.join()
         self._close_read_file()
+        self._files.close_all()
 
     # --- the Disk port, at once -------------------------------------------------------------------
 
@@ -124,7 +127,7 @@ class FileDisk(Disk):
         """Reads up to `size` bytes; fewer only at the end of the file."""
         if name != self._read_name:
             self._close_read_file()
-            self._read_file = os.open(self._folder(name) / name, os.O_RDONLY | os.O_CLOEXEC)
+            self._read_file = self._files.open(self._folder(name) / name, os.O_RDONLY)
             self._read_name = name
         pieces: list[bytes] = []
         while size > 0:
@@ -138,13 +141,13 @@ class FileDisk(Disk):
 
     def repair(self, name: str, offset: int, data: bytes) -> None:
         """Overwrites data and syncs the file and the folder, before it returns."""
-        file = os.open(self._folder(name) / name, os.O_WRONLY | os.O_CLOEXEC)
+        file = self._files.open(self._folder(name) / name, os.O_WRONLY)
         try:
             write_all(file, offset, data)
             os.fsync(file)
         finally:
-            os.close(file)
-        sync_folder(self._folder(name))
+            self._files.close(file)
+        self._sync_folder(name)
 
     # --- the Disk port, by the worker -------------------------------------------------------------
 
@@ -241,7 +244,7 @@ class FileDisk(Disk):
 
     def _close_read_file(self) -> None:
         if self._read_file >= 0:
-            os.close(self._read_file)
+            self._files.close(self._read_file)
         self._read_name = ""
         self._read_file = -1
 
@@ -292,8 +295,8 @@ class FileDisk(Disk):
         if self._check_locks is not None:
             self._check_locks()
         self._write_file.close()
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        file = os.open(self._folder(name) / name, flags, 0o640)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        file = self._files.open(self._folder(name) / name, flags, 0o640)
         try:
             write_all(file, 0, head[:size])
             offset = len(head)
@@ -303,28 +306,28 @@ class FileDisk(Disk):
                 offset += piece
             os.fsync(file)
         finally:
-            os.close(file)
-        sync_folder(self._folder(name))
+            self._files.close(file)
+        self._sync_folder(name)
         self._report(self._answer, 0)
 
     def _do_set_aside(self, name: str, spare_name: str) -> None:
         if name == self._write_file.name:
             self._write_file.close()
         os.rename(self._folder(name) / name, self._folder(spare_name) / spare_name)
-        sync_folder(self._folder(name))
+        self._sync_folder(name)
         self._report(self._answer, 0)
 
     def _do_reuse(self, spare_name: str, name: str, head: bytes) -> None:
         if self._check_locks is not None:
             self._check_locks()
         old, new = self._folder(spare_name) / spare_name, self._folder(name) / name
-        file = os.open(old, os.O_WRONLY | os.O_CLOEXEC)
+        file = self._files.open(old, os.O_WRONLY)
         try:
             write_synced(file, 0, head)
         finally:
-            os.close(file)
+            self._files.close(file)
         os.rename(old, new)
-        sync_folder(self._folder(name))
+        self._sync_folder(name)
         self._report(self._answer, 0)
 
     def _do_commit(self, name: str, offset: int, data: bytes, token: int, more: bytes) -> None:
@@ -347,8 +350,15 @@ class FileDisk(Disk):
         if name == self._write_file.name:
             self._write_file.close()
         os.unlink(self._folder(name) / name)
-        sync_folder(self._folder(name))
+        self._sync_folder(name)
         self._report(self._answer, 0)
+
+    def _sync_folder(self, name: str) -> None:
+        folder = self._files.open(self._folder(name), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            self._files.close(folder)
 
 
 def sync_folder(folder: Path) -> None:

@@ -37,9 +37,13 @@ class ConnectionsByHost:
 
     def close_one(self) -> bool:
         """Closes the oldest connection of the host that has most. Returns False if there is none."""
-        if not self._hosts:
+        most: dict[Closable, None] = {}
+        for found in self._hosts.values():
+            if len(found) > len(most):
+                most = found
+        if not most:
             return False
-        oldest = next(iter(max(self._hosts.values(), key=len)))
+        oldest = next(iter(most))
         self.remove(oldest)
         oldest.abort()
         return True

@@ -33,7 +33,7 @@ LEVELS: Final = {
     "connection_timed_out": logging.WARNING,
     "core_bridge_gave_up": logging.WARNING,
     "core_bridge_not_made": logging.WARNING,
-    "discovery_found_nobody": logging.WARNING,
+    "discovery_no_announcement": logging.WARNING,
     "member_unreachable": logging.WARNING,
     "node_id_shared": logging.ERROR,
     "not_dialed_back": logging.WARNING,

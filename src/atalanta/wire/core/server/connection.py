@@ -339,11 +339,6 @@ class CoreConnection(FrameConnection):
             self.host.timed_out(self, why)
         return not why
 
-    def stays_without_login(self, now: int) -> bool:
-        if self.authenticated or self.logins or self.holds > 0:
-            return False
-        return self.handshake_overdue(now)
-
     def stop(self, now: int) -> None:
         """Sends DISCONNECT (reason 4) for a node that shuts down.
 
