@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from atalanta.runtime.net import tls_handshakes
 from atalanta.runtime.net.tls_connection import SecureConnection
 from atalanta.runtime.process.event_loop import run
 from atalanta.tls.context import ClientTls, client_tls, server_context
@@ -344,3 +345,24 @@ def test_who_says_hello_and_hangs_up_leaves_no_memory_behind(plain: bool, sides:
 
     run(with_echo(use, tls=sides.server), plain)
     assert kept == [0]
+
+
+@both_loops
+def test_memory_goes_back_to_the_system_after_many_connections(
+    plain: bool, sides: Sides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trims: list[int] = []
+    monkeypatch.setattr(tls_handshakes, "TRIM_CONNECTIONS", 3)
+    monkeypatch.setattr(tls_handshakes, "TRIM_DELAY_S", 0.05)
+    monkeypatch.setattr(tls_handshakes, "trim_allocator", lambda: trims.append(1))
+    hello = client_hello(sides.client)
+
+    async def use(running: Running) -> None:
+        for _ in range(5):
+            _, writer = await running.connect()
+            writer.write(hello)
+            writer.close()
+        await running.until(lambda: trims)
+
+    run(with_echo(use, tls=sides.server), plain)
+    assert trims == [1]

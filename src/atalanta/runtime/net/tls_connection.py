@@ -198,6 +198,7 @@ class SecureConnection(Connection):
             self._failed(self._why or (str(exc) if exc is not None else "closed by the peer"))
         # They may be methods of this object: without the circle it is freed now, with OpenSSL's memory.
         self._opened = self._failed = _ignore
+        self._connections.handshakes.ended()
 
 
 def _ignore(_: int | str) -> None:

@@ -12,6 +12,12 @@ import ssl
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from atalanta.runtime.process.event_loop import trim_allocator
+
+# A minute after so many TLS connections have ended, their memory is returned to the system. OpenSSL takes some 50 KB
+# for each, in small pieces that the C library keeps.
+TRIM_CONNECTIONS = 1_000
+TRIM_DELAY_S = 60.0
 # The result of a step: None after the handshake, else OpenSSL's error.
 Outcome = ssl.SSLError | None
 
@@ -36,6 +42,19 @@ class Handshakes:
         self._loop = loop
         self._pool: ThreadPoolExecutor | None = None
         self._closed = False
+        self._ended = 0
+        self._trim: asyncio.TimerHandle | None = None
+
+    def ended(self) -> None:
+        """Counts a TLS connection that has ended."""
+        self._ended += 1
+        if self._ended >= TRIM_CONNECTIONS and self._trim is None and not self._closed:
+            self._trim = self._loop.call_later(TRIM_DELAY_S, self._trim_memory)
+
+    def _trim_memory(self) -> None:
+        self._trim = None
+        self._ended = 0
+        trim_allocator()
 
     def step(
         self, tls: ssl.SSLObject, done: Callable[[Outcome], None], gone: Callable[[], bool]
@@ -64,5 +83,7 @@ class Handshakes:
     def close(self) -> None:
         """Waits for the step in progress and drops the others."""
         self._closed = True
+        if self._trim is not None:
+            self._trim.cancel()
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)

@@ -44,6 +44,11 @@ def operator_of(server: Server) -> Client:
     return operator
 
 
+def published_session(server: Server, client: Client) -> str:
+    (name,) = server.broker.clients.connected[client.conn].sessions
+    return name
+
+
 def test_a_session_is_ended_and_the_connection_lives_on() -> None:
     server = Server()
     operator = operator_of(server)
@@ -55,8 +60,9 @@ def test_a_session_is_ended_and_the_connection_lives_on() -> None:
     server.settle()
     assert worker.bodies() == ["a"]
     connection = f"{worker.conn:08x}"
-    assert ask(operator, "listSessions", connection) == [f"session-{worker.conn}-10"]
-    assert ask(operator, "closeSessionWithID", connection, f"session-{worker.conn}-10") is True
+    session = published_session(server, worker)
+    assert ask(operator, "listSessions", connection) == [session]
+    assert ask(operator, "closeSessionWithID", connection, session) is True
     assert [gone.consumer_id for gone in worker.packets(DisconnectConsumer)] == [3]
     assert server.broker.queues["work"].delivering_count == 0
     assert worker.closed is None
@@ -83,7 +89,7 @@ def test_a_consumer_is_disconnected_and_its_client_closes_it() -> None:
     worker = server.login("admin")
     worker.create_queue("work")
     worker.consume("work", consumer_id=3)
-    assert ask(operator, "closeConsumerWithID", f"session-{worker.conn}-10", "3") is True
+    assert ask(operator, "closeConsumerWithID", published_session(server, worker), "3") is True
     assert [gone.consumer_id for gone in worker.packets(DisconnectConsumer)] == [3]
     worker.succeeds(ConsumerClose(3))
     assert server.broker.queues["work"].consumer_count() == 0
@@ -97,7 +103,7 @@ def test_producers_are_listed_as_their_clients_announce_them() -> None:
     answer = ask(operator, "listProducers", "", 1, 10)
     assert isinstance(answer, str)
     (row,) = json.loads(answer)["data"]
-    assert row["address"] == "work" and row["session"] == f"session-{worker.conn}-10"
+    assert row["address"] == "work" and row["session"] == published_session(server, worker)
     assert row["remoteAddress"] == "1.2.3.4:5"
 
 
