@@ -170,7 +170,7 @@ async def live(
         configuration.journal.large_message_sync,
     )
     if storage.folder is not None:
-        shell.watch_disk(storage.folder.journal, broker.disk_scan_period_ms / 1_000)
+        shell.watch_disk(storage.folder.journal, broker.disk_scan_period_ms / 1_000, storage.reserve)
     node = Node(config, ports(shell, disk, large))
     log_event(
         log,

@@ -16,6 +16,7 @@ from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.runtime.disk.large_files import FolderLargeFiles
 from atalanta.runtime.disk.memory_disk import MemoryDisk
 from atalanta.runtime.disk.memory_large_files import MemoryLargeFiles
+from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.process import exit_codes
@@ -33,6 +34,7 @@ class Storage:
     folder: DataFolder | None
     pages: Path | None = None
     large: Path | None = None
+    reserve: DiskReserve | None = None
 
     def disk(
         self, loop: asyncio.AbstractEventLoop, driver: Driver, commits_in_loop: bool
@@ -48,6 +50,8 @@ class Storage:
             driver.disk_failed,
             elsewhere,
             self.folder.check_locks,
+            self.reserve,
+            driver.no_room,
         )
         if commits_in_loop:
             disk.commit_at_turn_end()
@@ -109,4 +113,5 @@ def open_storage(configuration: Configuration) -> Storage:
     except OSError as error:
         line = f"the data folder {path} cannot be used: {error}"
         raise StartupError(exit_codes.DISK_FAILED, [line]) from error
-    return Storage(folder.node_id, folder, pages, large)
+    reserve = DiskReserve(folder.journal, configuration.journal.file_size_bytes)
+    return Storage(folder.node_id, folder, pages, large, reserve)

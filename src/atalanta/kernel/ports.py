@@ -314,6 +314,13 @@ class Disk:
         """
         raise _missing(self, "Disk.create")
 
+    def create_spare(self, name: str, size: int, head: bytes) -> None:
+        """Job: like `create`, for a file that is not needed yet.
+
+        If the disk has no room, `node.on_no_room(now, name)` follows, the file does not exist, and later jobs run.
+        """
+        self.create(name, size, head)
+
     def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
         """Job: overwrites a part of a file with `data` and `more`, and syncs; then `node.on_committed(now, token)`.
 

@@ -109,6 +109,18 @@ class Host:
         self.closing: list[tuple[int, str]] = []
         self.resumed: list[int] = []
 
+    def register_cluster(self, hooks: ClusterHooks) -> None:
+        """Registers the cluster that answers the questions of connections."""
+        self.cluster = hooks
+
+    def register_routing(self, routing: Routing) -> None:
+        """Registers the connection routers."""
+        self.routing = routing
+
+    def leave_to(self, node_id: str, transport: TransportConfiguration | None) -> None:
+        """Registers the node to which clients of this leaving node are sent."""
+        self.successor = Successor(node_id, transport)
+
     def timed_out(self, connection: ClientConnection, why: str) -> None:
         """Reports a connection that is closed because its peer was silent."""
         self.broker.trace.event("connection_timed_out", {"remote": connection.peer(), "why": why})

@@ -280,7 +280,7 @@ def test_a_group_that_meets_by_udp_and_by_jgroups_is_refused_with_its_line(tmp_p
         with pytest.raises(ConfigError) as caught:
             groups(tmp_path, **parts)
         [problem] = [each for each in caught.value.problems if "jgroups-file" in each.text]
-        assert problem.text.startswith(kind) and "by UDP or by JGroups" in problem.hint
+        assert problem.text.startswith(kind) and "UDP or JGroups" in problem.hint
         text = (tmp_path / "broker.xml").read_text().splitlines()
         assert "<jgroups-file>" in text[problem.line - 1]
 
@@ -312,9 +312,9 @@ def test_a_jgroups_stack_beside_the_broker_xml_says_where_groups_meet(tmp_path: 
     found = with_stack(tmp_path)
     [broadcast] = found.broadcast_groups
     discovery = found.discovery_groups["dg"]
-    assert broadcast.meeting is not None and broadcast.meeting == discovery.meeting
-    assert (broadcast.meeting.protocol, broadcast.meeting.channel) == ("TCPPING", "c")
-    assert broadcast.meeting.hosts == [("a", 7800)]
+    assert broadcast.stack is not None and broadcast.stack == discovery.stack
+    assert (broadcast.stack.protocol, broadcast.stack.channel) == ("TCPPING", "c")
+    assert broadcast.stack.hosts == [("a", 7800)]
     assert tmp_path / "stack.xml" in found.files and found.unsupported == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker import invariants
+from atalanta.kernel.broker.disk_limit import DiskLimit
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
 from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, WAITING_ADDRESSES_MAX
@@ -307,3 +308,33 @@ def test_a_member_of_the_cluster_is_not_cut_off() -> None:
         session.send(bench.now, bench.message("orders", bytes(1 << 16)), number)
     bench.settle()
     assert not endpoint(session).cuts and bench.broker.queues["orders"].message_count == 64
+
+
+def test_an_exhausted_disk_takes_acknowledgements_and_no_message() -> None:
+    bench = bench_with({})
+    fill(bench, 2)
+    open_transaction = bench.session(transacted=True)
+    open_transaction.send(bench.now, bench.message("orders"), 1)
+    limit = DiskLimit(bench.config, bench.broker.memory, bench.trace)
+    limit.set_exhausted(True)
+    session = bench.session()
+    with pytest.raises(BrokerError, match="disk of the node is full"):
+        session.send(bench.now, bench.message("orders"), 1)
+    with pytest.raises(BrokerError, match="disk of the node is full"):
+        open_transaction.commit(bench.now, 2)
+    taker = bench.session(transacted=True)
+    consume(taker, bench, "orders")
+    bench.settle()
+    taker.acknowledge(bench.now, 0, endpoint(taker).message_ids[0], True, 3)
+    taker.commit(bench.now, 4)
+    taker.close(bench.now, False)
+    bench.settle()
+    assert drain(bench) == 1
+    limit.update(0.1, 1 << 30)
+    with pytest.raises(BrokerError):
+        session.send(bench.now, bench.message("orders"), 5)
+    limit.set_exhausted(False)
+    limit.update(0.1, 1 << 30)
+    session.send(bench.now, bench.message("orders"), 6)
+    bench.settle()
+    assert endpoint(session).answers == [6] and bench.broker.memory.refusing == 0

@@ -252,6 +252,8 @@ def test_notification_filter_of_a_cluster(values: dict[str, PropertyValue], expe
         ("a # b", "unexpected character"),
         ("a != 1", "'<>'"),
         ("(a = 1", "expected ')'"),
+        ("-(a = 1) > 2", "a condition is not a number"),
+        ("-'x' > 2", "a string is not a number"),
         ("089 = a", "octal"),
         ("a = 0x" + "F" * 4000, "too many digits"),
         ("a = " + "1" * 5000, "too many digits"),

@@ -149,7 +149,7 @@ class Locator(ClusterLink):
         self.scanner.opened(now, self.name)
         self.announce(True)
 
-    def on_said(self, now: int, packet: Packet, channel: int) -> None:
+    def on_other_packet(self, now: int, packet: Packet, channel: int) -> None:
         return None
 
     def on_lost(self, now: int, why: str) -> None:

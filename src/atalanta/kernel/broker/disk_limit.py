@@ -25,9 +25,20 @@ class DiskLimit:
             full = free_bytes < config.min_disk_free_bytes
         else:
             full = 0 <= config.max_disk_usage < used_fraction * 100
+        full = full or self.memory.disk_exhausted
         if full != self.memory.disk_full:
             self.memory.set_disk_full(full)
             self.trace.event(
                 "disk_full" if full else "disk_has_room",
                 {"used_percent": round(used_fraction * 100, 1), "free_bytes": free_bytes},
             )
+
+    def set_exhausted(self, exhausted: bool) -> None:
+        """Records whether the disk has room for no new file: then every message is refused, not only credits."""
+        memory = self.memory
+        if exhausted == memory.disk_exhausted:
+            return
+        memory.disk_exhausted = exhausted
+        if exhausted:
+            memory.set_disk_full(True)
+        self.trace.event("disk_exhausted" if exhausted else "disk_usable_again", {})

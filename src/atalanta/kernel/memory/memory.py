@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.errors import ADDRESS_FULL, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.memory.address_memory import (
     BLOCK,
     DROP,
@@ -216,6 +216,12 @@ class Memory:
             self.disk_full = full
             self.refusing += 1 if full else -1
         self.freed = True
+
+    def exhaustion(self) -> BrokerError | None:
+        """Returns the error for messages while the disk has room for no new file."""
+        if not self.disk_exhausted:
+            return None
+        return BrokerError(ADDRESS_FULL, "the disk of the node is full: it takes no messages")
 
     def set_disk_behind(self, behind: bool) -> None:
         """Records whether many pages wait for the disk."""

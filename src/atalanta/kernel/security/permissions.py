@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import SECURITY, BrokerError
+from atalanta.kernel.security.resource_limits import check_name
 from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
@@ -22,7 +23,12 @@ class Permissions:
         self.refused: int = 0
 
     def check(self, now: int, identity: Identity, permission: str, address: str) -> None:
-        """Raises BrokerError SECURITY unless the user has the permission on the address, or the FQQN `address`."""
+        """Raises BrokerError SECURITY unless the user has the permission on the address, or the FQQN `address`.
+
+        ILLEGAL_STATE for a name that is too long: answers about names are kept.
+        """
+        if not identity.cluster:
+            check_name(address)
         if not self.security.allowed(identity, permission, address):
             self.refused += 1
             for observer in self.observers:

@@ -122,6 +122,9 @@ class AutoCreation:
         if not settings.auto_create_addresses:
             if address is not None:
                 check_routing_type(address, routing_type)
+            address = self.addresses.routable(name) if routing_type < 0 else None
+            if address is not None:
+                return address
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
         self.permissions.check(now, identity, "createAddress", name)
         kind = routing_type if routing_type >= 0 else settings.default_address_routing_type

@@ -62,13 +62,14 @@ class FullAddresses:
             return False
         memory = self.memory
         account = address.account
-        if memory.disk_exhausted:
-            raise BrokerError(ADDRESS_FULL, "the disk of the node is full: it takes no messages")
         if not account.refusing and not memory.asks_all():
             return False
         policy = memory.refusal(account)
         if policy == FAIL and not peer:
             raise BrokerError(ADDRESS_FULL, f"address {name} is full")
+        exhaustion = memory.exhaustion()
+        if exhaustion is not None and policy != DROP:
+            raise exhaustion
         if policy == BLOCK and not peer:
             memory.refuse(account)
             self._check_overrun(endpoint, account, name, message.size)
@@ -85,8 +86,9 @@ class FullAddresses:
         """
         name = split_fqqn(address_name)[0]
         address = self.addresses.by_name.get(name)
-        if self.memory.disk_exhausted:
-            raise BrokerError(ADDRESS_FULL, "the disk of the node is full: it takes no messages")
+        exhaustion = self.memory.exhaustion()
+        if exhaustion is not None:
+            raise exhaustion
         if peer or (address is not None and address.internal):
             return
         account = self.unknown

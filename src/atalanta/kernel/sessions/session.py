@@ -18,6 +18,7 @@ from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry.queues import parse_filter
+from atalanta.kernel.security.resource_limits import NAME_CHARS_MAX
 from atalanta.kernel.sessions.auto_create import SendAddresses
 from atalanta.kernel.sessions.group_wait import GroupWait
 from atalanta.kernel.sessions.session_consumer import SessionConsumer, check_consumer_allowed
@@ -121,6 +122,7 @@ class Session(TransactionOwner):
                 or addresses.rules_version != services.security.version
                 or (routing_type == ANYCAST and address.anycast_count == 0)
                 or (routing_type >= 0 and not address.supports(routing_type))
+                or (routing_type < 0 and address.local_count == 0)
             ):
                 address = services.auto_creation.prepare(
                     now, self.identity, self.client, addresses, message
@@ -290,7 +292,8 @@ class Session(TransactionOwner):
     def add_producer(self, now: int, producer_id: int, address: str | None) -> None:
         """Records a producer for the lists of management, up to PRODUCERS_MAX per session."""
         if len(self.producers) < PRODUCERS_MAX:
-            self.producers[producer_id] = (address, now)
+            listed = None if address is None else address[:NAME_CHARS_MAX]
+            self.producers[producer_id] = (listed, now)
 
     def expire(self, now: int, consumer_id: int, message_id: int) -> None:
         """Expires a message that the client found expired."""

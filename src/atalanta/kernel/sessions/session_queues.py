@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.registry.addresses import check_routing_type
-from atalanta.kernel.security.resource_limits import limit_of
+from atalanta.kernel.security.resource_limits import QUEUES_PER_USER_MAX, ResourceLimit, limit_of
 from atalanta.message.fqqn import join_fqqn
 
 if TYPE_CHECKING:
@@ -73,10 +73,7 @@ class SessionQueues:
         permission = "createDurableQueue" if spec.durable else "createNonDurableQueue"
         self.permissions.check(now, identity, permission, join_fqqn(spec.address, spec.name))
         self._check_address(now, identity, spec)
-        limit = limit_of(self.config.resource_limits, identity.user)
-        if limit is not None:
-            users = [queue.spec.user for queue in self.registry.by_name.values()]
-            limit.check_queues(users.count(identity.user))
+        self._check_limit(identity)
         spec.user = identity.user
         # A leaving node creates queues that continue its own: these get no retained messages.
         queue = self.registry.create(now, spec, not identity.cluster)
@@ -85,6 +82,18 @@ class SessionQueues:
         if spec.transient:
             owner.use_transient(queue)
         return queue
+
+    def _check_limit(self, identity: Identity) -> None:
+        """Checks that the user may create one more queue. Clients without a user's name have no limit."""
+        user = identity.user
+        if not user or identity.cluster:
+            return
+        limit = limit_of(self.config.resource_limits, user)
+        if limit is None:
+            limit = ResourceLimit(user, -1, QUEUES_PER_USER_MAX)
+        if 0 <= limit.max_queues <= len(self.registry.by_name):
+            users = [queue.spec.user for queue in self.registry.by_name.values()]
+            limit.check_queues(users.count(user))
 
     def _check_address(self, now: int, identity: Identity, spec: QueueSpec) -> None:
         """Checks that the user may create the address of the queue, or its routing type, if either is missing."""

@@ -52,6 +52,8 @@ class Commits:
         """
         error = transaction.rollback_only
         plans: list[Plan] = []
+        if error is None and transaction.messages:
+            error = self.store.memory.exhaustion()
         if error is None:
             try:
                 plans = self.publisher.prepare_all(now, transaction.messages)

@@ -151,6 +151,8 @@ class Branches:
         """
         transaction = branch.transaction
         error = transaction.rollback_only
+        if error is None and transaction.messages:
+            error = self.store.memory.exhaustion()
         plans: list[Plan] = []
         if error is None:
             try:

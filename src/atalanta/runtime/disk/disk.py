@@ -6,7 +6,8 @@ itself, at the end of its event-loop iteration. It does so while recent commits 
 (runtime/disk/inline_commit.py) and no other job is in progress (`commit_at_turn_end`).
 
 The first job that fails is reported and ends all work. After a failed sync the page cache may report success
-although the data is lost, so no job is tried again.
+although the data is lost, so no job is tried again. A full disk is no failure as long as there is a reserve
+(runtime/disk/reserve.py), or the new file is not needed yet.
 """
 
 from __future__ import annotations
@@ -23,12 +24,10 @@ from atalanta.kernel.ports import Disk
 from atalanta.runtime.disk.commit_file import CommitFile, write_all, write_synced
 from atalanta.runtime.disk.descriptors import DescriptorReserve
 from atalanta.runtime.disk.inline_commit import OwnCommits
+from atalanta.runtime.disk.reserve import NO_ROOM, DiskReserve, write_zeroed
 from atalanta.runtime.process.logs import log_event
 
 logger = logging.getLogger("atalanta.runtime")
-
-# Zeros are written in parts of this size.
-ZEROS = bytes(1 << 20)
 
 Job = Callable[[], None]
 
@@ -37,8 +36,8 @@ class FileDisk(Disk):
     """The files of one existing folder; files whose names begin with a key of `elsewhere` are in another folder.
 
     `call_soon` schedules a call from the worker on the node's thread, like `loop.call_soon_threadsafe`.
-    `committed(token)` and `failed(why)` are called that way. `check_locks` raises an error if the folder is no longer
-    locked by this process; it is called before a file is made.
+    `committed(token)`, `failed(why)` and `no_room(name)` are called that way. `check_locks` raises an error if the
+    folder is no longer locked by this process; it is called before a file is made.
     """
 
     def __init__(
@@ -49,9 +48,13 @@ class FileDisk(Disk):
         failed: Callable[[str], None],
         elsewhere: Mapping[str, Path] | None = None,
         check_locks: Callable[[], None] | None = None,
+        reserve: DiskReserve | None = None,
+        no_room: Callable[[str], None] | None = None,
     ) -> None:
         self.folder = folder
         self._check_locks = check_locks
+        self._reserve = reserve
+        self._no_room = no_room
         self._elsewhere = dict(elsewhere or {})
         self._call_soon = call_soon
         self._committed = committed
@@ -154,7 +157,12 @@ class FileDisk(Disk):
     def create(self, name: str, size: int, head: bytes) -> None:
         """Adds a job: create a file with `head` and then zeros, so that later commits change no metadata."""
         self._forget(name)
-        self._add(lambda: self._do_create(name, size, head))
+        self._add(lambda: self._do_create(name, size, head, True))
+
+    def create_spare(self, name: str, size: int, head: bytes) -> None:
+        """Adds a job: create a file, if there is room for it."""
+        self._forget(name)
+        self._add(lambda: self._do_create(name, size, head, False))
 
     def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
         """Adds a job: write, fdatasync, then `committed(token)`."""
@@ -291,24 +299,33 @@ class FileDisk(Disk):
             # The loop is closed already: nothing further is confirmed.
             log_event(logger, "journal_answer_lost", {"why": error})
 
-    def _do_create(self, name: str, size: int, head: bytes) -> None:
+    def _do_create(self, name: str, size: int, head: bytes, needed: bool) -> None:
         if self._check_locks is not None:
             self._check_locks()
         self._write_file.close()
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        file = self._files.open(self._folder(name) / name, flags, 0o640)
+        path = self._folder(name) / name
         try:
-            write_all(file, 0, head[:size])
-            offset = len(head)
-            while offset < size:
-                piece = min(len(ZEROS), size - offset)
-                write_all(file, offset, ZEROS[:piece])
-                offset += piece
-            os.fsync(file)
-        finally:
-            self._files.close(file)
+            self._write_new(path, size, head)
+        except OSError as error:
+            if error.errno not in NO_ROOM or self._no_room is None:
+                raise
+            path.unlink(missing_ok=True)
+            if self._reserve is not None and self._reserve.take(path, size, head):
+                self._report(self._no_room, "")
+            elif needed:
+                raise
+            else:
+                self._report(self._no_room, name)
         self._sync_folder(name)
         self._report(self._answer, 0)
+
+    def _write_new(self, path: Path, size: int, head: bytes) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        file = self._files.open(path, flags, 0o640)
+        try:
+            write_zeroed(file, size, head)
+        finally:
+            self._files.close(file)
 
     def _do_set_aside(self, name: str, spare_name: str) -> None:
         if name == self._write_file.name:

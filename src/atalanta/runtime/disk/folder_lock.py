@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from atalanta.runtime.disk.commit_file import write_all
@@ -64,8 +65,9 @@ def lock_folder(folder: Path) -> FolderLock:
     lock = FolderLock(folder, lock_file, folder_file)
     try:
         fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(lock_file, 0)
-        write_all(lock_file, 0, f"{os.getpid()}\n".encode("ascii"))
+        with suppress(OSError):  # only for the text of an error: a node starts on a full disk, too
+            os.ftruncate(lock_file, 0)
+            write_all(lock_file, 0, f"{os.getpid()}\n".encode("ascii"))
     except BlockingIOError as error:
         lock.close()
         raise _in_use(folder) from error

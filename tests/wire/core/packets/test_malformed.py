@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tracemalloc
 
 import pytest
@@ -37,6 +38,18 @@ def payloads() -> list[tuple[int, bytes]]:
     return [(code, payload[:2000]) for code, payload in captured + made]
 
 
+def test_a_frame_cut_anywhere_is_refused_or_read() -> None:
+    refused = 0
+    for code, payload in payloads():
+        for size in range(len(payload)):
+            for version in (129, 136):
+                try:
+                    use(decode(code, payload[:size], version))
+                except (ProtocolError, DecodeError):
+                    refused += 1
+    assert refused > 5000
+
+
 def test_lengths_beyond_the_frame_are_refused_without_being_believed() -> None:
     """Every place near the begin of every sample overwritten by a huge and a negative length."""
     tracemalloc.start()
@@ -53,6 +66,31 @@ def test_lengths_beyond_the_frame_are_refused_without_being_believed() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 8 << 20
+
+
+def test_random_damage_never_gives_another_error() -> None:
+    source = random.Random(7)
+    samples = payloads()
+    for _ in range(8000):
+        code, payload = source.choice(samples)
+        broken = bytearray(payload or b"\x00")
+        for _ in range(source.randint(1, 4)):
+            broken[source.randrange(len(broken))] = source.randrange(256)
+        try:
+            use(decode(code, bytes(broken), source.choice((0, 125, 130, 132, 136))))
+        except (ProtocolError, DecodeError):
+            continue
+
+
+def test_noise_as_every_packet_type() -> None:
+    source = random.Random(11)
+    for code in packet_types.NAMES:
+        for _ in range(60):
+            noise = source.randbytes(source.randrange(80))
+            try:
+                use(decode(code, noise))
+            except (ProtocolError, DecodeError):
+                continue
 
 
 @pytest.mark.parametrize("size", range(0, 25))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tracemalloc
 
 import pytest
@@ -35,6 +36,7 @@ from atalanta.wire.core.packets.topology import (
     SubscribeTopologyV2,
 )
 from atalanta.wire.core.server.connection import UNAUTHENTICATED_FRAME_BYTES_MAX
+from tests.golden.frames import golden_frames
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.samples import all_packets
 from tests.wire.core.server.server_rig import Server
@@ -323,3 +325,57 @@ def test_frames_are_confirmed_by_window_and_by_the_clock() -> None:
     assert [packet.command_id for packet in client.packets(PacketsConfirmed)] == [14]
     server.check_alive()
     assert client.packets(PacketsConfirmed) == []
+
+
+# -- damage -------------------------------------------------------------------------------------
+def test_damaged_conversations_end_their_connection_and_nothing_else() -> None:
+    """Captured client frames, cut and corrupted: no error but the two that `Server.data` expects."""
+    source = random.Random(5)
+    by_type: dict[int, list[tuple[int, bytes]]] = {}
+    for golden in golden_frames():
+        if golden.sender == "client":
+            by_type.setdefault(golden.type, []).append((golden.channel, golden.data))
+    server = Server()
+    server.login().create_queue("orders")
+    closed = 0
+    for _, samples in sorted(by_type.items()):
+        for channel, data in samples[:25]:
+            for _ in range(6):
+                broken = bytearray(data)
+                for _ in range(source.randint(1, 3)):
+                    broken[source.randrange(13, len(broken)) if len(broken) > 13 else 0] = (
+                        source.randrange(256)
+                    )
+                cut = bytes(broken[: source.randrange(13, len(broken) + 1)])
+                if source.random() < 0.5:
+                    cut = (len(cut) - 4).to_bytes(4, "big") + cut[4:]
+                user = source.choice(("admin", "cluster"))
+                client = server.login(user, "secret" if user == "cluster" else "admin")
+                if channel > 10:
+                    client.open_session(channel, "admin", "admin")
+                client.feed(cut)
+                server.turn()
+                closed += client.closed is not None
+                if client.closed is None:
+                    server.lost(client.conn)
+    assert closed > 500
+    witness = server.login()
+    witness.consume("orders")
+    assert witness.closed is None
+
+
+def test_damage_in_every_packet_type_on_a_session_gives_no_other_error() -> None:
+    source = random.Random(9)
+    server = Server()
+    for packet in all_packets():
+        data = codec.encode(packet, 10, 136)
+        for _ in range(40):
+            broken = bytearray(data[13:] or b"\0")
+            for _ in range(source.randint(0, 3)):
+                broken[source.randrange(len(broken))] = source.randrange(256)
+            body = bytes(broken[: source.randrange(len(broken) + 1)])
+            client = server.login()
+            client.feed(frame(packet.type, source.choice((0, 1, 3, 10)), body))
+            server.turn()
+            if client.closed is None:
+                server.lost(client.conn)
