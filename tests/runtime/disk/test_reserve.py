@@ -28,6 +28,7 @@ class Answers:
             lambda token: self.said.put(("durable", token)),
             lambda why: self.said.put(("failed", why)),
             None,
+            None,
             self.reserve,
             lambda name: self.said.put(("no room", name)),
         )
