@@ -61,7 +61,7 @@ class Message:
 
     def __init__(
         self,
-        body: bytes | str | None = None,
+        body: bytes | bytearray | memoryview | str | None = None,
         *,
         text: str | None = None,
         map: Mapping[str, Property] | None = None,
