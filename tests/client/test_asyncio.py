@@ -394,3 +394,26 @@ def test_the_close_of_a_connection_follows_messages_that_wait_for_credits() -> N
         assert [m.text() for m in server.broker.queues["q"]] == [str(n) for n in range(20)]
 
     test_on("q")(body)
+
+
+def test_losses_and_reconnects_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def body(server: FakeServer) -> None:
+        async with connect(server.url(AGAIN), user="u", password=PASSWORD) as connection:
+            server.cut()
+            await until(lambda: connection.lost_count == 1 and connection.connected)
+            await connection.query_queue("q")
+            await until(lambda: "again" in caplog.text)
+        once = server.url("reconnectAttempts=1&retryInterval=10")
+        async with connect(once, user="u", password=PASSWORD) as connection:
+            await server.stop()
+            with pytest.raises(ConnectionLost):
+                while True:
+                    await connection.query_queue("q")
+        await server.start()
+
+    caplog.set_level("INFO", "atalanta.client")
+    test_on("q")(body)
+    told = [(each.levelname, each.getMessage()) for each in caplog.records]
+    assert [level for level, _ in told] == ["WARNING", "INFO", "WARNING", "ERROR"]
+    assert "was lost" in told[0][1] and "connected to tcp://127.0.0.1:" in told[1][1]
+    assert "no connection to" in told[3][1]

@@ -139,3 +139,18 @@ def test_compressed_bodies_are_read_within_a_limit() -> None:
 def test_a_log_views_message_is_not_acknowledged_alone() -> None:
     with pytest.raises(ClientError, match="ack_through"):
         travelled(Message()).acknowledge()
+
+
+def test_a_body_is_bytes_or_text() -> None:
+    assert Message("hällo").text == Message(text="hällo").text == "hällo"
+    assert Message("").text == ""
+    assert Message(b"raw").body == Message(bytearray(b"raw")).body == Message(memoryview(b"raw")).body
+    for wrong in (5, ["x"], {"a": 1}, object()):
+        with pytest.raises(TypeError, match="bytes or str"):
+            Message(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="one of"):
+        Message("a", text="b")
+    with pytest.raises(ValueError, match="one of"):
+        Message("a", map={})
+    with pytest.raises(ValueError, match="one of"):
+        Message("a", stream=b"b")

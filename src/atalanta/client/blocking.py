@@ -305,6 +305,36 @@ class Connection:
         )
         return Consumer(self._shell, self._shell.call(made))
 
+    def request(
+        self,
+        address: str,
+        message: Message | ReceivedMessage,
+        timeout_s: float | None = None,
+        routing: str | None = None,
+    ) -> ReceivedMessage:
+        return self._shell.call(self._connection.request(address, message, timeout_s, routing))
+
+    def subscription(
+        self,
+        address: str,
+        name: str,
+        selector: str | None = None,
+        ack: str = INDIVIDUAL,
+        *,
+        shared: bool = False,
+        window: int | None = None,
+    ) -> Consumer:
+        made = self._connection.subscription(
+            address, name, selector, ack, shared=shared, window=window
+        )
+        return Consumer(self._shell, self._shell.call(made))
+
+    def create_subscription(self, address: str, name: str, selector: str | None = None) -> str:
+        return self._shell.call(self._connection.create_subscription(address, name, selector))
+
+    def unsubscribe(self, name: str) -> None:
+        self._shell.call(self._connection.unsubscribe(name))
+
     def transaction(self, sink: Sink | None = None) -> Transaction:
         return Transaction(self._shell, self._connection.transaction(sink))
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from atalanta.client.consumer import ACKNOWLEDGE_MODES, INDIVIDUAL, Consumer
+from atalanta.client.consumer import ACKNOWLEDGE_MODES, AUTO, INDIVIDUAL, Consumer
 from atalanta.client.large.body_file import LargeFile
 from atalanta.client.log.log_view import LogView
 from atalanta.client.management import Management
-from atalanta.client.message import ANYCAST, MULTICAST, ROUTING_NAMES
-from atalanta.client.producer import Encoder, Producer
+from atalanta.client.message import ANYCAST, MULTICAST, ROUTING_NAMES, Message, ReceivedMessage
+from atalanta.client.producer import Encoder, Producer, ReplyQueue
 from atalanta.client.transaction import Sink, Transaction
 from atalanta.wire.core.client.errors import (
     ClientError,
@@ -20,6 +20,7 @@ from atalanta.wire.core.client.errors import (
     LogViewUnsupported,
     QueueDoesNotExist,
     QueueExists,
+    TooManyConsumers,
 )
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.request import REPEAT
@@ -54,6 +55,7 @@ CLOSE_S: Final = 5.0  # maximum wait for the answer to SESS_CLOSE
 QUEUE_DOES_NOT_EXIST: Final = 100
 QUEUE_EXISTS: Final = 101
 ADDRESS_EXISTS: Final = 107
+TOO_MANY_CONSUMERS: Final = 214
 # Prefixes of the JMS client in a reply address, and the routing type each one means.
 PREFIXES: Final = {
     "queue://": ANYCAST,
@@ -77,6 +79,7 @@ class Connection:
         self.session = shell.engine.session(self._settings(transacted=False))
         self._consuming: ClientSession | None = None
         self._log_view: bool | None = None
+        self._replies: ReplyQueue | None = None
         self._closed = False
         self.on_reconnected(self._ask_again)
 
@@ -195,6 +198,66 @@ class Connection:
         if self.shell.settles is None:
             self.shell.note_settles((await self.query_address(SETTLE_ADDRESS)).exists)
         return Consumer(self.shell, consumer, ack)
+
+    async def request(
+        self,
+        address: str,
+        message: Message | ReceivedMessage,
+        timeout_s: float | None = None,
+        routing: str | None = None,
+    ) -> ReceivedMessage:
+        """Sends a request and returns the reply, which the service sends to `reply_to` under the `correlation_id`.
+
+        Raises CallTimedOut after `timeout_s` (callTimeout). `routing` is that of `producer`. A reply that is on its way
+        when the connection is lost does not arrive.
+        """
+        if self._replies is None:
+            name = f"atalanta.replies.{uuid.uuid4()}"
+            await self.create_queue(name, routing=ANYCAST, temporary=True)
+            replies = ReplyQueue(self.session, name, await self.consumer(name, ack=AUTO))
+            if self._replies is None:  # otherwise a concurrent request was faster
+                self._replies = replies
+        if timeout_s is None:
+            timeout_s = self.options.call_timeout_ms / 1_000
+        async with await self.producer(address, routing) as producer:
+            return await self._replies.request(producer, message, timeout_s)
+
+    async def subscription(
+        self,
+        address: str,
+        name: str,
+        selector: str | None = None,
+        ack: str = INDIVIDUAL,
+        *,
+        shared: bool = False,
+        window: int | None = None,
+    ) -> Consumer:
+        """Returns a consumer of the durable subscription `name`, which is created if it is missing.
+
+        It keeps the messages of the address while it has no consumer, until `unsubscribe`. TooManyConsumers: it has a
+        consumer, and is not `shared`. QueueExists: it exists with another address or selector.
+        """
+        queue = await self.create_subscription(address, name, selector)
+        if not shared and (await self.query_queue(queue)).consumer_count > 0:
+            raise TooManyConsumers(f"subscription {queue} has a consumer", TOO_MANY_CONSUMERS)
+        return await self.consumer(f"{address}::{queue}", ack=ack, window=window)
+
+    async def create_subscription(
+        self, address: str, name: str, selector: str | None = None
+    ) -> str:
+        """Creates the durable subscription `name` if it is missing, and returns the name of its queue."""
+        queue = subscription_queue(name, self.options.client_id)
+        await self.create_queue(queue, address, MULTICAST, filter=selector, ignore_existing=True)
+        found = await self.query_queue(queue)
+        if (found.filter or None) != selector or found.address != address:
+            raise QueueExists(
+                f"subscription {queue} exists for {found.address} with filter {found.filter}", QUEUE_EXISTS
+            )
+        return queue
+
+    async def unsubscribe(self, name: str) -> None:
+        """Deletes the durable subscription `name` and its messages. Raises IllegalState while it has consumers."""
+        await self.delete_queue(subscription_queue(name, self.options.client_id))
 
     def transaction(self, sink: Sink | None = None) -> Transaction:
         """Returns a transaction: `async with connection.transaction() as tx: await tx.send(address, message)`.
@@ -367,11 +430,8 @@ class Connection:
         """Asks again if the broker understands our packets: this may be another broker."""
         self._log_view = None
         if self.shell.settles is not None and not self.session.closed:
-            self.session.request(BindingQuery(SETTLE_ADDRESS)).on_done = self._asked_again
-
-    def _asked_again(self, reply: Reply) -> None:
-        if isinstance(reply.value, BindingQueryResponseV5):
-            self.shell.note_settles(reply.value.exists)
+            asked = self.session.request(BindingQuery(SETTLE_ADDRESS))
+            asked.on_done = partial(_note_settles, self.shell)
 
     async def _auto_create_queue(self, queue: str, routing: str | None) -> None:
         address, separator, name = queue.partition("::")
@@ -403,6 +463,20 @@ class Connection:
             large_message_max=options.large_message_max_bytes,
             producer_window=options.producer_window_size,
         )
+
+
+def _note_settles(shell: Shell, reply: Reply) -> None:
+    if isinstance(reply.value, BindingQueryResponseV5):
+        shell.note_settles(reply.value.exists)
+
+
+def subscription_queue(name: str, client_id: str | None) -> str:
+    """Returns the queue name of a durable subscription, as in the JMS client.
+
+    (ActiveMQDestination.createQueueNameForSubscription)
+    """
+    names = [name] if client_id is None else [client_id, name]
+    return ".".join(each.replace("\\", "\\\\").replace(".", "\\.") for each in names)
 
 
 def _routing_number(routing: str | None) -> int:

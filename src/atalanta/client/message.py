@@ -39,7 +39,9 @@ INFLATED_BYTES_MAX: Final = 256 << 20
 
 
 class Message:
-    """A message to send. Give one of `body` (bytes), `text`, `map` or `stream`, or none for an empty body.
+    """A message to send: `Message("hello")`, `Message(b"raw")`; or one of `text`, `map`, `stream`; or an empty body.
+
+    `body` is bytes, or text, which is the same as `text`.
 
     `stream` is a body that is read while it is sent and is never in memory as a whole. It is a binary file or another
     object with `read`, an iterable of bytes, or bytes themselves (a memoryview, a mapped file). The asyncio client also
@@ -59,7 +61,7 @@ class Message:
 
     def __init__(
         self,
-        body: bytes | None = None,
+        body: bytes | bytearray | memoryview | str | None = None,
         *,
         text: str | None = None,
         map: Mapping[str, Property] | None = None,
@@ -77,9 +79,13 @@ class Message:
         duplicate_id: str | bytes | None = None,
         type: int | None = None,
     ) -> None:
-        if text is not None:
-            if body is not None or map is not None:
+        if text is not None or isinstance(body, str):
+            if text is None:
+                text = str(body)
+            elif body is not None:
                 raise ValueError("a message has one of body, text and map")
+            if map is not None or stream is not None:
+                raise ValueError("a message has one of body, text, map and stream")
             self.body = encode_text(text)
             kind = TEXT
         elif map is not None:
@@ -88,7 +94,7 @@ class Message:
             self.body = encode_map(map)
             kind = MAP
         elif body is not None:
-            self.body = body if body.__class__ is bytes else bytes(body)
+            self.body = body if body.__class__ is bytes else _bytes_of(body)
             kind = BYTES
         else:
             self.body = b""
@@ -371,6 +377,16 @@ class ReceivedMessage:
         return (
             f"ReceivedMessage(id={message.id}, address={message.address!r}, queue={self.queue!r})"
         )
+
+
+def _bytes_of(body: Any) -> bytes:
+    try:
+        return bytes(memoryview(body))
+    except TypeError:
+        kind = type(body).__name__
+        raise TypeError(
+            f"a message's body is bytes or str, not {kind}; a dict is given as map=, a file as stream="
+        ) from None
 
 
 def inflate(body: bytes) -> bytes:

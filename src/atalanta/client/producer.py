@@ -1,22 +1,26 @@
-"""Producer for one address."""
+"""Producer for one address, and requests with replies."""
 
 from __future__ import annotations
 
 import struct
+import time
 import uuid
 from collections.abc import Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Final
 
 from atalanta.client.encoding import append_properties, encode_value, encoded_name
 from atalanta.client.large.body_stream import BodyStream
 from atalanta.client.message import ANYCAST, MULTICAST, Message, Property, ReceivedMessage, now_ms
 from atalanta.client.shells.awaitables import READY, Acknowledgement
-from atalanta.wire.core.client.errors import ClientError, Closed, SendFailed
+from atalanta.wire.core.client.errors import CallTimedOut, ClientError, Closed, SendFailed
 from atalanta.wire.core.client.producer import ClientProducer, OutgoingMessage
 from atalanta.wire.core.client.reply import Reply
 
 if TYPE_CHECKING:
+    from atalanta.client.consumer import Consumer
     from atalanta.client.shells.shell import Shell
+    from atalanta.wire.core.client.session import ClientSession
 
 _fixed = struct.Struct(">BbBqqb").pack
 _count = struct.Struct(">Bi").pack
@@ -231,6 +235,49 @@ class Producer:
         producer.errors = []
         producer.refused_count = 0
         raise SendFailed(errors, count)
+
+
+class ReplyQueue:
+    """The temporary queue of a connection for replies, which are told apart by correlation ids.
+
+    Whichever request waits takes the replies of all.
+    """
+
+    def __init__(self, session: ClientSession, name: str, consumer: Consumer) -> None:
+        self.name = name
+        self._session = session
+        self._consumer = consumer
+        self._replies: dict[str | bytes, ReceivedMessage | None] = {}  # None: it is awaited
+
+    async def request(
+        self, producer: Producer, message: Message | ReceivedMessage, timeout_s: float
+    ) -> ReceivedMessage:
+        """Sends a request and returns its reply. Raises CallTimedOut, or ValueError for an id that is in use."""
+        message = copy(outgoing(message))
+        if message.user_id is None:
+            message.user_id = uuid.uuid4()
+        if message.correlation_id is None:
+            # A JMS service answers with the correlation id of the request, or with its message id: the same here.
+            message.correlation_id = f"ID:{message.user_id}"
+        message.reply_to = f"temp-queue://{self.name}"
+        key = message.correlation_id
+        if key in self._replies:
+            raise ValueError(f"a request with the correlation id {key!r} waits already")
+        until = time.monotonic() + timeout_s
+        self._replies[key] = None
+        try:
+            await producer.send(message)
+            while (reply := self._replies[key]) is None:
+                self._session.check_usable()
+                left_s = until - time.monotonic()
+                if left_s <= 0:
+                    raise CallTimedOut(f"{producer.address}: no reply within {timeout_s:g} s", 3)
+                found = await self._consumer.receive(left_s)
+                if found is not None and found.correlation_id in self._replies:
+                    self._replies[found.correlation_id] = found
+            return reply
+        finally:
+            del self._replies[key]
 
 
 def outgoing(message: object) -> Message:

@@ -61,12 +61,16 @@ def used(clients: list[Connection]) -> Iterator[None]:
             using.result(DEADLINE_S)
 
 
-def test_the_clients_are_spread_when_an_operator_says_so(ports: tuple[int, int]) -> None:
+@pytest.mark.parametrize("servers", ["both", "one"])
+def test_the_clients_are_spread_when_an_operator_says_so(
+    ports: tuple[int, int], servers: str
+) -> None:
     first, second = ports
     cli = Cli()
-    url = (
-        f"(tcp://127.0.0.1:{first},tcp://127.0.0.1:{second})?reconnectAttempts=-1&retryInterval=100"
-    )
+    url = f"tcp://127.0.0.1:{first}"
+    if servers == "both":
+        url = f"({url},tcp://127.0.0.1:{second})"
+    url += "?reconnectAttempts=-1&retryInterval=100"
     with ExitStack() as stack:
         clients = [stack.enter_context(connect(url)) for _ in range(CLIENTS)]
         consumers = [one.consumer("orders") for one in clients]

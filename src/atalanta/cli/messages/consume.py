@@ -14,7 +14,15 @@ from atalanta.cli.messages.json_lines import line_of_message, type_name
 from atalanta.cli.output.escape import escaped_text, messages
 from atalanta.cli.output.outcome import FAILED, USAGE, Refused, reported
 from atalanta.cli.target import Target
-from atalanta.client import Connection, Consumer, MessageTooLarge, Property, ReceivedMessage, run
+from atalanta.client import (
+    Connection,
+    Consumer,
+    MessageTooLarge,
+    Property,
+    QueueExists,
+    ReceivedMessage,
+    run,
+)
 from atalanta.client.message import MULTICAST
 from atalanta.message.encoding.buffer import DecodeError
 
@@ -214,29 +222,15 @@ async def open_consumer(connection: Connection, job: Job) -> Consumer:
 
 async def subscribe(connection: Connection, topic: Destination, job: Job) -> str:
     """Returns the subscription's queue; its selector is the queue's filter, as with JMS."""
-    temporary = job.durable is None
-    queue = str(uuid.uuid4()) if job.durable is None else queue_of(job.durable, job.client_id)
-    await connection.create_queue(
-        queue,
-        topic.name,
-        MULTICAST,
-        durable=not temporary,
-        filter=job.selector,
-        temporary=temporary,
-        ignore_existing=not temporary,
-    )
-    if not temporary:
-        found = await connection.query_queue(queue)
-        if found.filter != job.selector or found.address != topic.name:
+    if job.durable is not None:
+        try:
+            return await connection.create_subscription(topic.name, job.durable, job.selector)
+        except QueueExists as error:
             raise Refused(
-                f"subscription {queue} exists for {found.address} with filter {found.filter}; "
-                "delete it with `atalanta queue delete`, or choose another name"
-            )
+                f"{error.text}; delete it with `atalanta queue delete`, or choose another name"
+            ) from None
+    queue = str(uuid.uuid4())
+    await connection.create_queue(
+        queue, topic.name, MULTICAST, filter=job.selector, temporary=True
+    )
     return queue
-
-
-def queue_of(subscription: str, client_id: str | None) -> str:
-    """Returns the queue name of a subscription, as in the JMS client
-    (ActiveMQDestination.createQueueNameForSubscription)."""
-    names = [subscription] if client_id is None else [client_id, subscription]
-    return ".".join(name.replace("\\", "\\\\").replace(".", "\\.") for name in names)

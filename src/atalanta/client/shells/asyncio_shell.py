@@ -187,7 +187,7 @@ class AsyncioShell(Shell):
                 async with asyncio.timeout(self.options.connection_timeout_ms / 1000):
                     link = await self._dial(server)
             except (OSError, TimeoutError, UnicodeError) as error:
-                policy.failed(time.monotonic_ns(), str(error) or "timed out")
+                self.attempt_failed(time.monotonic_ns(), str(error) or "timed out")
                 continue
             await self._serve(server, link)
 
@@ -237,9 +237,7 @@ class AsyncioShell(Shell):
                 now = time.monotonic_ns()
                 if not connected and ready.done() and self.engine.failed is None:
                     connected = True
-                    self.policy.connected(now, server)
-                    if self.lost_count:
-                        self.tell("reconnected")
+                    self.connected(now, server)
                 self.engine.on_timer(now)
             why = link.over.result()
         finally:

@@ -179,9 +179,7 @@ class BlockingShell(Shell):
         if self._is_ready and not self._was_connected and self._broken is None:
             self._was_connected = True
             assert self.dialled is not None
-            self.policy.connected(time.monotonic_ns(), self.dialled)
-            if self.lost_count:
-                self.tell("reconnected")
+            self.connected(time.monotonic_ns(), self.dialled)
         if self._broken is not None:
             self._end(self._broken)
 
@@ -237,7 +235,7 @@ class BlockingShell(Shell):
             )
             connection = secured(self.options, server, plain)
         except (OSError, UnicodeError) as error:
-            self.policy.failed(time.monotonic_ns(), str(error))
+            self.attempt_failed(time.monotonic_ns(), str(error))
             return
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setblocking(False)

@@ -8,22 +8,24 @@ blocking shell never does: its `wait` returns when the reply is complete, so tha
 from __future__ import annotations
 
 import contextlib
+import logging
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from atalanta.client.options import ClientOptions, Server
 from atalanta.client.shells.awaitables import Acknowledgement
 from atalanta.client.shells.reconnect import MILLISECOND_NS, ReconnectPolicy
 from atalanta.wire.core.client.connection import ClientConnection
-from atalanta.wire.core.client.errors import ConnectFailed
+from atalanta.wire.core.client.errors import ClientError, ConnectFailed
 from atalanta.wire.core.client.events import ClientEvents
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.settings import ConnectionSettings
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.http_upgrade import NONCE_BYTES, UpgradeRequest
 
+LOG: Final = logging.getLogger("atalanta.client")
 Result = TypeVar("Result")
 
 
@@ -112,6 +114,22 @@ class Shell(ClientEvents, ABC):
         for listener in list(self.listeners.get(what, ())):
             listener()
 
+    def attempt_failed(self, now: int, why: str) -> None:
+        """Records that the dialled server could not be reached."""
+        self.policy.failed(now, why)
+        LOG.debug("no connection: %s", self.policy.last_error)
+
+    def connected(self, now: int, server: Server) -> None:
+        """Records an answered login. After a loss the sessions are restored, and the listeners are called."""
+        self.policy.connected(now, server)
+        if self.lost_count:
+            LOG.info("connected to %s again", server)
+            self.tell("reconnected")
+
+    def session_error(self, channel: int, error: ClientError) -> None:
+        """Logs an error for which no call waits: an acknowledgement that nobody awaits was refused."""
+        LOG.warning("%s refused something that no call waits for: %s", self.dialled, error.text)
+
     def topology_changed(self) -> None:
         self.tell("topology")
 
@@ -129,6 +147,7 @@ class Shell(ClientEvents, ABC):
     def transport_lost(self, now: int, why: str) -> None:
         """Ends the engine's transport and plans the next one."""
         self.lost_count += 1
+        LOG.warning("the connection to %s was lost: %s", self.dialled, why)
         self.engine.lost(now, why)
         target, self._redirect = self._redirect, None
         self.policy.lost(now, why, self.members(), target)
@@ -139,7 +158,7 @@ class Shell(ClientEvents, ABC):
         self.engine.lost(now, why)
         target, self._redirect = self._redirect, None
         if target is None or not self.policy.redirected(target):
-            self.policy.failed(now, why)
+            self.attempt_failed(now, why)
 
     def note_settles(self, settles: bool) -> None:
         """Records if the broker understands SESS_SETTLE."""
@@ -159,8 +178,10 @@ class Shell(ClientEvents, ABC):
         servers = ", ".join(str(server) for server in self.options.servers)
         if finder is not None and not servers:
             servers = finder.place
-        last = self.policy.last_error
-        self.engine.fail(ConnectFailed(f"no connection to {servers}: {last}", 4))
+        error = ConnectFailed(f"no connection to {servers}: {self.policy.last_error}", 4)
+        if self.lost_count:
+            LOG.error("%s", error.text)
+        self.engine.fail(error)
 
 
 def connection_settings(options: ClientOptions) -> ConnectionSettings:
@@ -172,9 +193,7 @@ def connection_settings(options: ClientOptions) -> ConnectionSettings:
         ping_period_ns=period_ms * MILLISECOND_NS if period_ms >= 0 else -1,
         call_timeout_ns=options.call_timeout_ms * MILLISECOND_NS,
         resume=options.reconnect_attempts != 0,
-        may_move=options.reconnect_attempts != 0
-        and not options.stay
-        and (len(options.servers) > 1 or options.use_topology_for_load_balancing),
+        may_move=options.reconnect_attempts != 0 and not options.stay,
     )
 
 
