@@ -1,8 +1,7 @@
 """`python -m tests.fuzz [--count 1000000] [--target NAME …] [--seed 1] [--blind] [--out DIR]`: fuzz decoders.
 
 Prints one line a target; what breaks is saved with its traceback. Inputs worth keeping are saved too, and are where the
-next run begins. `--input FILE …` runs inputs again, in order. `--table` prints what ran so far
-(docs/internals/fuzzing.md).
+next run begins. `--input FILE …` runs inputs again, in order.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from pathlib import Path
 from tests.fuzz import coverage
 from tests.fuzz.engine import Fuzzer
 from tests.fuzz.memory import give_back_large_blocks
-from tests.fuzz.runs import Run, append, table
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,13 +23,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--target", action="append", default=[], help="all, or if --blind the compiled ones")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--blind", action="store_true", help="without looking at branches (compiled build)")
-    parser.add_argument("--out", type=Path, default=Path(".cache/fuzz"), help="corpus, findings, runs")
+    parser.add_argument("--out", type=Path, default=Path(".cache/fuzz"), help="corpus, findings")
     parser.add_argument("--input", type=Path, nargs="+", default=[], help="run these instead")
-    parser.add_argument("--table", action="store_true", help="what ran, from the runs in --out")
     options = parser.parse_args(arguments)
-    if options.table:
-        print(table(options.out), end="")
-        return 0
     if not options.blind:
         coverage.install()
     # Only now: modules are marked while they are imported.
@@ -56,7 +50,6 @@ def main(arguments: list[str] | None = None) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         for data in fuzzer.kept:
             (folder / hashlib.sha256(data).hexdigest()[:20]).write_bytes(data)
-        append(options.out, Run.of(outcome, options.seed))
         for finding in outcome.findings:
             findings += 1
             print(finding.why, finding.save(options.out / "findings"), flush=True)

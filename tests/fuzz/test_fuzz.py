@@ -18,7 +18,6 @@ from tests.fuzz.engine import Fuzzer
 from tests.fuzz.memory import STATM
 from tests.fuzz.mutator import FrameMutator, cut
 from tests.fuzz.node_targets import NodeTarget
-from tests.fuzz.runs import table
 from tests.fuzz.target import Target
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.xml_mutator import XmlMutator, elements
@@ -137,21 +136,14 @@ def test_a_stream_is_cut_into_its_frames_and_what_is_no_frame() -> None:
     assert FrameMutator(10, 1, [frame]).size_max == 10
 
 
-def test_guided_runs_keep_what_went_a_new_way_and_stand_in_the_table(tmp_path: Path) -> None:
+def test_guided_runs_keep_what_went_a_new_way(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.fuzz", "--out", str(tmp_path)]
     root = Path(__file__).resolve().parent.parent.parent
     environment = dict(os.environ, PYTHONPATH=f"{root / 'src'}{os.pathsep}{root}")
-
-    def run(*options: str) -> str:
-        return subprocess.run(
-            [*command, *options], cwd=root, env=environment, check=True, capture_output=True, text=True
-        ).stdout
-
-    first = run("--count", "300", "--target", "selectors", "--seed", "3")
+    command += ["--count", "300", "--target", "selectors", "--seed", "3"]
+    told = subprocess.run(command, cwd=root, env=environment, check=True, capture_output=True, text=True).stdout
     kept = sorted(path.name for path in (tmp_path / "selectors").iterdir())
-    assert " branches" in first and len(kept) > 3
-    (row,) = (line for line in table(tmp_path).splitlines() if line.startswith("| selectors"))
-    assert "| interpreted, guided |" in row and "| 1 (3) |" in row and row.endswith("| 0 |")
+    assert " branches" in told and len(kept) > 3
 
 
 def test_xml_stays_well_formed_for_the_most_part() -> None:

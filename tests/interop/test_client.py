@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from functools import wraps
 
 import pytest
 
 from atalanta.client import (
     Byte,
+    Connecting,
     Float,
     Int,
     LogViewUnsupported,
@@ -43,13 +45,19 @@ def url(node: BrokerProcess, options: str = "") -> str:
     return "?".join(part for part in (f"tcp://127.0.0.1:{node.port}", options) if part)
 
 
-def run(body: Callable[[], Awaitable[None]]) -> None:
-    """Runs one test's coroutine."""
+def awaited(test: Callable[..., Coroutine[object, object, None]]) -> Callable[..., None]:
+    """The test's coroutine runs to its end."""
 
-    async def main() -> None:
-        await body()
+    @wraps(test)
+    def run(**fixtures: object) -> None:
+        asyncio.run(test(**fixtures))
 
-    asyncio.run(main())
+    return run
+
+
+def opened(node: BrokerProcess, options: str = "") -> Connecting:
+    """A connection of the asynchronous client, for `async with`."""
+    return connect(url(node, options), user=USER, password=PASSWORD)
 
 
 async def take(consumer: AsyncIterator[ReceivedMessage], count: int) -> list[ReceivedMessage]:
@@ -63,36 +71,32 @@ async def nothing(consumer: AsyncIterator[ReceivedMessage]) -> None:
         await asyncio.wait_for(anext(consumer), NOTHING_SECONDS)
 
 
-def test_send_and_receive(node: BrokerProcess, name: str) -> None:
-    async def body() -> None:
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
-            producer = await connection.producer(name, routing="anycast")
-            for n in range(50):
-                await producer.send(Message(text=f"text {n} ä\U0001f680", properties={"n": n}))
-            consumer = await connection.consumer(name)
-            got = await take(consumer, 50)
-            assert [m.text for m in got] == [f"text {n} ä\U0001f680" for n in range(50)]
-            assert [m.properties["n"] for m in got] == list(range(50))
-            assert not any(m.redelivered for m in got)
-            for message in got:
-                await message.acknowledge()
-            await nothing(consumer)
-
-    run(body)
+@awaited
+async def test_send_and_receive(node: BrokerProcess, name: str) -> None:
+    async with opened(node) as connection:
+        producer = await connection.producer(name, routing="anycast")
+        for n in range(50):
+            await producer.send(Message(text=f"text {n} ä\U0001f680", properties={"n": n}))
+        consumer = await connection.consumer(name)
+        got = await take(consumer, 50)
+        assert [m.text for m in got] == [f"text {n} ä\U0001f680" for n in range(50)]
+        assert [m.properties["n"] for m in got] == list(range(50))
+        assert not any(m.redelivered for m in got)
+        for message in got:
+            await message.acknowledge()
+        await nothing(consumer)
 
 
-def test_bodies(node: BrokerProcess, name: str) -> None:
-    async def body() -> None:
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
-            producer = await connection.producer(name, routing="anycast")
-            consumer = await connection.consumer(name, ack="auto")
-            for size in (1, 1000, 100_000, 102_400, 250_000, 3_000_000):
-                sent = bytes(n % 251 for n in range(size))
-                await producer.send(Message(body=sent))
-                (got,) = await take(consumer, 1)
-                assert got.body == sent
-
-    run(body)
+@awaited
+async def test_bodies(node: BrokerProcess, name: str) -> None:
+    async with opened(node) as connection:
+        producer = await connection.producer(name, routing="anycast")
+        consumer = await connection.consumer(name, ack="auto")
+        for size in (1, 1000, 100_000, 102_400, 250_000, 3_000_000):
+            sent = bytes(n % 251 for n in range(size))
+            await producer.send(Message(body=sent))
+            (got,) = await take(consumer, 1)
+            assert got.body == sent
 
 
 def test_streamed_bodies(jms: Jms, node: BrokerProcess, name: str) -> None:
@@ -128,7 +132,7 @@ def test_typed_properties_to_jms(jms: Jms, node: BrokerProcess, name: str) -> No
     consumer = jms.consumer(name + ".c", connection_name, "queue:" + name)
 
     async def body() -> None:
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
+        async with opened(node) as connection:
             producer = await connection.producer(name, routing="anycast")
             properties: dict[str, Property] = {
                 "boolean": False, "byte": Byte(-1), "short": Short(-2), "int": Int(-3),
@@ -145,7 +149,7 @@ def test_typed_properties_to_jms(jms: Jms, node: BrokerProcess, name: str) -> No
             )
             await producer.send(message)
 
-    run(body)
+    asyncio.run(body())
     assert jms.receive(consumer, 1, 5000) == ["7"]
     found = jms("properties", consumer)
     for expected in (
@@ -164,7 +168,7 @@ def test_typed_properties_from_jms(jms: Jms, node: BrokerProcess, name: str) -> 
     jms.send(producer, range(3, 4), typed="true", dup="d")
 
     async def body() -> None:
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
+        async with opened(node) as connection:
             consumer = await connection.consumer(name, ack="auto")
             (message,) = await take(consumer, 1)
             assert message.text == "3"
@@ -177,149 +181,131 @@ def test_typed_properties_from_jms(jms: Jms, node: BrokerProcess, name: str) -> 
             assert message.duplicate_id == "d3"
             assert message.user_id is not None
 
-    run(body)
+    asyncio.run(body())
     jms.close_all(connection_name)
 
 
-def test_individual_acknowledgement(node: BrokerProcess, name: str) -> None:
-    async def body() -> None:
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
-            producer = await connection.producer(name, routing="anycast")
-            for n in range(5):
-                await producer.send(Message(text=str(n)))
-        options = "blockOnAcknowledge=true"
-        async with connect(url(node, options), user=USER, password=PASSWORD) as connection:
-            consumer = await connection.consumer(name, ack="individual")
-            got = await take(consumer, 5)
-            await got[1].acknowledge()
-            await got[3].acknowledge()
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
-            consumer = await connection.consumer(name)
-            assert [m.text for m in await take(consumer, 3)] == ["0", "2", "4"]
-
-    run(body)
+@awaited
+async def test_individual_acknowledgement(node: BrokerProcess, name: str) -> None:
+    async with opened(node) as connection:
+        producer = await connection.producer(name, routing="anycast")
+        for n in range(5):
+            await producer.send(Message(text=str(n)))
+    options = "blockOnAcknowledge=true"
+    async with opened(node, options) as connection:
+        consumer = await connection.consumer(name, ack="individual")
+        got = await take(consumer, 5)
+        await got[1].acknowledge()
+        await got[3].acknowledge()
+    async with opened(node) as connection:
+        consumer = await connection.consumer(name)
+        assert [m.text for m in await take(consumer, 3)] == ["0", "2", "4"]
 
 
-def test_cumulative_acknowledgement(node: BrokerProcess, name: str) -> None:
-    async def body() -> None:
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
-            producer = await connection.producer(name, routing="anycast")
-            for n in range(5):
-                await producer.send(Message(text=str(n)))
-            consumer = await connection.consumer(name, ack="cumulative")
-            got = await take(consumer, 4)
-            await got[2].acknowledge()
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
-            rest = await take(await connection.consumer(name), 2)
-            assert [m.text for m in rest] == ["3", "4"]
-
-    run(body)
+@awaited
+async def test_cumulative_acknowledgement(node: BrokerProcess, name: str) -> None:
+    async with opened(node) as connection:
+        producer = await connection.producer(name, routing="anycast")
+        for n in range(5):
+            await producer.send(Message(text=str(n)))
+        consumer = await connection.consumer(name, ack="cumulative")
+        got = await take(consumer, 4)
+        await got[2].acknowledge()
+    async with opened(node) as connection:
+        rest = await take(await connection.consumer(name), 2)
+        assert [m.text for m in rest] == ["3", "4"]
 
 
-def test_transactions(node: BrokerProcess, name: str) -> None:
-    async def body() -> None:
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
-            await connection.create_queue(name, address=name, routing="anycast", durable=True)
+@awaited
+async def test_transactions(node: BrokerProcess, name: str) -> None:
+    async with opened(node) as connection:
+        await connection.create_queue(name, address=name, routing="anycast", durable=True)
+        async with connection.transaction() as transaction:
+            await transaction.send(name, Message(text="1"))
+            await transaction.send(name, Message(text="2"))
+        with pytest.raises(ZeroDivisionError):
             async with connection.transaction() as transaction:
-                await transaction.send(name, Message(text="1"))
-                await transaction.send(name, Message(text="2"))
-            with pytest.raises(ZeroDivisionError):
-                async with connection.transaction() as transaction:
-                    await transaction.send(name, Message(text="never"))
-                    raise ZeroDivisionError
-            consumer = await connection.consumer(name)
-            assert [m.text for m in await take(consumer, 2)] == ["1", "2"]
-            await nothing(consumer)
-
-    run(body)
+                await transaction.send(name, Message(text="never"))
+                raise ZeroDivisionError
+        consumer = await connection.consumer(name)
+        assert [m.text for m in await take(consumer, 2)] == ["1", "2"]
+        await nothing(consumer)
 
 
-def test_selectors_and_browsing(node: BrokerProcess, name: str) -> None:
-    async def body() -> None:
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
-            producer = await connection.producer(name, routing="anycast")
-            for n in range(10):
-                await producer.send(Message(text=str(n), properties={"n": n, "even": n % 2 == 0}))
-            browser = await connection.consumer(name, browse=True)
-            assert [m.text for m in await take(browser, 10)] == [str(n) for n in range(10)]
-            selector = "even = TRUE AND n BETWEEN 2 AND 7"
-            consumer = await connection.consumer(name, selector=selector, ack="auto")
-            assert [m.text for m in await take(consumer, 3)] == ["2", "4", "6"]
-            await nothing(consumer)
-
-    run(body)
+@awaited
+async def test_selectors_and_browsing(node: BrokerProcess, name: str) -> None:
+    async with opened(node) as connection:
+        producer = await connection.producer(name, routing="anycast")
+        for n in range(10):
+            await producer.send(Message(text=str(n), properties={"n": n, "even": n % 2 == 0}))
+        browser = await connection.consumer(name, browse=True)
+        assert [m.text for m in await take(browser, 10)] == [str(n) for n in range(10)]
+        selector = "even = TRUE AND n BETWEEN 2 AND 7"
+        consumer = await connection.consumer(name, selector=selector, ack="auto")
+        assert [m.text for m in await take(consumer, 3)] == ["2", "4", "6"]
+        await nothing(consumer)
 
 
-def test_multicast_and_fully_qualified_names(node: BrokerProcess, name: str) -> None:
-    async def body() -> None:
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
-            for queue in ("all", "late"):
-                await connection.create_queue(
-                    f"{name}.{queue}",
-                    address=name,
-                    routing="multicast",
-                    durable=True,
-                    filter="delay > 60" if queue == "late" else None,
-                )
-            producer = await connection.producer(name, routing="multicast")
-            for delay in (10.0, 61.0, 600.0):
-                await producer.send(Message(text=str(delay), properties={"delay": delay}))
-            everything = await connection.consumer(f"{name}::{name}.all")
-            assert [m.text for m in await take(everything, 3)] == ["10.0", "61.0", "600.0"]
-            late = await connection.consumer(f"{name}::{name}.late")
-            assert [m.text for m in await take(late, 2)] == ["61.0", "600.0"]
-
-    run(body)
+@awaited
+async def test_multicast_and_fully_qualified_names(node: BrokerProcess, name: str) -> None:
+    async with opened(node) as connection:
+        for queue in ("all", "late"):
+            await connection.create_queue(
+                f"{name}.{queue}",
+                address=name,
+                routing="multicast",
+                durable=True,
+                filter="delay > 60" if queue == "late" else None,
+            )
+        producer = await connection.producer(name, routing="multicast")
+        for delay in (10.0, 61.0, 600.0):
+            await producer.send(Message(text=str(delay), properties={"delay": delay}))
+        everything = await connection.consumer(f"{name}::{name}.all")
+        assert [m.text for m in await take(everything, 3)] == ["10.0", "61.0", "600.0"]
+        late = await connection.consumer(f"{name}::{name}.late")
+        assert [m.text for m in await take(late, 2)] == ["61.0", "600.0"]
 
 
-def test_pipelined_sends(node: BrokerProcess, name: str) -> None:
-    async def body() -> None:
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
-            producer = await connection.producer(name, routing="anycast")
-            for n in range(5000):
-                await producer.send_soon(Message(text=str(n)))
-            await producer.drain()
-            consumer = await connection.consumer(name, ack="auto")
-            assert [m.text for m in await take(consumer, 5000)] == [str(n) for n in range(5000)]
-
-    run(body)
+@awaited
+async def test_pipelined_sends(node: BrokerProcess, name: str) -> None:
+    async with opened(node) as connection:
+        producer = await connection.producer(name, routing="anycast")
+        for n in range(5000):
+            await producer.send_soon(Message(text=str(n)))
+        await producer.drain()
+        consumer = await connection.consumer(name, ack="auto")
+        assert [m.text for m in await take(consumer, 5000)] == [str(n) for n in range(5000)]
 
 
-def test_duplicate_ids(node: BrokerProcess, name: str) -> None:
-    async def body() -> None:
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
-            producer = await connection.producer(name, routing="anycast")
-            for _ in range(2):
-                await producer.send(Message(text="text id", duplicate_id="id"))
-                await producer.send(Message(text="bytes id", duplicate_id=b"\0\1id"))
-            consumer = await connection.consumer(name)
-            assert [m.text for m in await take(consumer, 2)] == ["text id", "bytes id"]
-            await nothing(consumer)
-
-    run(body)
+@awaited
+async def test_duplicate_ids(node: BrokerProcess, name: str) -> None:
+    async with opened(node) as connection:
+        producer = await connection.producer(name, routing="anycast")
+        for _ in range(2):
+            await producer.send(Message(text="text id", duplicate_id="id"))
+            await producer.send(Message(text="bytes id", duplicate_id=b"\0\1id"))
+        consumer = await connection.consumer(name)
+        assert [m.text for m in await take(consumer, 2)] == ["text id", "bytes id"]
+        await nothing(consumer)
 
 
-def test_wrong_password(node: BrokerProcess) -> None:
-    async def body() -> None:
-        with pytest.raises(Exception, match="(?i)user|password|security|AMQ229031"):
-            async with connect(url(node), user=USER, password="wrong") as connection:
-                await connection.producer("anything")
-
-    run(body)
+@awaited
+async def test_wrong_password(node: BrokerProcess) -> None:
+    with pytest.raises(Exception, match="(?i)user|password|security|AMQ229031"):
+        async with connect(url(node), user=USER, password="wrong") as connection:
+            await connection.producer("anything")
 
 
-def test_queue_queries(node: BrokerProcess, name: str) -> None:
-    async def body() -> None:
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
-            await connection.create_queue(name, address=name, routing="anycast", durable=True)
-            producer = await connection.producer(name, routing="anycast")
-            await producer.send(Message(text="1"))
-            found = await connection.query_queue(name)
-            assert found.exists and found.durable and found.message_count == 1
-            await connection.delete_queue(name)
-            assert not (await connection.query_queue(name)).exists
-
-    run(body)
+@awaited
+async def test_queue_queries(node: BrokerProcess, name: str) -> None:
+    async with opened(node) as connection:
+        await connection.create_queue(name, address=name, routing="anycast", durable=True)
+        producer = await connection.producer(name, routing="anycast")
+        await producer.send(Message(text="1"))
+        found = await connection.query_queue(name)
+        assert found.exists and found.durable and found.message_count == 1
+        await connection.delete_queue(name)
+        assert not (await connection.query_queue(name)).exists
 
 
 def test_topology(brokers: Lineup, target: str) -> None:
@@ -329,7 +315,7 @@ def test_topology(brokers: Lineup, target: str) -> None:
     expected = sorted(f"127.0.0.1:{broker.port}" for broker in nodes)
 
     async def body() -> None:
-        async with connect(url(nodes[0]), user=USER, password=PASSWORD) as connection:
+        async with opened(nodes[0]) as connection:
             for _ in range(100):
                 found = sorted(f"{m.host}:{m.port}" for m in connection.topology)
                 if found == expected:
@@ -337,7 +323,7 @@ def test_topology(brokers: Lineup, target: str) -> None:
                 await asyncio.sleep(0.1)
             pytest.fail(f"{found} is not {expected}")
 
-    run(body)
+    asyncio.run(body())
     for broker in nodes:
         broker.close()
 
@@ -349,7 +335,7 @@ def test_reconnects_after_a_restart(brokers: Lineup, target: str, ending: str) -
 
     async def body() -> None:
         options = "reconnectAttempts=-1&retryInterval=100"
-        async with connect(url(broker, options), user=USER, password=PASSWORD) as connection:
+        async with opened(broker, options) as connection:
             producer = await connection.producer("kept", routing="anycast")
             consumer = await connection.consumer("kept", ack="individual")
             for n in range(20):
@@ -374,7 +360,7 @@ def test_reconnects_after_a_restart(brokers: Lineup, target: str, ending: str) -
             fresh = [text for text in seen if int(text) >= 30]
             assert sorted(fresh) == [str(n) for n in range(30, 40)]
 
-    run(body)
+    asyncio.run(body())
     broker.close()
 
 
@@ -391,15 +377,13 @@ def test_blocking_client(node: BrokerProcess, name: str) -> None:
         assert consumer.receive(0.2) is None
 
 
-def test_log_view_is_ours_alone(node: BrokerProcess, target: str, name: str) -> None:
-    async def body() -> None:
-        async with connect(url(node), user=USER, password=PASSWORD) as connection:
-            await connection.create_queue(name, address=name, routing="anycast", durable=True)
-            view = connection.logview(name)
-            if target == "artemis":
-                with pytest.raises(LogViewUnsupported, match=f"127.0.0.1:{node.port}|node"):
-                    await view.position()
-            else:
-                assert (await view.position()).messages == 0
-
-    run(body)
+@awaited
+async def test_log_view_is_ours_alone(node: BrokerProcess, target: str, name: str) -> None:
+    async with opened(node) as connection:
+        await connection.create_queue(name, address=name, routing="anycast", durable=True)
+        view = connection.logview(name)
+        if target == "artemis":
+            with pytest.raises(LogViewUnsupported, match=f"127.0.0.1:{node.port}|node"):
+                await view.position()
+        else:
+            assert (await view.position()).messages == 0

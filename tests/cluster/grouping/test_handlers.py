@@ -109,20 +109,6 @@ def test_decided_groups_go_on_while_the_local_node_is_away() -> None:
     assert bodies_at(hosts[1]) == [b"one", b"two"]
 
 
-def test_decisions_survive_the_local_node() -> None:
-    rig = Rig()
-    hosts = grouped_cluster(rig)
-    group_stored(rig, hosts[2], "red", "one")
-    assert pins_of(hosts[0]) == {"red.orders": "ordersnode-2"}
-    hosts[0].crash()
-    hosts[0].start()
-    rig.formed()
-    assert pins_of(hosts[0]) == {"red.orders": "ordersnode-2"}
-    other = rig.client(hosts[0])
-    send_group(other, "red", "two")
-    rig.until(lambda: bodies_at(hosts[2]) == [b"one", b"two"])
-
-
 def test_decisions_survive_the_compaction_of_the_journal() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig)

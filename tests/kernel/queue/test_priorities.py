@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.sessions.session import Session
 from tests.kernel.broker_rig import Bench, RecordingEndpoint, endpoint
@@ -75,34 +73,6 @@ def test_what_is_given_back_comes_before_lower_priorities() -> None:
     _, again = consumer(bench)
     bench.settle()
     assert again.bodies() == [b"b9", b"a4", b"c4"]
-
-
-def test_random_traffic_loses_and_doubles_nothing() -> None:
-    rng = random.Random(7)
-    bench = Bench()
-    bench.queue("q")
-    sender = bench.session()
-    taken: list[bytes] = []
-    sent = 0
-    for _ in range(60):
-        for _ in range(rng.randrange(8)):
-            send(bench, sender, f"{sent}", rng.choice((4, 4, 4, 9, 0)))
-            sent += 1
-        session, got = consumer(bench)
-        session.consumers[0].unlimited = False
-        session.consumers[0].credits = rng.randrange(1, 3000)
-        bench.settle()
-        bodies = got.bodies()
-        for message_id in got.message_ids[: len(bodies) // 2]:
-            session.acknowledge(bench.now, 0, message_id, True, 0)
-        taken += bodies[: len(bodies) // 2]
-        bench.settle()
-        session.close(bench.now, False)
-        invariants.validate(bench.broker)
-    _, rest = consumer(bench)
-    bench.settle()
-    everything = taken + rest.bodies()
-    assert sorted(everything, key=int) == [f"{n}".encode() for n in range(sent)]
 
 
 def test_levels_are_counted_right_when_they_mix_part_and_mix_again() -> None:

@@ -6,8 +6,6 @@ sees the newest of each value last. A ring has its size wherever its messages li
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from atalanta.kernel.broker import invariants
@@ -171,41 +169,6 @@ def test_values_sent_in_a_transaction_replace_each_other_at_its_commit() -> None
     found = taken(bench)
     assert newest(found, 300) == newest([*range(300), 1_807], 300)
     assert found[-1] == 1_807 and 1_207 not in found
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_a_random_play_never_loses_the_newest_and_never_ends_with_an_older_one(seed: int) -> None:
-    values = 7
-    draw = random.Random(seed)
-    bench = bench_with(last_value_key="key")
-    bench.trace.on = False
-    bench.settle()
-    sent: list[int] = []
-    got: list[int] = []
-    for _ in range(60):
-        deed = draw.random()
-        if deed < 0.6:
-            count = draw.randrange(1, 60)
-            put(bench, range(len(sent), len(sent) + count), values)
-            sent.extend(range(len(sent), len(sent) + count))
-        elif deed < 0.8:
-            session = reader(bench, credits=draw.randrange(1, 5_000))
-            found = seen(session)
-            if found:
-                session.acknowledge(bench.now, 0, endpoint(session).message_ids[-1], False, 0)
-                got.extend(found)
-            session.close(bench.now, False)
-            bench.settle()
-        elif deed < 0.9:
-            bench.compact(bench.journal.last - draw.randrange(30))
-        else:
-            bench.restart()
-            bench.settle()
-        invariants.validate(bench.broker)
-    got.extend(taken(bench))
-    assert len(got) == len(set(got)) and got == sorted(got)
-    assert newest(got, values) == newest(sent, values)
-    assert bench.broker.queues["orders"].message_count == files(bench) == 0
 
 
 @pytest.mark.parametrize("attributes", [{"ring_size": 50}, {"last_value_key": "text"}])

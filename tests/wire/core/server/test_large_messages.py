@@ -321,20 +321,6 @@ def test_a_consumer_closed_in_the_middle_gives_it_back_whole() -> None:
     validate(server.broker)
 
 
-def test_a_client_that_leaves_while_the_file_is_read_gives_it_back_whole() -> None:
-    server, client = with_message()
-    client.consume("orders", credits=None)
-    client.send(FlowToken(0, PIECE))
-    server.turn()
-    server.lost(client.conn)
-    other = server.login()
-    other.consume("orders")
-    reader = Reader(other)
-    server.settle()
-    assert reader.bodies() == [BODY]
-    validate(server.broker)
-
-
 def test_a_browser_sees_it_and_the_message_stays() -> None:
     server, client = with_message()
     client.consume("orders", browse=True)

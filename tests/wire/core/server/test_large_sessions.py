@@ -6,6 +6,7 @@ import pytest
 
 from atalanta.kernel.memory.large_body import OPEN_TIMER
 from atalanta.wire.core.packets.connection import NullResponse
+from atalanta.wire.core.packets.consumer import FlowToken
 from atalanta.wire.core.packets.session import ReattachSession, ReattachSessionResponse
 from atalanta.wire.core.packets.transaction import XaCommit, XaEnd, XaPrepare, XaRollback, XaStart
 from tests.wire.core.server.large_rig import PIECE, Reader, body_of, files, send_large
@@ -90,3 +91,20 @@ def test_a_client_that_comes_back_while_its_file_is_synced_waits_for_it() -> Non
     reader = Reader(again)
     server.settle()
     assert reader.bodies() == [BODY, b"behind"]
+
+
+def test_a_client_that_leaves_while_the_file_is_read_gives_the_message_back_whole() -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    send_large(client, "orders", BODY)
+    server.settle()
+    client.consume("orders", credits=None)
+    client.send(FlowToken(0, PIECE))
+    server.turn()
+    server.lost(client.conn)
+    other = server.login()
+    other.consume("orders")
+    reader = Reader(other)
+    server.settle()
+    assert reader.bodies() == [BODY]

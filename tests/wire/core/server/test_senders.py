@@ -14,8 +14,6 @@ from atalanta.message.codec import encode_header
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
 from atalanta.wire.core.packets.message import (
-    ReceiveContinuation,
-    ReceiveLargeMessage,
     SendContinuation,
     SendLargeMessage,
 )
@@ -253,40 +251,6 @@ def test_a_members_message_for_queues_that_are_gone_makes_no_address() -> None:
 
 
 # -- large messages -----------------------------------------------------------------------------
-def test_a_large_message_comes_and_goes_in_pieces() -> None:
-    server = Server()
-    client = server.login()
-    client.create_queue("orders")
-    body = bytes(range(256)) * 1_000
-    client.send(SendLargeMessage(text_message("orders", colour="red")))
-    for start in range(0, len(body), 100_000):
-        last = start + 100_000 >= len(body)
-        piece = body[start : start + 100_000]
-        client.send(
-            SendContinuation(
-                piece,
-                continues=not last,
-                body_size=len(body),
-                requires_response=last,
-                correlation=-9,
-                sender_id=0,
-            )
-        )
-    assert confirmed(client) == []
-    server.settle()
-    assert confirmed(client) == [-9]
-    client.consume("orders")
-    server.settle()
-    found = [packet for _, packet in client.receive()]
-    head = found[0]
-    assert isinstance(head, ReceiveLargeMessage)
-    assert (head.body_size, head.delivery_count) == (len(body), 1)
-    assert head.message.properties.get("colour") == "red"
-    pieces = [packet for packet in found[1:] if isinstance(packet, ReceiveContinuation)]
-    assert b"".join(piece.body for piece in pieces) == body
-    assert [piece.continues for piece in pieces] == [True, True, False]
-
-
 def test_a_bridge_asks_for_an_answer_to_every_piece() -> None:
     server = Server()
     client = server.login()
