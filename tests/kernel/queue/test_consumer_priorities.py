@@ -97,7 +97,7 @@ class Turns:
 def test_random_schedules_give_each_message_to_the_consumer_whose_turn_it_is(seed: int) -> None:
     chance = random.Random(seed)
     bench = Bench()
-    bench.queue("q", **({"group_buckets": 0} if seed % 2 else {}))
+    bench.queue("q", group_buckets=seed % 2 - 1)
     sender = bench.session()
     turns = Turns()
     readers: dict[int, Session] = {}
