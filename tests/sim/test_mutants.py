@@ -83,6 +83,7 @@ BY_SUBJECT = [
     pytest.param(members.peers_are_blocked_for_ever, SlowReaders, 33, 8, marks=SOAK),
     (diverts.diverts_take_everything, Diverts, 5, 2),
     (diverts.diverts_take_nothing, Diverts, 5, 2),
+    (diverts.diverts_make_no_name_routable, Diverts, 5, 4),
     (diverts.exclusive_diverts_leave_a_copy, Diverts, 5, 3),
     (routers.keys_go_to_any_target, Routers, 6, 3),
     (routers.router_forgets_its_keys, Routers, 40, 4),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from atalanta.kernel.ports import Ids, Links, Passwords, Timers, Trace, Wire
 from atalanta.kernel.security.password import StoredPassword
 from atalanta.node.config import Ports
 from atalanta.node.node import Node
+from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
 from atalanta.sim.world.network import Machine, Network
@@ -124,6 +126,9 @@ class SimIds(Ids):
         return self.host.world.random(f"ids/{self.host.name}").randbytes(size)
 
 
+DROPPED: Final = ("diverted_nowhere", "messages_moved_nowhere")  # counters
+
+
 class SimTrace(Trace):
     """The trace: counters and events. Events of single messages are not part of the digest."""
 
@@ -141,6 +146,12 @@ class SimTrace(Trace):
             return
         told = " ".join(f"{key}={value}" for key, value in fields.items())
         self.host.world.note(f"{self.host.name} {name} {told}")
+
+    def check(self) -> None:
+        """Raises Violation if the node found no queue for a confirmed message; each load has one for all of its own."""
+        for name in DROPPED:
+            if self.counters.get(name):
+                raise Violation(f"{self.host.name} counts {self.counters[name]} {name}")
 
     def _tell(self, what: str, fields: dict[str, object]) -> None:
         name = fields["name"]

@@ -335,6 +335,7 @@ class Scenario:
         for subject in self.subjects:
             subject.check()
         for host in self.hosts:
+            host.trace.check()
             assert host.node is not None
             host.node.validate()
             self.replays += check_replay(host)

@@ -85,6 +85,17 @@ def test_a_peers_message_for_a_subscription_that_is_gone_reaches_no_other_one() 
     assert "route_to_unknown_binding" in [name for name, _ in bench.trace.events]
 
 
+def test_a_peers_message_for_a_subscription_that_is_gone_and_another_one_is_reported() -> None:
+    bench = Bench()
+    here = bench.queue("here", "topic", 0)
+    raw = here.id.to_bytes(8, "big") + (99).to_bytes(8, "big")
+    message = bench.message("topic", b"a", _AMQ_ROUTE_TO=raw, _AMQ_ROUTING_TYPE=Byte(0))
+    bench.broker.publisher.publish(bench.now, message, None, 0)
+    bench.settle()
+    assert here.message_count == 1
+    assert ("route_to_unknown_binding", {"address": "topic", "bindings": "[99]"}) in bench.trace.events
+
+
 def test_a_peers_message_for_an_anycast_queue_that_is_gone_finds_another_one_anywhere() -> None:
     bench = Bench()
     queue = bench.queue("work", "work", 1)

@@ -163,7 +163,7 @@ class Publisher:
             )
             for remote in away:
                 self._route_around(plan, message, remote)
-            if unknown and not plan.routes:
+            if unknown:
                 self._route_again(now, plan, message, unknown)
             if message.special and message.has_property(ACK_ROUTE_TO):
                 set_acknowledged_aside(plan, message)
@@ -189,8 +189,9 @@ class Publisher:
         add_remote_route(plan.routes, away)
 
     def _route_again(self, now: int, plan: Plan, message: Message, unknown: list[int]) -> None:
-        """Routes a message whose peer named unknown queues by its address, and reports the bindings."""
+        """Reports the unknown queues that a peer named, and routes the message by its address if it named no other."""
         self.trace.event(
             "route_to_unknown_binding", {"address": message.address, "bindings": str(unknown)}
         )
-        plan.routes = self.unknown_bindings.route(now, message, unknown)
+        if not plan.routes:
+            plan.routes = self.unknown_bindings.route(now, message, unknown)
