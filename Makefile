@@ -114,10 +114,6 @@ bench: $(STAMPS)/installed  ## beside a real Artemis (Java, Maven); writes bench
 	@$(PYTHON) tools/compiled.py
 	@env -u PYTHONPATH $(PYTHON) -m bench
 
-.PHONY: bench-profile
-bench-profile: $(STAMPS)/installed  ## where the nanoseconds of one message go; writes bench/PROFILE.md
-	@env -u PYTHONPATH $(PYTHON) -m bench.profile
-
 SEED ?= 1
 FUZZ_COUNT ?= 1000000
 SOAK := $(PYTHON) -m atalanta.sim --seed $(SEED)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from fnmatch import fnmatch
+from importlib.metadata import packages_distributions
+from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -43,6 +49,69 @@ def test_only_pure_modules_are_compiled() -> None:
         relative = pattern.removeprefix("!")
         assert relative.split("/", 1)[0] in PURE | {"*"}, pattern
         assert list(SOURCE.glob(relative)), f"{pattern} matches nothing"
+
+
+def files_read_by_the_compiler() -> dict[str, set[str]]:
+    """The source files that mypyc reads, the compiled ones and all that these import, with their imports."""
+    found: dict[str, set[str]] = {}
+    compiled = compiled_paths()
+    by_module = {f"atalanta.{source.module}": source for source in product()}
+    waiting = [source for source in by_module.values() if source.path in compiled]
+    while waiting:
+        source = waiting.pop()
+        if source.name not in found:
+            found[source.name] = names = imported_names(source.tree)
+            waiting += [by_module[name] for name in names if name in by_module]
+    return found
+
+
+def imported_names(tree: ast.Module) -> set[str]:
+    """The dotted names of what a file imports: modules, and names that may be modules."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def test_the_build_requires_what_compiled_modules_import() -> None:
+    """In an isolated build mypyc finds only the build requirements: without one of these, nothing is compiled."""
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    build = {canonicalize_name(r.name): r for r in map(Requirement, document["build-system"]["requires"])}
+    run = {canonicalize_name(r.name): r for r in map(Requirement, document["project"]["dependencies"])}
+    packages = packages_distributions()
+    wrong = []
+    for file, names in files_read_by_the_compiler().items():
+        for name in names:
+            root = name.partition(".")[0]
+            if root == "atalanta" or root in sys.stdlib_module_names:
+                continue
+            package = canonicalize_name(packages[root][0])
+            if package not in build or build[package].specifier != run[package].specifier:
+                wrong.append(f"{file}: {run[package]} is no build requirement")
+    assert not wrong, "\n".join(sorted(set(wrong)))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
+def test_an_isolated_build_is_compiled(tmp_path: Path) -> None:
+    """`pip install .` with nothing but the build requirements makes extension modules. Needs a package index."""
+    for name in ("pyproject.toml", "setup.py", "compiled_modules.txt", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copytree(SOURCE, tmp_path / "src" / "atalanta", ignore=shutil.ignore_patterns("*.so"))
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", "made", "."],
+        cwd=tmp_path,
+        env=os.environ | {"ATALANTA_COMPILE": "1"},
+        check=True,
+    )
+    (wheel,) = (tmp_path / "made").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        assert "atalanta/kernel/broker/broker" in {
+            name.partition(".")[0] for name in archive.namelist() if name.endswith(".so")
+        }
 
 
 def test_bases_of_compiled_classes_are_compiled() -> None:

@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sim": {"message", "kernel", "management", "store", "wire", "cluster", "node"},
     "client": {"files", "message", "wire", "tls"},
     "spark": {"client", "message.encoding"},
-    "web": {"management"},
+    "web": {"management", "runtime.net.connections_by_host"},
 }  # fmt: skip
 
 # What a package may import under TYPE_CHECKING besides: a message knows who keeps it by type only.

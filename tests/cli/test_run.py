@@ -14,6 +14,7 @@ import pytest
 from atalanta.client import Message
 from atalanta.client.blocking import connect
 from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.build import build_name
 from atalanta.wire.core.client.errors import ClientError
 from tests.broker_process import BrokerProcess, free_port, refused, write_broker_xml
 
@@ -112,6 +113,14 @@ def test_the_log_is_one_event_a_line_as_text_or_as_json(broker_xml: Path, port: 
         for name in ("node_starting", "journal_recovered", "node_ready", "protocol_error"):
             assert name in names
         assert all(line.startswith("{" if arguments else "20") for line in lines)
+
+
+def test_an_interpreted_node_warns_once(broker_xml: Path) -> None:
+    with BrokerProcess(broker_xml) as broker:
+        assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
+        warnings = [line for line in broker.log().splitlines() if "interpreted_build_slow" in line]
+    assert len(warnings) == (1 if build_name() == "interpreted" else 0)
+    assert all("WARNING" in line for line in warnings)
 
 
 def test_garbage_ends_its_connection_and_nothing_else(broker_xml: Path, port: int) -> None:

@@ -345,3 +345,52 @@ def test_run_gives_the_result() -> None:
         return 7
 
     assert run(main()) == 7
+
+
+@pytest.mark.parametrize("ack", ["individual", "cumulative"])
+def test_an_awaited_acknowledgement_is_confirmed_or_raises(ack: str) -> None:
+    async def body(server: FakeServer) -> None:
+        url = server.url(f"{AGAIN}&blockOnAcknowledge=true")
+        async with connect(url, user="u", password=PASSWORD) as connection:
+            producer = await connection.producer("q")
+            await producer.send(Message(text="one"))
+            consumer = await connection.consumer("q", ack=ack)
+            message = await anext(consumer)
+            server.cut()
+            for _ in range(2):  # with the loss, and after it
+                with pytest.raises(ConnectionLost):
+                    await message.acknowledge()
+            again = await anext(consumer)
+            await again.acknowledge()
+            assert message.lost and not again.lost
+            assert (await connection.query_queue("q")).message_count == 0
+
+    test_on("q")(body)
+
+
+@pytest.mark.parametrize("window", [1, 700, 3_000, 0, -1])
+def test_a_browser_reads_the_whole_queue_whatever_its_window(window: int) -> None:
+    async def body(server: FakeServer) -> None:
+        async with connect(server.url(), user="u", password=PASSWORD) as connection:
+            producer = await connection.producer("q")
+            for number in range(100):
+                await producer.send_soon(Message(text=str(number)))
+            await producer.drain()
+            async with await connection.consumer("q", browse=True, window=window) as browser:
+                assert [m.text async for m in browser] == [str(n) for n in range(100)]
+                assert await browser.receive(0.05) is None
+
+    test_on("q")(body)
+
+
+def test_the_close_of_a_connection_follows_messages_that_wait_for_credits() -> None:
+    async def body(server: FakeServer) -> None:
+        url = server.url("producerWindowSize=200&sendWindow=1000")
+        async with connect(url, user="u", password=PASSWORD) as connection:
+            producer = await connection.producer("q")
+            for number in range(20):
+                producer.send_soon(Message(text=str(number)))
+            assert producer.blocked
+        assert [m.text() for m in server.broker.queues["q"]] == [str(n) for n in range(20)]
+
+    test_on("q")(body)

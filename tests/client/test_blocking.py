@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import threading
 import time
 import weakref
@@ -162,3 +163,41 @@ def test_connections_that_are_made_while_others_are_looked_at_do_not_end_the_pin
         assert set(blocking_shell.kept()) == {first, second}
         joining.join(10)
         monkeypatch.undo()
+
+
+def test_an_acknowledgement_of_the_blocking_client_waits_for_its_answer() -> None:
+    thread = ServerThread("q")
+    with thread as server, connect(
+        server.url(f"{AGAIN}&blockOnAcknowledge=true"), user="u", password=PASSWORD
+    ) as connection:
+        connection.producer("q").send(Message(text="0"))
+        consumer = connection.consumer("q")
+        message = consumer.receive(5)
+        assert message is not None
+        thread.cut()
+        with pytest.raises(ConnectionLost):
+            message.acknowledge()
+        again = consumer.receive(5)
+        assert again is not None
+        again.acknowledge()
+        assert connection.query_queue("q").message_count == 0
+
+
+def test_a_program_with_more_than_1_024_open_files_can_use_the_blocking_client() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 1_400
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        pytest.skip("this user may not open so many files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    held: list[int] = []
+    try:
+        with ServerThread("q") as server:
+            held += [os.dup(0) for _ in range(1_100)]
+            with connect(server.url(), user="u", password=PASSWORD) as connection:
+                connection.producer("q").send(Message(text="0"))
+                message = connection.consumer("q").receive(5)
+                assert message is not None and message.text == "0"
+    finally:
+        for each in held:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -141,9 +141,9 @@ class Rig:
 
         host = Host(self.world, self.network, f"n{index}", f"n{index}", PORT, make)
         for name, port in (doors or {}).items():
-            host.doors[port] = name
+            host.listeners[port] = name
         if router is not None:
-            host.doors[ROUTED_PORT] = "routed"
+            host.listeners[ROUTED_PORT] = "routed"
         self.hosts.append(host)
         return host
 
@@ -230,7 +230,7 @@ class Rig:
 
     # -- looking --------------------------------------------------------------------------------
     def events(self, text: str = "") -> list[str]:
-        return [str(line) for line in self.world.story if text in line.text]
+        return [str(line) for line in self.world.history if text in line.text]
 
     def packets(self, source: Machine, target: Machine) -> list[tuple[int, Packet]]:
         """(channel, packet) of everything `source` sent to `target`, connection by connection."""

@@ -52,20 +52,6 @@ def test_an_exclusive_divert_takes_what_another_node_forwards() -> None:
     assert (count(here, "orders"), count(here, "away")) == (0, 0)
 
 
-def test_a_divert_leads_to_a_queue_of_another_node() -> None:
-    rig = Rig()
-    here = rig.node(queues=[queue("orders", "orders", ANYCAST)])
-    there = rig.node(queues=[queue("audit", "audit", ANYCAST)])
-    rig.form(here, there)
-    node_of(here).broker.diverts.create(
-        DivertConfig("d", "orders", "audit", ANYCAST), False
-    )
-    rig.client(here).publish("orders", b"x", ANYCAST)
-    rig.until(lambda: count(there, "audit") == 1)
-    assert count(here, "orders") == 1
-    assert "audit" not in node_of(here).broker.queues
-
-
 def test_a_scheduled_message_for_another_node_is_there_at_its_time() -> None:
     rig = Rig()
     here, there = rig.cluster(2)

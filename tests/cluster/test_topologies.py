@@ -228,13 +228,6 @@ def test_a_star_carries_from_ray_to_ray_through_its_middle() -> None:
     assert "orders" not in node_of(rig.hosts[0]).broker.queues
 
 
-def test_with_one_hop_the_rays_of_a_star_do_not_know_each_other() -> None:
-    rig = Shape(star(3), 1, [1, 2])
-    rig.begin()
-    assert told(rig.hosts[1]) == ["othernode-0"]
-    assert told(rig.hosts[0]) == ["ordersnode-1", "ordersnode-2"]
-
-
 def test_the_middle_of_a_star_crashes_and_comes_back() -> None:
     rig = Shape(star(4), 2, [1, 2, 3])
     rig.begin()

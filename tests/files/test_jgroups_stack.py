@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from atalanta.files.jgroups_stack import StackError, parse_stack, read_stack
-from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST, Meeting
+from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST, JgroupsStack
 
 TCP = '<TCP bind_addr="127.0.0.1" bind_port="7900" port_range="5"/>'
 
 
-def meeting(protocols: str, **values: str) -> Meeting:
+def stack(protocols: str, **values: str) -> JgroupsStack:
     text = f'<config xmlns="urn:org:jgroups">\n{protocols}\n<MERGE3/><FD_SOCK/><pbcast.NAKACK2/></config>'
     return parse_stack(text.encode(), "channel", values)
 
 
 def test_tcpping() -> None:
-    found = meeting(f'{TCP}<TCPPING initial_hosts="a[7800], b.c[7801]" port_range="3"/>')
+    found = stack(f'{TCP}<TCPPING initial_hosts="a[7800], b.c[7801]" port_range="3"/>')
     assert (found.kind, found.protocol, found.channel) == (HOSTS, "TCPPING", "channel")
     assert found.hosts == [("a", 7800), ("b.c", 7801)] and found.host_port_range == 3
     assert (found.interface, found.port, found.port_range) == ("127.0.0.1", 7900, 5)
@@ -27,16 +27,16 @@ def test_tcpping() -> None:
 
 
 def test_defaults_are_those_of_jgroups() -> None:
-    found = meeting('<TCP/><TCPPING initial_hosts="a[7800]"/>')
+    found = stack('<TCP/><TCPPING initial_hosts="a[7800]"/>')
     assert (found.interface, found.port, found.port_range, found.host_port_range) == (
         "",
         7800,
         10,
         1,
     )
-    found = meeting("<TCP/><MPING/>")
+    found = stack("<TCP/><MPING/>")
     assert (found.kind, found.address, found.port) == (MULTICAST, "230.5.6.7", 7555)
-    found = meeting("<UDP/><PING/>")
+    found = stack("<UDP/><PING/>")
     assert (found.kind, found.address, found.port, found.protocol) == (
         MULTICAST,
         "228.8.8.8",
@@ -51,38 +51,38 @@ def test_a_namespace_may_be_any_text() -> None:
 
 
 def test_multicast_groups() -> None:
-    found = meeting('<UDP mcast_addr="231.1.1.1" mcast_port="5" bind_addr="LOOPBACK"/><PING/>')
+    found = stack('<UDP mcast_addr="231.1.1.1" mcast_port="5" bind_addr="LOOPBACK"/><PING/>')
     assert (found.address, found.port, found.interface) == ("231.1.1.1", 5, "127.0.0.1")
-    found = meeting(
+    found = stack(
         '<TCP bind_addr="SITE_LOCAL"/><MPING mcast_addr="231.1.1.2" mcast_port="6" bind_addr="127.0.0.3"/>'
     )
     assert (found.address, found.port, found.interface) == ("231.1.1.2", 6, "127.0.0.3")
 
 
 def test_file_ping() -> None:
-    found = meeting(f'{TCP}<FILE_PING location="/shared/nodes"/>')
+    found = stack(f'{TCP}<FILE_PING location="/shared/nodes"/>')
     assert (found.kind, found.folder) == (FOLDER, "/shared/nodes")
 
 
 @pytest.mark.parametrize("name", ["DNS_PING", "dns.DNS_PING", "org.jgroups.protocols.dns.DNS_PING"])
 def test_dns_ping(name: str) -> None:
-    found = meeting(f'{TCP}<{name} dns_query="a.svc, b.svc"/>')
+    found = stack(f'{TCP}<{name} dns_query="a.svc, b.svc"/>')
     assert (found.kind, found.names, found.srv, found.port) == (
         DNS,
         ["a.svc", "b.svc"],
         False,
         7900,
     )
-    found = meeting(f'{TCP}<{name} dns_query="_ping._tcp.a" dns_record_type="SRV"/>')
+    found = stack(f'{TCP}<{name} dns_query="_ping._tcp.a" dns_record_type="SRV"/>')
     assert found.srv
 
 
 def test_placeholders() -> None:
-    stack = '<TCP bind_port="${port:7801}"/><TCPPING initial_hosts="${one,two:a[1]}"/>'
-    assert meeting(stack).hosts == [("a", 1)]
-    assert meeting(stack).port == 7801
-    assert meeting(stack, two="b[2]", port="7").hosts == [("b", 2)]
-    assert meeting(stack, one="c[3]", two="b[2]").hosts == [("c", 3)]
+    text = '<TCP bind_port="${port:7801}"/><TCPPING initial_hosts="${one,two:a[1]}"/>'
+    assert stack(text).hosts == [("a", 1)]
+    assert stack(text).port == 7801
+    assert stack(text, two="b[2]", port="7").hosts == [("b", 2)]
+    assert stack(text, one="c[3]", two="b[2]").hosts == [("c", 3)]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_placeholders() -> None:
 )
 def test_what_is_wrong_has_its_line(protocols: str, line: int, says: str) -> None:
     with pytest.raises(StackError, match=says) as caught:
-        meeting(protocols)
+        stack(protocols)
     assert abs(caught.value.line - line) <= (1 if "well-formed" in says else 0)
 
 

@@ -13,8 +13,8 @@ from tests.fuzz.answer_targets import (
     UrlTarget,
 )
 from tests.fuzz.config_targets import LoadTarget, LoginTarget, MaskTarget, StoreTarget, TomlTarget
+from tests.fuzz.jgroups_targets import JgroupsTarget, StackTarget
 from tests.fuzz.management_target import ManagementTarget
-from tests.fuzz.meeting_targets import MeetingTarget, StackTarget
 from tests.fuzz.node_targets import ClientTarget, NodeTarget
 from tests.fuzz.spark_targets import LineTarget, OffsetTarget, OptionTarget
 from tests.fuzz.store_targets import JournalTarget, PageTarget, RecordTarget
@@ -32,7 +32,7 @@ from tests.fuzz.xml_targets import WildFlyTarget, XmlTarget
 TARGETS: dict[str, Callable[[], Target]] = {
     made.name: made
     for made in (
-        FramerTarget, PacketTarget, MessageTarget, ReceivedTarget, DatagramTarget, MeetingTarget, UpgradeTarget,
+        FramerTarget, PacketTarget, MessageTarget, ReceivedTarget, DatagramTarget, JgroupsTarget, UpgradeTarget,
         AmqpTarget, EmbeddedTarget, LargeEmbeddedTarget,
         DnsTarget, NodeTarget, ClientTarget, ManagementTarget, AnswerTarget,
         JournalTarget, RecordTarget, PageTarget,

@@ -97,7 +97,7 @@ def test_doctor_names_a_stranded_message_and_the_setting_that_keeps_it(
         assert (finding["node"], finding["queue"]) == (nodes[1].name, "stranding")
         assert finding["messages"] == 1 and finding["consumers_at"] == [nodes[0].name]
         assert finding["oldest_ms"] >= 0
-        assert '<address-setting match="stranding"><redistribution-delay>0<' in finding["mend"]
+        assert '<address-setting match="stranding"><redistribution-delay>0<' in finding["remedy"]
         assert {one["name"] for one in doctor(nodes[2])["nodes"]} == {one.name for one in nodes}
         codes = [one["code"] for one in doctor(nodes[0])["findings"]]
         # The users of this suite are as bad as can be; the cluster's password is not.

@@ -144,6 +144,7 @@ class RecordingEndpoint(SessionEndpoint):
         self.gone: list[int] = []
         self.granted: list[tuple[str, int]] = []
         self.blocks: list[tuple[str, bool]] = []
+        self.cuts: list[str] = []
         self.message_ids: list[int] = []
         self.marks: list[Message | None] = []
 
@@ -173,6 +174,9 @@ class RecordingEndpoint(SessionEndpoint):
 
     def refuse_credits(self, address: str, amount: int) -> None:
         self.granted.append((address, -amount))
+
+    def cut_off(self, why: str) -> None:
+        self.cuts.append(why)
 
     def blocked(self, address: str) -> None:
         self.blocks.append((address, True))

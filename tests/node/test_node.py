@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from atalanta.node.node import TTL_TIMER
+from atalanta.wire.core.packet_types import HANDSHAKE
+from atalanta.wire.core.packets.connection import Ping
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.producer import ProducerCredits, RequestProducerCredits
 from atalanta.wire.core.packets.session import SessionStart
+from atalanta.wire.core.packets.topology import SubscribeTopologyV2
+from atalanta.wire.host import WITHOUT_LOGIN_MAX
 from tests.kernel.broker_rig import SECOND
 from tests.node.machine_rig import Machine
 from tests.wire.core.server.server_rig import queue_request, text_message
@@ -116,6 +120,22 @@ def test_the_acceptor_a_client_came_by_decides_how_long_it_may_take_to_log_in() 
     machine.now += 6 * SECOND
     machine.node.on_timer(machine.now, TTL_TIMER)
     assert 1 in machine.wire.closed
+
+
+def test_connections_that_stay_without_login_are_few_for_each_host() -> None:
+    machine = Machine()
+    hosts = ["10.0.0.1"] * 150 + ["10.0.0.2"] * 3
+    for conn, host in enumerate(hosts, 1):
+        machine.node.on_accept(machine.now, conn, "door", f"{host}:{conn}")
+        machine.node.on_data(machine.now, conn, HANDSHAKE)
+        machine.send(conn, SubscribeTopologyV2(False, 136), 0)
+        machine.send(conn, Ping(-1), 0)
+    machine.login(1_000)
+    machine.node.on_timer(machine.now, TTL_TIMER)
+    assert machine.wire.closed == {}, "each has its time for a login"
+    machine.now += 6 * SECOND
+    machine.node.on_timer(machine.now, TTL_TIMER)
+    assert sorted(machine.wire.closed) == list(range(WITHOUT_LOGIN_MAX + 1, 151))
 
 
 @pytest.mark.parametrize(

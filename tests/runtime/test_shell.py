@@ -233,6 +233,7 @@ def test_connections_above_the_limit_are_cut_off_and_make_room(plain: bool) -> N
         first, first_writer = await running.connect()
         first_writer.write(b"a")
         assert await first.readexactly(1) == b"a"
+        running.shell.connections.logged_in(1)
         second, second_writer = await running.connect()
         with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
             await second.readexactly(1)
@@ -246,6 +247,37 @@ def test_connections_above_the_limit_are_cut_off_and_make_room(plain: bool) -> N
 
     _, node = run(with_echo(use, connections_max=1), plain)
     assert len(node.words("accept")) == 2
+
+
+@both_loops
+@pytest.mark.parametrize("of_acceptor", [True, False])
+def test_at_the_limit_the_oldest_without_login_of_the_host_with_most_makes_room(
+    plain: bool, of_acceptor: bool
+) -> None:
+    async def use(running: Running) -> None:
+        async def come(host: str) -> asyncio.StreamWriter:
+            number = len(running.node.words("accept"))
+            _, writer = await asyncio.open_connection(
+                "127.0.0.1", running.port, local_addr=(host, 0)
+            )
+            await running.until(lambda: len(running.node.words("accept")) == number + 1)
+            return writer
+
+        writers = [await come("127.0.0.1") for _ in range(3)]
+        running.shell.connections.logged_in(1)
+        writers.append(await come("127.0.0.2"))
+        writers.append(await come("127.0.0.2"))
+        await running.until(lambda: running.node.words("closed"))
+        assert running.node.open == [1, 3, 4, 5]
+        running.shell.connections.logged_in(3)
+        writers.append(await come("127.0.0.3"))
+        await running.until(lambda: len(running.node.words("closed")) == 2)
+        assert running.node.open == [1, 3, 5, 6]
+        for writer in writers:
+            writer.close()
+
+    limits = Limits() if of_acceptor else Limits(connections_max=4)
+    run(with_echo(use, limits, connections_max=4 if of_acceptor else -1), plain)
 
 
 @both_loops

@@ -49,10 +49,10 @@ def violations(nodes: int, pages: bool, step: int) -> Iterator[str]:
         try:
             crash_at(nodes, pages, commit).run()
         except AssertionError as violation:
-            yield f"crash at commit {commit}: {violation}\n{_story(nodes, pages, commit)}"
+            yield f"crash at commit {commit}: {violation}\n{_history(nodes, pages, commit)}"
 
 
-def _story(nodes: int, pages: bool, commit: int) -> str:
+def _history(nodes: int, pages: bool, commit: int) -> str:
     scenario = crash_at(nodes, pages, commit, telling=True)
     try:
         scenario.run()

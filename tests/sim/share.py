@@ -1,6 +1,6 @@
 """Which of the long runs each build takes where both run, one after the other.
 
-One seed tells one story in every build (test_digests.py holds that to be so): what one build has run shows nothing
+A seed has the same course in every build (test_digests.py holds that to be so): what one build has run shows nothing
 new in the other. The compiled build is the faster one.
 """
 

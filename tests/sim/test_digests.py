@@ -1,4 +1,4 @@
-"""One seed tells one story: in every build, under every hash seed, told or not."""
+"""A seed has one digest: in every build, under every hash seed, with the history recorded or not."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def test_a_seed_has_one_digest_in_every_build_and_under_every_hash_seed(hash_see
     assert found.stdout.split() == [Scenario(seed, 3, 6.0).run().digest for seed in (1, 3, 75, 59)]
 
 
-def test_telling_the_story_changes_nothing() -> None:
+def test_recording_the_history_changes_nothing() -> None:
     silent = Scenario(5, 3, 6.0)
     telling = Scenario(5, 3, 6.0, telling=True)
     assert silent.run().digest == telling.run().digest
-    assert not any(line.key for line in silent.world.story)
+    assert not any(line.key for line in silent.world.history)
 
 
 def test_a_failure_tells_the_message_and_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def test_a_failure_tells_the_message_and_the_command(monkeypatch: pytest.MonkeyP
     found = run_seed(5, 3, 6.0)
     assert isinstance(found, Failure)
     assert "replay: python -m atalanta.sim --seed 5 --nodes 3 --seconds 6" in found.report
-    story = found.report[found.report.index("story of p0/1") :]
+    history = found.report[found.report.index("history of p0/1") :]
     for step in ("p0 sends p0/1 to n0", "n0: routed orders#", "is confirmed to its sender"):
-        assert step in story
+        assert step in history
     assert "differs" not in found.report

@@ -67,7 +67,7 @@ def test_faults_and_load_last_for_the_whole_of_a_long_run() -> None:
     for begin_seconds in (0.0, LONG_SECONDS / 2):
         begin = EPOCH + int(begin_seconds * SECOND)
         end = begin + int(LONG_SECONDS / 2 * SECOND)
-        lines = [line.text for line in scenario.world.story if begin <= line.when < end]
+        lines = [line.text for line in scenario.world.history if begin <= line.when < end]
         crashed = [text for text in lines if text.endswith((" crashes", " stops"))]
         assert len(crashed) > 2, f"from {begin_seconds} s: {crashed}"
     for producer, total in zip(scenario.producers, planned, strict=True):

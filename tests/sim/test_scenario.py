@@ -1,6 +1,6 @@
 """Whole clusters in the virtual world keep every promise: 64 seeds in `make test`, 96 more in `make soak`.
 
-A failing seed prints the command that replays it and the story of the message concerned.
+A failing seed prints the command that replays it and the history of the message concerned.
 """
 
 from __future__ import annotations
@@ -51,5 +51,5 @@ def test_without_faults_nothing_is_delivered_twice() -> None:
 def test_clusters_that_meet_at_each_kind_of_place_keep_every_promise(kind: str) -> None:
     scenario = Scenario(3, 3, 6.0)
     scenario.shape.discovery = True
-    scenario.shape.meeting = kind
+    scenario.shape.stack = kind
     assert scenario.run().confirmed > 0

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from atalanta.client import Chunk, Lease, LostRange, Plan, Position
 from atalanta.client.log.log_entries import BYTES, TEXT, PropertyValue
 from atalanta.message.codec import decode_message, encode_message, text_body
 from atalanta.message.encoding.buffer import Reader
@@ -28,16 +29,7 @@ from atalanta.spark.errors import (
     QueueMissing,
     RangeLost,
 )
-from atalanta.spark.gateway.gateway import (
-    Chunk,
-    Credentials,
-    LeaseGrant,
-    LostRange,
-    Member,
-    OutMessage,
-    Plan,
-    Position,
-)
+from atalanta.spark.gateway.gateway import Credentials, Member, OutMessage
 from atalanta.spark.source import AtalantaDataSource
 from atalanta.wire.core.packets.log_chunk import ChunkWriter
 
@@ -316,12 +308,13 @@ class FakeGateway:
         return [Member(*one) for one in self.ask("topology")]
 
     def position(self, queue: str) -> Position:
-        return Position(*self.ask("position", queue=queue))
+        return Position(*[*self.ask("position", queue=queue), 0, 0])
 
     def plan(
         self, queue: str, incarnation: str, start: int, max_messages: int, max_bytes: int
     ) -> Plan:
         return Plan(
+            start,
             *self.ask(
                 "plan", queue=queue, incarnation=incarnation, start=start, messages=max_messages,
                 size=max_bytes,
@@ -345,7 +338,7 @@ class FakeGateway:
             )  # fmt: skip
             records = [(at, base64.b64decode(text), 0) for at, _, text in reply["records"]]
             start, last = reply["next"], reply["last"]
-            yield Chunk(start, last, *chunk_of(records))
+            yield Chunk(queue, start, last, *chunk_of(records))
 
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         count: int = self.ask(
@@ -353,8 +346,8 @@ class FakeGateway:
         )
         return count
 
-    def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> LeaseGrant:
-        return LeaseGrant(
+    def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> Lease:
+        return Lease(
             *self.ask("lease", queue=queue, group=group, owner=owner, ttl=ttl_ms, epoch=epoch)
         )
 

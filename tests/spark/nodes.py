@@ -10,9 +10,9 @@ import sys
 import time
 from pathlib import Path
 
-from atalanta.client import Message, blocking
+from atalanta.client import Message, Position, blocking
 from atalanta.spark.gateway.core_gateway import connect
-from atalanta.spark.gateway.gateway import Credentials, Position
+from atalanta.spark.gateway.gateway import Credentials
 
 ROOT = Path(__file__).resolve().parents[2]
 USER, PASSWORD = "spark", "a secret"

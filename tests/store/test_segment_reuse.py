@@ -111,3 +111,37 @@ def test_files_set_aside_serve_the_next_life_if_their_size_is_right() -> None:
     table.rig.settle()
     assert table.journal.set_aside == aside
     assert "journal-spare-00000000000000000009.log" not in table.rig.disk.names()
+
+
+def test_a_spare_that_cannot_be_made_is_missed_only_when_it_is_needed() -> None:
+    """Without room no spare is tried again, nothing deleted is kept, and compaction does not wait for its limits."""
+    table = Table(config(SEGMENT, compact_min_segments=100), 1)
+    table.start()
+    journal = table.journal
+    refused: list[str] = []
+
+    def no_room(name: str, size: int, head: bytes) -> None:
+        refused.append(name)
+
+    table.rig.disk.create_spare = no_room  # type: ignore[method-assign]
+    for key in range(60):
+        table.put(key, 200)
+        table.rig.flush()
+        if refused:
+            journal.set_no_room(True, refused[0])
+        table.rig.settle()
+    assert len(refused) == 1 and len(journal.segments) > 2 and journal.failed is None
+    for key in range(60):
+        table.delete(key)
+    for _ in range(10):
+        table.rig.flush()
+        table.rig.settle()
+        table.compact()
+    table.rig.settle()
+    assert len(journal.segments) <= 2
+    assert not [name for name in table.rig.disk.names() if is_spare(name)]
+    journal.set_no_room(False)
+    table.put(1_000, 200)
+    table.rig.flush()
+    table.rig.settle()
+    assert journal.idle()

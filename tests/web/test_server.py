@@ -14,7 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.web.server import WebServer
+from atalanta.management.management import Management
+from atalanta.web import connections
+from atalanta.web.server import SCRAPES_MAX, WebServer
 from tests.kernel.broker_rig import consume
 from tests.management.management_rig import Desk
 
@@ -226,3 +228,61 @@ def test_a_server_without_a_node_is_live_but_not_ready() -> None:
         assert not desk.management.status.web_started
 
     asyncio.run(ask())
+
+
+HALF = b"GET /health/live HTTP/1.1\r\nHost: a\r\n"
+
+
+def test_half_requests_take_no_place_from_others() -> None:
+    async def use() -> None:
+        async with served(Desk()) as (session, url):
+            host, _, port = url.removeprefix("http://").rpartition(":")
+            halves = []
+            for _ in range(connections.CONNECTIONS_MAX + 3):
+                reader, writer = await asyncio.open_connection(host, int(port))
+                writer.write(HALF)
+                halves.append((reader, writer))
+            async with session.get(url + "/health/live") as response:
+                assert response.status == 200
+            for reader, _ in halves[:4]:
+                assert await reader.read() == b""
+            for _, writer in halves:
+                writer.close()
+
+    asyncio.run(use())
+
+
+def test_a_half_request_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "CONNECTION_S", 0.05)
+
+    async def use() -> None:
+        async with served(Desk()) as (_, url):
+            host, _, port = url.removeprefix("http://").rpartition(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(HALF)
+            assert await reader.read() == b""
+            writer.close()
+
+    asyncio.run(use())
+
+
+def test_an_answer_that_nobody_reads_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "CONNECTION_S", 0.05)
+    monkeypatch.setattr(Management, "metrics", lambda self: iter(["x" * 1_000_000] * 100))
+
+    async def use() -> None:
+        async with served(Desk()) as (session, url):
+            host, _, port = url.removeprefix("http://").rpartition(":")
+            for _ in range(SCRAPES_MAX):
+                reader, writer = await asyncio.open_connection(host, int(port), limit=1)
+                writer.write(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+                await reader.readexactly(1)
+            async with asyncio.timeout(20):
+                status = 503
+                while status == 503:
+                    await asyncio.sleep(0.01)
+                    async with session.get(url + "/metrics") as response:
+                        status = response.status
+            writer.close()
+
+    asyncio.run(use())

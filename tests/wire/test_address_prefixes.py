@@ -180,7 +180,7 @@ def test_who_asks_again_and_again_while_it_waits_is_answered_once_under_its_own_
     """And what is remembered of it does not grow."""
     server, client = connected()
     client.create_queue("orders", "orders", ANYCAST)
-    server.broker.memory.set_disk_full(True, [each.account for each in server.broker.addresses.values()])
+    server.broker.memory.set_disk_full(True)
     for _ in range(100):
         client.send(RequestProducerCredits(1, "jms.queue.orders"))
     for number in range(2 * WAITING_ADDRESSES_MAX):

@@ -1,4 +1,4 @@
-"""What is said at a meeting place, and what is refused."""
+"""Messages of JGroups channels, and what is refused."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import pytest
 
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.jgroups_discovery import (
+    channel_message_size,
     decode_answer,
+    decode_channel_message,
     decode_posted,
-    decode_said,
     encode_answer,
+    encode_channel_message,
     encode_posted,
-    encode_said,
-    said_size,
 )
 
 
 def test_words_and_answers_come_back_as_they_were() -> None:
-    assert decode_said("ch\u00e4nnel", encode_said("ch\u00e4nnel", b"abc")) == b"abc"
-    assert decode_said("other", encode_said("channel", b"abc")) is None
+    assert decode_channel_message("ch\u00e4nnel", encode_channel_message("ch\u00e4nnel", b"abc")) == b"abc"
+    assert decode_channel_message("other", encode_channel_message("channel", b"abc")) is None
     assert decode_posted("c", encode_posted("c", -5, b"abc")) == (-5, b"abc")
     assert decode_posted("d", encode_posted("c", 5, b"abc")) is None
     assert decode_answer(encode_answer([])) == []
@@ -26,12 +26,12 @@ def test_words_and_answers_come_back_as_they_were() -> None:
 
 
 def test_a_part_of_it_is_not_enough_and_no_error() -> None:
-    said, answer = encode_said("c", b"abc"), encode_answer([b"a"])
+    message, answer = encode_channel_message("c", b"abc"), encode_answer([b"a"])
     for size in range(len(answer)):
         assert decode_answer(answer[:size]) is None
-    for size in range(len(said)):
-        known = said_size(said[:size])
-        assert known is None or known == len(said)
+    for size in range(len(message)):
+        known = channel_message_size(message[:size])
+        assert known is None or known == len(message)
 
 
 def test_an_answer_is_bounded() -> None:
@@ -46,13 +46,13 @@ def test_an_answer_is_bounded() -> None:
         b"ATLMEET2",
         b"ATLMEET1\x7f\xff",
         b"ATLMEET1\x00\x01c\x7f\xff\xff\xff",
-        encode_said("c", b"abc")[:-1],
-        encode_said("c", b"abc") + b"x",
+        encode_channel_message("c", b"abc")[:-1],
+        encode_channel_message("c", b"abc") + b"x",
     ],
 )
 def test_what_is_no_word_is_refused(data: bytes) -> None:
     with pytest.raises(ProtocolError):
-        decode_said("c", data)
+        decode_channel_message("c", data)
 
 
 @pytest.mark.parametrize(

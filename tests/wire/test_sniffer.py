@@ -14,7 +14,6 @@ from atalanta.wire.core.packets.connection import CheckForFailover, CheckForFail
 from atalanta.wire.core.server.connection import CoreConnection
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.detect import FIRST_BYTES_MAX
-from atalanta.wire.host import Successor
 from atalanta.wire.http_upgrade import UpgradeRequest
 from atalanta.wire.sniffer import Sniffer
 from tests.kernel.broker_rig import SECOND
@@ -150,7 +149,7 @@ def test_a_second_upgrade_behind_the_first_is_no_way_around() -> None:
 def test_first_bytes_behind_the_end_of_a_node_get_refusals_and_the_goodbye_if_told(told: bool) -> None:
     server = Server()
     client = server.connect()
-    server.host.successor = Successor("node-b", TransportConfiguration("b"))
+    server.host.leave_to("node-b", TransportConfiguration("b"))
     server.broker.stopping = True
     server.connection(client.conn).refuse_requests(told)
     client.feed(HANDSHAKE)

@@ -3,8 +3,6 @@
     python -m tools.structure                                     the table
     python -m tools.structure --check tools/structure_limits.toml exit status 1 when a figure is worse
     python -m tools.structure --write tools/structure_limits.toml records today's figures as limits
-    python -m tools.structure --before tools/structure_before.toml   the table beside earlier figures
-    python -m tools.structure --save FILE                         all figures, for a later --before
 
 `--trace` adds the files that one message enters (imports the package and tests/cluster/cluster_rig.py).
 How assignments from outside are found is written in classes.py.
@@ -13,7 +11,6 @@ How assignments from outside are found is written in classes.py.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tomllib
 from pathlib import Path
@@ -37,22 +34,14 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--root", type=Path, default=ROOT, help="the checkout (this one)")
     parser.add_argument("--trace", action="store_true", help="also the files a message enters")
-    parser.add_argument("--json", action="store_true", help="all figures as JSON")
     parser.add_argument("--check", type=Path, metavar="FILE", help="compare with these limits")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write today's limits")
-    parser.add_argument("--before", type=Path, metavar="FILE", help="show these figures as well")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write all figures as TOML")
     options = parser.parse_args(arguments)
     figures = measure(options.root.resolve(), options.trace)
     if options.write:
         options.write.write_text(HEAD + toml(figures.limits()), encoding="utf-8")
-    if options.save:
-        options.save.write_text(toml(figures.tables), encoding="utf-8")
-    if options.json:
-        print(json.dumps(figures.tables, indent=1))
-    elif not (options.check or options.write or options.save):
-        before = tomllib.loads(options.before.read_text("utf-8")) if options.before else None
-        print(table(figures, before))
+    if not (options.check or options.write):
+        print(table(figures))
     if not options.check:
         return 0
     findings = figures.above(tomllib.loads(options.check.read_text(encoding="utf-8")))
@@ -85,43 +74,27 @@ SIDE_BY_SIDE = {
 }  # fmt: skip
 
 
-def table(figures: Figures, before: dict[str, dict[str, int]] | None) -> str:
-    """Everything readable; with `before`, each earlier figure in parentheses behind today's."""
+def table(figures: Figures) -> str:
+    """Everything readable."""
     lines = []
+    tables = figures.tables
     for title, names in SIDE_BY_SIDE.items():
         lines += [title, " " * 34 + "".join(f"{name:>18}" for name in names)]
-        for key in merged(
-            *(tables.get(name, {}) for tables in (figures.tables, before or {}) for name in names)
-        ):
-            cells = (f"{cell(figures.tables, before, name, key):>18}" for name in names)
+        for key in dict.fromkeys(key for name in names for key in tables.get(name, {})):
+            cells = (f"{tables.get(name, {}).get(key, '-'):>18}" for name in names)
             lines.append(f"  {key or '.':32}" + "".join(cells))
         lines.append("")
     for name, title in figures.titles.items():
-        earlier = (before or {}).get(name, {})
         lines.append(title)
-        for key in merged(figures.tables.get(name, {}), earlier):
+        for key, value in tables.get(name, {}).items():
             where = figures.where.get((name, key), "")
-            shown = cell(figures.tables, before, name, key)
-            lines.append(f"  {key or '.':40}{shown:>14}   {where}".rstrip())
+            lines.append(f"  {key or '.':40}{value:>14}   {where}".rstrip())
         lines.append("")
     lines.append(
         f"Over {tree.LINES_WARN} lines a file is a warning, over {tree.LINES_MAX} a fault."
     )
     lines.append(" ".join((classes.__doc__ or "").split("\n\n")[1].split()))
     return "\n".join(lines)
-
-
-def merged(*tables: dict[str, int]) -> list[str]:
-    """The keys of all tables, each once, in their order."""
-    return list(dict.fromkeys(key for table in tables for key in table))
-
-
-def cell(
-    tables: dict[str, dict[str, int]], before: dict[str, dict[str, int]] | None, name: str, key: str
-) -> str:
-    """Today's figure, and the earlier one in parentheses."""
-    today = str(tables.get(name, {}).get(key, "-"))
-    return today if before is None else f"{today} ({before.get(name, {}).get(key, '-')})"
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage, open_storage
 from atalanta.app.transports import listens, secure_connectors
 from atalanta.app.web import start_web
+from atalanta.config.checks.cluster_connections import password_warnings
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.ports import Disk, LargeFiles
 from atalanta.kernel.security.security import Security
@@ -54,7 +55,7 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
     `web` is host:port of the HTTP server for metrics and health, None for none.
     """
     configuration, security = read_files(broker_xml, from_command_line=True)
-    for warning in configuration.warnings:
+    for warning in [*configuration.warnings, *password_warnings(configuration)]:
         log_event(log, "configuration_warning", {"why": warning})
     for each in configuration.unsupported:
         place = f"{each.file}:{each.line}"
@@ -169,7 +170,7 @@ async def live(
         configuration.journal.large_message_sync,
     )
     if storage.folder is not None:
-        shell.watch_disk(storage.folder.journal, broker.disk_scan_period_ms / 1_000)
+        shell.watch_disk(storage.folder.journal, broker.disk_scan_period_ms / 1_000, storage.reserve)
     node = Node(config, ports(shell, disk, large))
     log_event(
         log,

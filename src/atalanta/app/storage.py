@@ -10,16 +10,13 @@ from pathlib import Path
 
 from atalanta.app.startup_error import StartupError
 from atalanta.config.configuration import Configuration
-from atalanta.runtime.disk.data_folder import (
-    DataFolder,
-    DataFolderError,
-    make_folder,
-    open_data_folder,
-)
+from atalanta.runtime.disk.data_folder import DataFolder, make_folder, open_data_folder
 from atalanta.runtime.disk.disk import FileDisk
+from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.runtime.disk.large_files import FolderLargeFiles
 from atalanta.runtime.disk.memory_disk import MemoryDisk
 from atalanta.runtime.disk.memory_large_files import MemoryLargeFiles
+from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.process import exit_codes
@@ -37,6 +34,7 @@ class Storage:
     folder: DataFolder | None
     pages: Path | None = None
     large: Path | None = None
+    reserve: DiskReserve | None = None
 
     def disk(
         self, loop: asyncio.AbstractEventLoop, driver: Driver, commits_in_loop: bool
@@ -51,6 +49,9 @@ class Storage:
             driver.committed,
             driver.disk_failed,
             elsewhere,
+            self.folder.check_locks,
+            self.reserve,
+            driver.no_room,
         )
         if commits_in_loop:
             disk.commit_at_turn_end()
@@ -112,4 +113,5 @@ def open_storage(configuration: Configuration) -> Storage:
     except OSError as error:
         line = f"the data folder {path} cannot be used: {error}"
         raise StartupError(exit_codes.DISK_FAILED, [line]) from error
-    return Storage(folder.node_id, folder, pages, large)
+    reserve = DiskReserve(folder.journal, configuration.journal.file_size_bytes)
+    return Storage(folder.node_id, folder, pages, large, reserve)

@@ -18,7 +18,7 @@ async def start_web(place: str) -> WebServer:
     try:
         from atalanta.web.server import WebServer
     except ImportError as error:
-        line = f"--web needs more packages: pip install 'atalanta[web]' ({error})"
+        line = f"--web needs more packages: pip install '.[web]' in the checkout ({error})"
         raise StartupError(exit_codes.BAD_CONFIGURATION, [line]) from error
     host, separator, port = place.rpartition(":")
     if not separator or not all_digits(port, 5) or int(port) > 65_535:

@@ -48,6 +48,9 @@ def run_in_foreground(
         "process_started",
         {"version": __version__, "build": build, "loop": loop_name(), "pid": os.getpid()},
     )
+    if build == "interpreted":
+        why = "mypyc did not compile this installation: a node does a fraction of its work"
+        log_event(log, "interpreted_build_slow", {"why": why})
     try:
         return run_broker(broker_xml, print_ready, web)
     except StartupError as error:

@@ -21,6 +21,7 @@ from atalanta.wire.core.client.errors import (
     QueueDoesNotExist,
     QueueExists,
 )
+from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.request import REPEAT
 from atalanta.wire.core.client.settings import SessionSettings
 from atalanta.wire.core.client.topology import Member
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
     from atalanta.client.shells.shell import Shell
     from atalanta.wire.core.client.session import ClientSession
 
+# Addresses that exist in the queries of Atalanta nodes only.
 LOG_VIEW_ADDRESS: Final = "$.atalanta.logview"
+SETTLE_ADDRESS: Final = "$.atalanta.settle"
 NO_ROUTING: Final = -1
 CLOSE_S: Final = 5.0  # maximum wait for the answer to SESS_CLOSE
 QUEUE_DOES_NOT_EXIST: Final = 100
@@ -75,6 +78,7 @@ class Connection:
         self._consuming: ClientSession | None = None
         self._log_view: bool | None = None
         self._closed = False
+        self.on_reconnected(self._ask_again)
 
     async def login(self) -> None:
         """Waits for the first session; called by `connect`."""
@@ -188,6 +192,8 @@ class Connection:
         if folder:
             consumer.sinks = partial(LargeFile, folder, self.options.large_message_max_bytes)
         await self.shell.answer(created)
+        if self.shell.settles is None:
+            self.shell.note_settles((await self.query_address(SETTLE_ADDRESS)).exists)
         return Consumer(self.shell, consumer, ack)
 
     def transaction(self, sink: Sink | None = None) -> Transaction:
@@ -295,13 +301,18 @@ class Connection:
         return await self._ask(BindingQuery(address), BindingQueryResponseV5)
 
     async def close(self) -> None:
-        """Closes the connection. Received messages without acknowledgement return to their queues."""
+        """Closes the connection. Received messages without acknowledgement return to their queues.
+
+        Messages of `send_soon` that wait for credits are sent before, within 5 s.
+        """
         if self._closed:
             return
         self._closed = True
         if self.connected:
             try:
                 for session in list(self.shell.engine.sessions.values()):
+                    for queue in [] if session.transacted else list(session.send_queues.values()):
+                        await self.shell.wait(queue.empty(), CLOSE_S)
                     await self.shell.wait(session.close(), CLOSE_S)
             except ClientError:
                 pass  # the transport was lost meanwhile: the broker cleans up
@@ -351,6 +362,16 @@ class Connection:
             raise LogViewUnsupported(
                 f"{node} is not an Atalanta node: it has no log view, which Spark needs", node
             )
+
+    def _ask_again(self) -> None:
+        """Asks again if the broker understands our packets: this may be another broker."""
+        self._log_view = None
+        if self.shell.settles is not None and not self.session.closed:
+            self.session.request(BindingQuery(SETTLE_ADDRESS)).on_done = self._asked_again
+
+    def _asked_again(self, reply: Reply) -> None:
+        if isinstance(reply.value, BindingQueryResponseV5):
+            self.shell.note_settles(reply.value.exists)
 
     async def _auto_create_queue(self, queue: str, routing: str | None) -> None:
         address, separator, name = queue.partition("::")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.client.message import ReceivedMessage
 from atalanta.client.shells.awaitables import READY, Acknowledgement
 from atalanta.wire.core.client.consumer import ClientConsumer, Delivery
-from atalanta.wire.core.client.errors import Closed
+from atalanta.wire.core.client.errors import Closed, IllegalState, SettleUnsupported
 
 if TYPE_CHECKING:
     from atalanta.client.shells.shell import Shell
@@ -96,9 +96,11 @@ class Consumer:
         """Waits for a message. Returns False if none arrives in time or no more can arrive."""
         consumer = self._consumer
         if consumer.browse_only and not consumer.closed:
+            # The broker answers when it has no more message, or no more credits, which `take` returns.
             if not self._finished:
-                self._finished = True
+                consumer.want_one()
                 await self._shell.answer(consumer.force())
+                self._finished = not consumer.buffer
         elif consumer.closed or not await self._shell.wait(consumer.arrival(), timeout_s):
             return False
         if not consumer.buffer and consumer.failed is not None:
@@ -133,13 +135,30 @@ class Consumer:
         with self._shell.guard:
             if options.block_on_acknowledge:
                 reply = consumer.acknowledge_and_wait(delivery, self._individual)
-                return READY if reply.done else self._shell.waiting(lambda: reply)
-            if self._individual:
-                consumer.acknowledge_one(delivery)
             else:
-                consumer.acknowledge_through(delivery, options.ack_batch_size)
-            self._shell.after_call()
-        return READY
+                if self._individual:
+                    consumer.acknowledge_one(delivery)
+                else:
+                    consumer.acknowledge_through(delivery, options.ack_batch_size)
+                self._shell.after_call()
+                return READY
+        return self._shell.outcome(reply)
+
+    def settle(self, delivery: Delivery, reject: bool, delay_ms: int) -> Acknowledgement:
+        """Gives a delivery back; called by ReceivedMessage.reject and release."""
+        consumer = self._consumer
+        if consumer.browse_only:
+            raise IllegalState("a browser has no deliveries to give back", 104)
+        if not self._shell.settles:
+            raise SettleUnsupported(
+                f"{self._shell.server} is not an Atalanta node: acknowledge the message in a transaction "
+                "and roll that back"
+            )
+        if self._last is delivery:
+            self._last = None
+        with self._shell.guard:
+            reply = consumer.settle(delivery, reject, delay_ms)
+        return self._shell.outcome(reply)
 
     async def close(self) -> None:
         """Closes the consumer. Messages without acknowledgement return to the queue."""

@@ -6,6 +6,7 @@ type 4, a map is a set of typed properties in one of type 5.
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 import zlib
@@ -316,11 +317,36 @@ class ReceivedMessage:
         The acknowledgement takes effect at once. Await the result to wait for the broker's answer, if
         `blockOnAcknowledge` requests one.
         """
+        delivery, consumer = self._received()
+        return consumer.acknowledge(delivery)
+
+    def reject(self) -> Acknowledgement:
+        """Rejects this message, which can never be processed: the broker moves it to the dead-letter address.
+
+        It takes effect at once, also in a transaction. Await the result to wait for the broker's answer. An Artemis
+        broker cannot do that: SettleUnsupported.
+        """
+        delivery, consumer = self._received()
+        return consumer.settle(delivery, True, 0)
+
+    def release(self, delay: float | None = None) -> Acknowledgement:
+        """Returns this message to its queue after a failed attempt, to be delivered again, to any consumer.
+
+        `delay` is the number of seconds until then; None is the address' redelivery-delay. After max-delivery-attempts
+        the broker moves the message to the dead-letter address. Otherwise like `reject`.
+        """
+        if delay is not None and not 0 <= delay < math.inf:
+            raise ValueError(f"delay={delay!r}: it is a number of seconds, at least 0")
+        delivery, consumer = self._received()
+        delay_ms = -1 if delay is None else math.ceil(delay * 1_000)
+        return consumer.settle(delivery, False, min(delay_ms, (1 << 63) - 1))
+
+    def _received(self) -> tuple[Delivery, Consumer]:
         delivery = self._delivery
         consumer = self._consumer
         if delivery is None or consumer is None:
             raise IllegalState("a message of a log view is acknowledged by ack_through")
-        return consumer.acknowledge(delivery)
+        return delivery, consumer
 
     def copy(self) -> Message:
         """Returns a message with the same content, to be sent again."""

@@ -250,14 +250,14 @@ def _jgroups(options: ClientOptions, url: str) -> None:
     from atalanta.files.jgroups_stack import StackError, read_stack
 
     try:
-        meeting = read_stack(Path(file), found.host, os.environ)
+        stack = read_stack(Path(file), found.host, os.environ)
     except StackError as error:
         place = f"{file}:{error.line}" if error.line else file
         raise UriError(f"{place}: {error.text}") from error
     if options.local_bind_address:
-        meeting.interface = options.local_bind_address
+        stack.interface = options.local_bind_address
     refresh_ms, wait_ms = options.refresh_timeout_ms, options.initial_wait_timeout_ms
-    options.finder = finder_for(meeting, refresh_ms, wait_ms, Server)
+    options.finder = finder_for(stack, refresh_ms, wait_ms, Server)
 
 
 def _set(options: ClientOptions, name: str, value: str) -> None:

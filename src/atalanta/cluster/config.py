@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.kernel.option import option
+from atalanta.kernel.option import ignored, option
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.transport import TransportConfiguration
-from atalanta.wire.jgroups_discovery import Meeting
+from atalanta.wire.jgroups_discovery import JgroupsStack
 
 OFF: Final = "OFF"
 STRICT: Final = "STRICT"
@@ -27,10 +27,27 @@ LOAD_BALANCING: Final = {
 
 
 @dataclass
-class BroadcastGroupConfig:
-    """A broadcast group: announces the node's connectors by UDP multicast or a JGroups discovery protocol."""
+class DiscoveryConfig:
+    """The channel of a broadcast or discovery group: UDP multicast, or a JGroups stack."""
 
     name: str = option("", "name", "unique", attribute=True)
+    group_address: str | None = option(None, "group-address", "multicast address")
+    group_port: int = option(
+        -1, "group-port", "multicast port", minimum=-1, maximum=65535, unit="port"
+    )
+    jgroups_file: str | None = option(
+        None, "jgroups-file", "a JGroups stack; nodes find each other with its discovery protocol"
+    )
+    jgroups_channel: str | None = option(
+        None, "jgroups-channel", "distinguishes clusters that use the same stack"
+    )
+    stack: JgroupsStack | None = None  # read from the JGroups stack file
+
+
+@dataclass
+class BroadcastGroupConfig(DiscoveryConfig):
+    """A broadcast group: announces the node's connectors by UDP multicast or a JGroups discovery protocol."""
+
     local_bind_address: str | None = option(
         None, "local-bind-address", "the interface that sends; any if absent"
     )
@@ -42,17 +59,6 @@ class BroadcastGroupConfig:
         maximum=65535,
         unit="port",
     )
-    group_address: str | None = option(None, "group-address", "multicast address")
-    group_port: int = option(
-        -1, "group-port", "multicast port", minimum=-1, maximum=65535, unit="port"
-    )
-    jgroups_file: str | None = option(
-        None, "jgroups-file", "a JGroups stack; nodes find each other with its discovery protocol"
-    )
-    jgroups_channel: str | None = option(
-        None, "jgroups-channel", "distinguishes clusters that use the same stack"
-    )
-    meeting: Meeting | None = None  # read from the JGroups stack file
     broadcast_period_ms: int = option(
         2000, "broadcast-period", "pause between announcements", unit="ms", minimum=1
     )
@@ -60,32 +66,19 @@ class BroadcastGroupConfig:
 
 
 @dataclass
-class DiscoveryGroupConfig:
+class DiscoveryGroupConfig(DiscoveryConfig):
     """A discovery group: receives the announcements of broadcast groups."""
 
-    name: str = option("", "name", "unique", attribute=True)
     local_bind_address: str | None = option(
         None, "local-bind-address", "the interface that listens; any if absent"
     )
-    local_bind_port: int = option(
+    local_bind_port: int = ignored(
         -1,
         "local-bind-port",
         "nor with Artemis: the group's port is what is received on",
         minimum=-1,
         unit="port",
-        supported=False,
     )
-    group_address: str | None = option(None, "group-address", "multicast address")
-    group_port: int = option(
-        -1, "group-port", "multicast port", minimum=-1, maximum=65535, unit="port"
-    )
-    jgroups_file: str | None = option(
-        None, "jgroups-file", "a JGroups stack; nodes find each other with its discovery protocol"
-    )
-    jgroups_channel: str | None = option(
-        None, "jgroups-channel", "distinguishes clusters that use the same stack"
-    )
-    meeting: Meeting | None = None  # read from the JGroups stack file
     refresh_timeout_ms: int = option(
         10_000,
         "refresh-timeout",
@@ -212,8 +205,8 @@ class ClusterConnectionConfig:
         minimum=-1,
     )
     client_id: str | None = option(None, "client-id", "name shown at the peer")
-    scale_down_connector: str | None = option(
-        None, "scale-down-connector", "not read by Artemis 2.44 either", supported=False
+    scale_down_connector: str | None = ignored(
+        None, "scale-down-connector", "not read by Artemis 2.44 either"
     )
     static_connectors: list[str] = field(default_factory=list)  # names
     static: bool = False  # `<static-connectors>` is present; if it is empty, the node only accepts links

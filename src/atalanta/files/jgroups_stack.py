@@ -1,4 +1,4 @@
-"""JGroups stack files (`<config><TCP …/><TCPPING …/>…</config>`), read as a Meeting (wire/jgroups_discovery.py).
+"""JGroups stack files (`<config><TCP …/><TCPPING …/>…</config>`), read as a JgroupsStack (wire/jgroups_discovery.py).
 
 Only the transport (TCP, UDP) and the first discovery protocol are used, with the names and defaults of JGroups
 5. All other elements concern JGroups' own protocol, which is not supported here.
@@ -14,7 +14,7 @@ from typing import Any, Final
 from atalanta.files.regular import read_regular
 from atalanta.files.xml import XmlError, xml_root
 from atalanta.message.encoding.digits import all_digits
-from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST, Meeting
+from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST, JgroupsStack
 
 FILE_BYTES_MAX: Final = 1 << 20
 PORT_MAX: Final = 65_535
@@ -67,8 +67,8 @@ class Element:
         return "127.0.0.1" if text == "LOOPBACK" else text
 
 
-def read_stack(path: Path, channel: str, values: Mapping[str, str]) -> Meeting:
-    """Returns where members of `channel` meet. `values` replace `${name:default}`. StackError."""
+def read_stack(path: Path, channel: str, values: Mapping[str, str]) -> JgroupsStack:
+    """Returns the discovery of `channel`. `values` replace `${name:default}`. StackError."""
     try:
         data = read_regular(path, FILE_BYTES_MAX)
     except OSError as error:
@@ -78,7 +78,7 @@ def read_stack(path: Path, channel: str, values: Mapping[str, str]) -> Meeting:
     return parse_stack(data, channel, values)
 
 
-def parse_stack(data: bytes, channel: str, values: Mapping[str, str]) -> Meeting:
+def parse_stack(data: bytes, channel: str, values: Mapping[str, str]) -> JgroupsStack:
     """Implements `read_stack` for the contents of a file."""
     try:
         root = xml_root(data)
@@ -86,11 +86,11 @@ def parse_stack(data: bytes, channel: str, values: Mapping[str, str]) -> Meeting
         raise StackError(error.line, error.text) from error
     if _name(root) != "config":
         raise StackError(root.sourceline or 0, "not a JGroups stack: its root element is <config>")
-    stack = [Element(child, values) for child in root if isinstance(child.tag, str)]
-    if not stack:
+    protocols = [Element(child, values) for child in root if isinstance(child.tag, str)]
+    if not protocols:
         raise StackError(root.sourceline or 0, "an empty JGroups stack")
-    transport = stack[0]
-    discoveries = [each for each in stack[1:] if each.name.endswith(("PING", "GOSSIP"))]
+    transport = protocols[0]
+    discoveries = [each for each in protocols[1:] if each.name.endswith(("PING", "GOSSIP"))]
     for protocol in discoveries:
         make = MAKERS.get(protocol.name)
         if make is not None:
@@ -104,7 +104,7 @@ def parse_stack(data: bytes, channel: str, values: Mapping[str, str]) -> Meeting
     raise StackError(transport.line, f"the stack has no discovery protocol: one of {known}")
 
 
-def _tcpping(transport: Element, protocol: Element, channel: str) -> Meeting:
+def _tcpping(transport: Element, protocol: Element, channel: str) -> JgroupsStack:
     text = protocol.get("initial_hosts")
     hosts: list[tuple[str, int]] = []
     for part in text.split(","):
@@ -123,7 +123,7 @@ def _tcpping(transport: Element, protocol: Element, channel: str) -> Meeting:
     return made
 
 
-def _dns_ping(transport: Element, protocol: Element, channel: str) -> Meeting:
+def _dns_ping(transport: Element, protocol: Element, channel: str) -> JgroupsStack:
     names = [name.strip() for name in protocol.get("dns_query").split(",") if name.strip()]
     if not names:
         raise StackError(protocol.line, "<DNS_PING> needs dns_query")
@@ -140,10 +140,10 @@ def _dns_ping(transport: Element, protocol: Element, channel: str) -> Meeting:
     return made
 
 
-def _listening(transport: Element, kind: str, protocol: Element, channel: str) -> Meeting:
-    """Returns a meeting at the port of the transport: other members connect there, as with JGroups."""
+def _listening(transport: Element, kind: str, protocol: Element, channel: str) -> JgroupsStack:
+    """Returns a stack that listens on the port of the transport: other members connect there, as with JGroups."""
     is_tcp = transport.name.startswith("TCP")
-    return Meeting(
+    return JgroupsStack(
         kind,
         protocol.name,
         channel,
@@ -153,17 +153,17 @@ def _listening(transport: Element, kind: str, protocol: Element, channel: str) -
     )
 
 
-def _file_ping(transport: Element, protocol: Element, channel: str) -> Meeting:
+def _file_ping(transport: Element, protocol: Element, channel: str) -> JgroupsStack:
     folder = protocol.get("location")
     if not folder:
         raise StackError(
             protocol.line, "<FILE_PING> needs location, a folder that all members share"
         )
-    return Meeting(FOLDER, protocol.name, channel, folder=folder)
+    return JgroupsStack(FOLDER, protocol.name, channel, folder=folder)
 
 
-def _mping(transport: Element, protocol: Element, channel: str) -> Meeting:
-    return Meeting(
+def _mping(transport: Element, protocol: Element, channel: str) -> JgroupsStack:
+    return JgroupsStack(
         MULTICAST,
         protocol.name,
         channel,
@@ -173,13 +173,13 @@ def _mping(transport: Element, protocol: Element, channel: str) -> Meeting:
     )
 
 
-def _ping(transport: Element, protocol: Element, channel: str) -> Meeting:
-    """Returns a meeting for PING, which uses the transport to reach all members: with UDP a multicast group."""
+def _ping(transport: Element, protocol: Element, channel: str) -> JgroupsStack:
+    """Returns the stack for PING, which uses the transport to reach all members: with UDP a multicast group."""
     if transport.name != "UDP" or transport.get("ip_mcast", "true").lower() == "false":
         raise StackError(
-            protocol.line, "<PING> meets by the multicast group of <UDP>, which is not there"
+            protocol.line, "<PING> uses the multicast group of <UDP>, which is not there"
         )
-    return Meeting(
+    return JgroupsStack(
         MULTICAST,
         "UDP",
         channel,
@@ -189,7 +189,7 @@ def _ping(transport: Element, protocol: Element, channel: str) -> Meeting:
     )
 
 
-MAKERS: Final[dict[str, Callable[[Element, Element, str], Meeting]]] = {
+MAKERS: Final[dict[str, Callable[[Element, Element, str], JgroupsStack]]] = {
     "TCPPING": _tcpping,
     "DNS_PING": _dns_ping,
     "FILE_PING": _file_ping,

@@ -48,6 +48,10 @@ class SenderEndpoint(Reply):
         """Refuses credits: the address is full and fails its senders. They may follow later all the same."""
         raise NotImplementedError
 
+    def cut_off(self, why: str) -> None:
+        """Reports a sender that ignores that it gets no credits: its connection closes after the answer."""
+        raise NotImplementedError
+
     def blocked(self, address: str) -> None:
         """Reports that a request for credits of the address has to wait."""
         return None

@@ -29,7 +29,7 @@ def option(
     """Returns a field with its element name (`xml`), older names (`also`), unit, bounds and purpose (`why`).
 
     unit: "ms", "s", "bytes" (suffixes such as 10M are read), "count" or "" (no number).
-    supported: an option with False is read and checked, then listed once at the start as without effect.
+    supported: False for an option without effect (`ignored`).
     minimum and maximum are allowed values themselves, `above` is not.
     choices: text in the file -> value. attribute: an XML attribute, not a child element.
     kind: "bool", "int", "float", "str" or "pattern" (a regular expression, as text). The default value decides the
@@ -49,6 +49,11 @@ def option(
         "attribute": attribute,
     }
     return field(default=default, metadata=metadata)
+
+
+def ignored(default: Any, xml: str, why: str, **described: Any) -> Any:
+    """Returns an option of Artemis that has no effect here. It is read and checked, then listed once at the start."""
+    return option(default, xml, why, supported=False, **described)
 
 
 def _kind_of(default: Any, unit: str) -> str:

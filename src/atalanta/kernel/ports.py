@@ -50,6 +50,9 @@ class Wire:
         """Closes the connection after all earlier writes; `node.on_closed` follows, once per connection."""
         raise _missing(self, "Wire.close")
 
+    def logged_in(self, conn: int) -> None:
+        """Records that the peer has logged in: a shell never closes its connection to make room for others."""
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Timers:
@@ -310,6 +313,13 @@ class Disk:
         A file of that name is replaced. After a crash during the job the file may have any length.
         """
         raise _missing(self, "Disk.create")
+
+    def create_spare(self, name: str, size: int, head: bytes) -> None:
+        """Job: like `create`, for a file that is not needed yet.
+
+        If the disk has no room, `node.on_no_room(now, name)` follows, the file does not exist, and later jobs run.
+        """
+        self.create(name, size, head)
 
     def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
         """Job: overwrites a part of a file with `data` and `more`, and syncs; then `node.on_committed(now, token)`.

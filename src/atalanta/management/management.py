@@ -99,7 +99,7 @@ class Management:
         counters = CounterOperations(self.counters)
         prepared = PreparedTransactionOperations(broker.branches)
         roles = Roles(broker.security)
-        sender = MessageSender(broker.security, broker.ids, broker.publisher)
+        sender = MessageSender(broker.ids, broker.publisher)
         diverts = DivertControl(config, broker.diverts)
         bridges = BridgeControl(resources)
         return {

@@ -9,3 +9,8 @@ def split_fqqn(name: str) -> tuple[str, str]:
     if at < 0:
         return name, ""
     return name[:at], name[at + 2 :]
+
+
+def join_fqqn(address: str, queue: str) -> str:
+    """Returns the fully qualified name of a queue."""
+    return f"{address}::{queue}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.cluster.connection.cluster_connection import ClusterConnection
-from atalanta.cluster.discovery.jgroups_channels import MEETING
+from atalanta.cluster.discovery.jgroups_channels import JGROUPS_PREFIX
 from atalanta.cluster.part import Part
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
@@ -33,11 +33,11 @@ from atalanta.store.pages import PageFiles
 from atalanta.wire.connection import ClientConnection, Connection, ProtocolError
 from atalanta.wire.core.config import change_domains
 from atalanta.wire.core.server.protocol import CoreProtocol
-from atalanta.wire.host import Host
+from atalanta.wire.host import TOO_MANY_WITHOUT_LOGIN, Host
 from atalanta.wire.protocol import Peer
 from atalanta.wire.sniffer import Sniffer
 
-MEETING_PART: Final = "discovery"
+DISCOVERY_PART: Final = "discovery"
 VERSION: Final = "0.1.0"
 TTL_TIMER: Final = "wire.ttl"
 COMPACT_TIMER: Final = "store.compact"
@@ -97,9 +97,7 @@ class Node:
             config.node_id,
             config.own.producer_window_bytes,
         )
-        self.disk_limit = DiskLimit(
-            config.broker, self.broker.memory, self.broker.address_registry, ports.trace
-        )
+        self.disk_limit = DiskLimit(config.broker, self.broker.memory, ports.trace)
         self.notifications = Notifications(
             config.broker,
             config.node_id,
@@ -165,8 +163,6 @@ class Node:
         )
         if any(queue.leased for queue in self.broker.queues.values()):
             self.broker.log_views.end_leases(now)
-        if self.scale_down is not None:
-            self.scale_down.parts = self.parts
         self.bridges.name_queues()
         if self.scale_down is None or not self.scale_down.resume(now):
             for part in self.parts.values():
@@ -207,10 +203,10 @@ class Node:
         certificate: str = "",
     ) -> None:
         leaving = self.scale_down if self.scale_down is not None and self.scale_down.frozen else None
-        if acceptor not in self.acceptors and acceptor.startswith(MEETING):
+        if acceptor not in self.acceptors and acceptor.startswith(JGROUPS_PREFIX):
             visitor = None
             if leaving is None:
-                visitor = self.parts[MEETING_PART].on_accepted(now, conn, acceptor)
+                visitor = self.parts[DISCOVERY_PART].on_accepted(now, conn, acceptor)
             if visitor is None:
                 self.ports.wire.close(conn, "not wanted")
             else:
@@ -414,6 +410,8 @@ class Node:
             connection = self.connections.get(conn)
             if connection is not None and not connection.check_alive(now):
                 self._close(now, conn, "silent for longer than its time to live")
+        for conn in self.host.too_many_without_login(now):
+            self._close(now, conn, TOO_MANY_WITHOUT_LOGIN)
         self.ports.timers.set(
             TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000
         )
@@ -429,6 +427,15 @@ class Node:
         """Handles the usage of the journal's disk."""
         self.status.measure_disk(used_fraction)
         self.disk_limit.update(used_fraction, free_bytes)
+
+    def on_no_room(self, now: int, name: str) -> None:
+        """Handles that the journal's disk is full: what is left of it is for acknowledgements."""
+        self.journal.set_no_room(True, name)
+        self.disk_limit.set_exhausted(True)
+
+    def on_room(self, now: int) -> None:
+        self.journal.set_no_room(False)
+        self.disk_limit.set_exhausted(False)
 
     def on_durable(self, now: int, lsn: int) -> None:
         """Passes the durable LSN to the broker, and starts compaction if old segments can be removed."""

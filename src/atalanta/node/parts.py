@@ -68,6 +68,8 @@ class Parts:
         self.by_name: dict[str, Part] = {}
         self.clusters: ClusterConnections | None = None
         self.scale_down: ScaleDown | None = None
+        if config.cluster is not None and config.grouping is not None:
+            self._keep_groups(config.grouping, config.cluster)
         discovery = Discovery(
             config.cluster or config.bridges.listening(), links, host
         )
@@ -101,6 +103,7 @@ class Parts:
             clusters,
             self.connections,
             self.process,
+            self.by_name,
             own.scale_down_timeout_ms,
             own.scale_down_reader_timeout_ms,
         )
@@ -111,8 +114,6 @@ class Parts:
         balancers = Balancers(own, clusters, self.connections, self.acceptors, leaving)
         self.by_name["rebalance"] = balancers
         self.resources.register_client_balance(BalanceView(balancers))
-        if self.config.grouping is not None:
-            self._keep_groups(self.config.grouping, cluster)
 
     def _keep_groups(self, config: GroupingHandlerConfig, cluster: ClusterSettings) -> None:
         """Creates the grouping handler, before the cluster starts, so that the handler sees every queue."""
@@ -122,4 +123,4 @@ class Parts:
             config, cluster, broker.queue_registry, broker.values, broker.timers, self.notifications
         )
         broker.router.grouping = grouping
-        self.by_name = {"grouping": grouping, **self.by_name}
+        self.by_name["grouping"] = grouping

@@ -16,6 +16,7 @@ from typing import Protocol
 from atalanta.kernel.ports import Process
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.disk.disk_monitor import DiskMonitor
+from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.inputs import NodeInputs
@@ -85,9 +86,9 @@ class Shell(Process):
         self._monitor: DiskMonitor | None = None
         self._clock_check: asyncio.TimerHandle | None = None
 
-    def watch_disk(self, folder: Path, period_s: float) -> None:
-        """Reports the usage of the disk of `folder` to the node, from the start on."""
-        self._monitor = DiskMonitor(self.loop, self.driver, folder, period_s)
+    def watch_disk(self, folder: Path, period_s: float, reserve: DiskReserve | None) -> None:
+        """Reports the usage of the disk of `folder` to the node, from the start on, and keeps its reserve."""
+        self._monitor = DiskMonitor(self.loop, self.driver, folder, period_s, reserve)
 
     # --- life -------------------------------------------------------------------------------------
 

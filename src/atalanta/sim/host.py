@@ -82,12 +82,12 @@ class SimLinks(Links):
         for free in range(port, port + port_range + 1):
             if (self.host.address, free) not in self.host.network.listening:
                 self.host.network.listen(self.host, self.host.address, free)
-                self.host.meeting_doors[free] = key
+                self.host.dynamic_listeners[free] = key
                 return
 
     def unlisten(self, key: str) -> None:
-        for port in [port for port, name in self.host.meeting_doors.items() if name == key]:
-            del self.host.meeting_doors[port]
+        for port in [port for port, name in self.host.dynamic_listeners.items() if name == key]:
+            del self.host.dynamic_listeners[port]
             del self.host.network.listening[self.host.address, port]
 
     def post(self, key: str, folder: str, name: str, data: bytes) -> None:
@@ -177,7 +177,7 @@ class HostLarge(LargeInputs):
             self.host.flush_later()
 
 
-def ignore_join(how: str, group: str, place: str, interface: str, local_port: int) -> None:
+def ignore_join(how: str, group: str, address: str, interface: str, local_port: int) -> None:
     """Ignores a join of a discovery group."""
 
 
@@ -202,8 +202,8 @@ class Host(Machine):
         self.name = name
         self.address = address
         self.port = port
-        self.doors: dict[int, str] = {port: "netty-acceptor"}  # acceptors by port
-        self.meeting_doors: dict[int, str] = {}  # opened by the node itself
+        self.listeners: dict[int, str] = {port: "netty-acceptor"}  # acceptors by port
+        self.dynamic_listeners: dict[int, str] = {}  # opened by the node itself
         self.make_node = make_node
         self.late = ""  # delays timers with this text in their keys, so that other events come first
         self.late_by_ns = 0
@@ -231,7 +231,7 @@ class Host(Machine):
         self.up = True
         self.groups = {}
         self.group_addresses = {}
-        self.meeting_doors = {}
+        self.dynamic_listeners = {}
         ports = Ports(
             SimWire(self),
             self.disk,
@@ -245,7 +245,7 @@ class Host(Machine):
         self.node = self.make_node(ports)
         self.disk.attach(self._committed, self._disk_failed)
         self.node.recover(self.world.now)
-        for port in self.doors:
+        for port in self.listeners:
             self.network.listen(self, self.address, port)
         self.world.note(f"{self.name} starts, life {self.life}")
         self.node.start(self.world.now)
@@ -281,8 +281,8 @@ class Host(Machine):
     # -- inputs ---------------------------------------------------------------------------------
     def on_accepted(self, conn: int, port: int) -> None:
         if self.node is not None:
-            door = self.doors.get(port) or self.meeting_doors[port]
-            self.node.on_accept(self.world.now, conn, door, f"sim:{conn}")
+            acceptor = self.listeners.get(port) or self.dynamic_listeners[port]
+            self.node.on_accept(self.world.now, conn, acceptor, f"sim:{conn}")
             self.flush_later()
 
     def on_dialed(self, conn: int, key: str) -> None:
@@ -323,10 +323,10 @@ class Host(Machine):
                 self.node.on_datagram(self.world.now, name, data)
                 self.flush_later()
 
-    def on_resolved(self, key: str, places: list[tuple[str, int]], why: str) -> None:
+    def on_resolved(self, key: str, addresses: list[tuple[str, int]], why: str) -> None:
         life, _, name = key.partition("/")
         if self.node is not None and life == str(self.life):
-            self.node.on_resolved(self.world.now, name, places, why)
+            self.node.on_resolved(self.world.now, name, addresses, why)
             self.flush_later()
 
     def on_posted(self, key: str, files: dict[str, bytes], why: str) -> None:

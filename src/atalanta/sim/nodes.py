@@ -28,7 +28,7 @@ from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.store.config import JournalConfig
 from atalanta.wire.core.config import ConnectorConfig
-from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, Meeting
+from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, JgroupsStack
 from atalanta.wire.jgroups_discovery import MULTICAST as MULTICAST_PLACE
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ PRICES: Final = "prices"
 GROUP: Final = "sim-group"
 GROUP_ADDRESS: Final = "231.7.7.7"
 GROUP_PORT: Final = 9876
-MEETING_PORT: Final = 7800
+JGROUPS_PORT: Final = 7800
 HEADLESS: Final = "headless"
 DEPARTURES_SHARE: Final = 0.7  # of the simulations
 PERMISSIONS: Final = ("send", "consume", "browse", "createDurableQueue", "createAddress", "manage")
@@ -55,7 +55,7 @@ class Shape:
     def __init__(self) -> None:
         self.mode: str = ON_DEMAND
         self.discovery: bool = False
-        self.meeting: str = ""  # kind of the JGroups protocol of the discovery group; "" is the UDP group
+        self.stack: str = ""  # kind of the JGroups protocol of the discovery group; "" is the UDP group
         self.segment_bytes: int = 131_072
         self.block_bytes: int = 2 << 20
         self.redistribution_delay_ms: int = 200
@@ -78,7 +78,7 @@ class Shape:
         self.discovery = draw.random() < 0.3
         # A separate generator: the other draws stay the same.
         kinds = ("", MULTICAST_PLACE, HOSTS, DNS, FOLDER)
-        self.meeting = world.random("meeting").choice(kinds)
+        self.stack = world.random("meeting").choice(kinds)
         self.segment_bytes = draw.choice((4_096, 8_192, 32_768))
         self.block_bytes = draw.choice((64, 1_024, 2 << 20))
         self.redistribution_delay_ms = draw.choice((0, 200))
@@ -139,7 +139,7 @@ def cluster_settings(index: int, count: int, shape: Shape) -> ClusterSettings:
         connection.discovery_group = GROUP
         discover(settings, index)
         for group in (settings.discovery_groups[GROUP], settings.broadcast_groups[0]):
-            group.meeting = meeting(shape.meeting, count)
+            group.stack = stack(shape.stack, count)
     else:
         connection.static = True
         connection.static_connectors = [
@@ -149,17 +149,17 @@ def cluster_settings(index: int, count: int, shape: Shape) -> ClusterSettings:
     return settings
 
 
-def meeting(kind: str, count: int) -> Meeting | None:
+def stack(kind: str, count: int) -> JgroupsStack | None:
     """Returns the discovery protocol of a JGroups stack. Of TCPPING's hosts only the first is named."""
     if not kind:
         return None
-    return Meeting(
+    return JgroupsStack(
         kind,
         "simulated",
         "sim",
         address="230.5.6.7",
-        port=MEETING_PORT,
-        hosts=[("n0", MEETING_PORT)],
+        port=JGROUPS_PORT,
+        hosts=[("n0", JGROUPS_PORT)],
         names=[HEADLESS],
         folder="/shared",
     )

@@ -151,7 +151,7 @@ class Scenario:
         """Creates consumers: at least one of orders, or one at every node."""
         count = nodes if self.shape.taken_everywhere() else self.random.randint(1, nodes)
         made: list[SimClient] = [
-            Consumer(self.world, self.network, f"c{index}", self._place(index), self.ledger, ORDERS)
+            Consumer(self.world, self.network, f"c{index}", self._home(index), self.ledger, ORDERS)
             for index in range(count)
         ]
         for index in range(self.random.randint(0, 2)):
@@ -185,7 +185,7 @@ class Scenario:
     def _somewhere(self) -> str:
         return self.random.choice(self.hosts).name
 
-    def _place(self, index: int) -> str:
+    def _home(self, index: int) -> str:
         return self.hosts[index].name if self.shape.taken_everywhere() else self._somewhere()
 
     def knows_alerts(self, name: str) -> int:
@@ -369,13 +369,13 @@ class Scenario:
 
 def history_of(scenario: Scenario, key: str, lines_max: int = 60) -> list[str]:
     """Returns the history of message `key`, if it was recorded, and the nodes' events close to its lines."""
-    about = [line for line in scenario.world.story if key and line.key == key]
-    events = [line for line in scenario.world.story if not line.key]
+    about = [line for line in scenario.world.history if key and line.key == key]
+    events = [line for line in scenario.world.history if not line.key]
     if not about:
         return [str(line) for line in events[-lines_max:]]
     times = [line.when for line in about]
     near = [str(line) for line in events if _distance_ns(times, line.when) <= NEAR_NS]
-    return [f"story of {key}:", *map(str, about), "the nodes meanwhile:", *near[-lines_max:]]
+    return [f"history of {key}:", *map(str, about), "the nodes meanwhile:", *near[-lines_max:]]
 
 
 def _distance_ns(times: list[int], when: int) -> int:

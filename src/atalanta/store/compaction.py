@@ -110,6 +110,8 @@ class Compaction:
             return False
         config = journal.config
         total = journal.total_bytes
+        if journal.no_room and live_records.live_bytes() * 2 < total:
+            return True  # the disk is full, whatever the journal's own limits say
         if total <= config.compact_min_segments * config.segment_size_bytes:
             return False
         if total <= self._resume_above_bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.kernel.option import option
+from atalanta.kernel.option import ignored, option
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -95,34 +95,23 @@ class JournalOptions:
         minimum=0,
         maximum=100,
     )
-    min_files: int = option(2, "journal-min-files", _ONE_LOG, unit="count", supported=False)
-    pool_files: int = option(-1, "journal-pool-files", _ONE_LOG, unit="count", supported=False)
-    datasync: bool = option(True, "journal-datasync", _ALWAYS, supported=False)
-    sync_transactional: bool = option(True, "journal-sync-transactional", _ALWAYS, supported=False)
-    sync_non_transactional: bool = option(
-        True, "journal-sync-non-transactional", _ALWAYS, supported=False
+    min_files: int = ignored(2, "journal-min-files", _ONE_LOG, unit="count")
+    pool_files: int = ignored(-1, "journal-pool-files", _ONE_LOG, unit="count")
+    datasync: bool = ignored(True, "journal-datasync", _ALWAYS)
+    sync_transactional: bool = ignored(True, "journal-sync-transactional", _ALWAYS)
+    sync_non_transactional: bool = ignored(True, "journal-sync-non-transactional", _ALWAYS)
+    lock_acquisition_timeout_ms: int = ignored(
+        -1, "journal-lock-acquisition-timeout", "a folder in use is refused at once", unit="ms"
     )
-    lock_acquisition_timeout_ms: int = option(
-        -1,
-        "journal-lock-acquisition-timeout",
-        "a folder in use is refused at once",
-        unit="ms",
-        supported=False,
-    )
-    journal_type: str = option(
+    journal_type: str = ignored(
         "ASYNCIO",
         "journal-type",
         "there is one way to write",
         choices={"ASYNCIO": "ASYNCIO", "NIO": "NIO", "MAPPED": "MAPPED"},
-        supported=False,
     )
-    bindings_directory: str = option(
-        "data/bindings", "bindings-directory", _ONE_LOG, supported=False
-    )
-    create_bindings_directory: bool = option(True, "create-bindings-dir", _ONE_LOG, supported=False)
-    create_journal_directory: bool = option(
-        True, "create-journal-dir", "always created", supported=False
-    )
+    bindings_directory: str = ignored("data/bindings", "bindings-directory", _ONE_LOG)
+    create_bindings_directory: bool = ignored(True, "create-bindings-dir", _ONE_LOG)
+    create_journal_directory: bool = ignored(True, "create-journal-dir", "always created")
     paging_directory: str = option(
         "data/paging", "paging-directory", "holds a folder of page files for each node id"
     )
@@ -134,41 +123,22 @@ class JournalOptions:
     large_message_sync: bool = option(
         True, "large-message-sync", "durable large messages are on disk before they are confirmed"
     )
-    node_manager_lock_directory: str | None = option(
-        None,
-        "node-manager-lock-directory",
-        "the lock lies in the journal's folder",
-        supported=False,
+    node_manager_lock_directory: str | None = ignored(
+        None, "node-manager-lock-directory", "the lock lies in the journal's folder"
     )
-    buffer_timeout_ns: int | None = option(
-        None, "journal-buffer-timeout", _GROUPED, unit="ns", supported=False
+    buffer_timeout_ns: int | None = ignored(None, "journal-buffer-timeout", _GROUPED, unit="ns")
+    buffer_size_bytes: int | None = ignored(None, "journal-buffer-size", _GROUPED, unit="bytes")
+    max_io: int | None = ignored(None, "journal-max-io", "one write at a time", unit="count")
+    device_block_size: int | None = ignored(
+        None, "journal-device-block-size", _ONE_LOG, unit="count"
     )
-    buffer_size_bytes: int | None = option(
-        None, "journal-buffer-size", _GROUPED, unit="bytes", supported=False
-    )
-    max_io: int | None = option(
-        None, "journal-max-io", "one write at a time", unit="count", supported=False
-    )
-    device_block_size: int | None = option(
-        None, "journal-device-block-size", _ONE_LOG, unit="count", supported=False
-    )
-    file_open_timeout_s: int = option(
-        5, "journal-file-open-timeout", _ONE_LOG, unit="s", supported=False
-    )
-    max_attic_files: int | None = option(
-        None, "journal-max-attic-files", _ONE_LOG, unit="count", supported=False
-    )
-    log_write_rate: bool = option(
-        False, "log-journal-write-rate", "see the metrics", supported=False
-    )
-    page_max_concurrent_io: int = option(
-        5, "page-max-concurrent-io", _PAGING, unit="count", supported=False
-    )
-    page_sync_timeout_ns: int | None = option(
-        None, "page-sync-timeout", _PAGING, unit="ns", supported=False
-    )
-    read_whole_page: bool = option(False, "read-whole-page", _PAGING, supported=False)
-    purge_page_folders: bool = option(False, "purge-page-folders", _PAGING, supported=False)
+    file_open_timeout_s: int = ignored(5, "journal-file-open-timeout", _ONE_LOG, unit="s")
+    max_attic_files: int | None = ignored(None, "journal-max-attic-files", _ONE_LOG, unit="count")
+    log_write_rate: bool = ignored(False, "log-journal-write-rate", "see the metrics")
+    page_max_concurrent_io: int = ignored(5, "page-max-concurrent-io", _PAGING, unit="count")
+    page_sync_timeout_ns: int | None = ignored(None, "page-sync-timeout", _PAGING, unit="ns")
+    read_whole_page: bool = ignored(False, "read-whole-page", _PAGING)
+    purge_page_folders: bool = ignored(False, "purge-page-folders", _PAGING)
 
     def journal_config(self, journal_id: bytes) -> JournalConfig:
         """Returns the journal's configuration. `journal_id` is the node id, 16 bytes."""

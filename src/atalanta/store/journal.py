@@ -64,6 +64,7 @@ class Journal(ports.Journal):
         self._near: Segment | None = (
             None  # segment of the last `forget`: the next is most likely there, too
         )
+        self.no_room: bool = False
         self.set_aside: list[str] = []  # names of files of the usual size that new segments reuse
         self.total_bytes = 0
         # Bytes of records handed to the disk since the start of the process.
@@ -230,8 +231,8 @@ class Journal(ports.Journal):
         segment.end = self._position
         self.written_bytes += len(taken.data)
         self.disk.commit(segment.name, position, head, self._in_flight, taken.data)
-        if not self.spares and self._position * 2 > segment.size:
-            self._create(self.config.segment_size_bytes, segment.number + 1)
+        if not self.spares and self._position * 2 > segment.size and not self.no_room:
+            self._create(self.config.segment_size_bytes, segment.number + 1, True)
 
     # --- segments ---------------------------------------------------------------------------------
 
@@ -261,12 +262,14 @@ class Journal(ports.Journal):
             return self.spares[0].number
         return self.segments[len(self.segments) - 1].number + 1
 
-    def _create(self, size: int, number: int) -> None:
+    def _create(self, size: int, number: int, spare: bool = False) -> None:
         used_before = size == self.config.segment_size_bytes and len(self.set_aside) > 0
         segment = Segment(self._journal_id, number, size, used_before)
         head = encode_segment_head(self._journal_id, number, size, used_before)
         if used_before:
             self.disk.reuse(self.set_aside.pop(), segment.name, head)
+        elif spare:
+            self.disk.create_spare(segment.name, size, head)
         else:
             self.disk.create(segment.name, size, head)
         self.spares.append(segment)
@@ -286,6 +289,7 @@ class Journal(ports.Journal):
         if (
             segment.size == self.config.segment_size_bytes
             and len(self.set_aside) < SET_ASIDE_MAX
+            and not self.no_room
         ):
             name = spare_name(segment.number)
             self.disk.set_aside(segment.name, name)
@@ -316,6 +320,16 @@ class Journal(ports.Journal):
         self.waiting = CommitBuffer(self._block_size_bytes_max)
         self._in_flight = 0
         self.owner.on_journal_failed(now, why)
+
+    def set_no_room(self, no_room: bool, name: str = "") -> None:
+        """Records whether the disk has room for new files; the spare `name`, if any, could not be made.
+
+        Without room no file is kept for reuse: the disk needs it for its reserve.
+        """
+        self.no_room = no_room
+        self.spares = [segment for segment in self.spares if segment.name != name]
+        while no_room and self.set_aside:
+            self.disk.delete(self.set_aside.pop())
 
     # --- compaction -------------------------------------------------------------------------------
 

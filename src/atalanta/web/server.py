@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from aiohttp import web
 
 from atalanta.management.management import Management
+from atalanta.web.connections import CONNECTION_S, WebConnection, WebConnections
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 SCRAPES_MAX: Final = 4  # at the same time; further ones get status 503
 REQUEST_BYTES_MAX: Final = 4_096
-KEEP_ALIVE_S: Final = 75.0
 STOP_S: Final = 1.0
 
 log = logging.getLogger("atalanta.web")
@@ -34,7 +35,11 @@ class WebServer:
         self._started = False
         self._scrapes = 0
         self.address = ""  # host:port, after the start
-        application = web.Application(client_max_size=REQUEST_BYTES_MAX)
+        self._connections = WebConnections()
+        self._listener: asyncio.Server | None = None
+        application = web.Application(
+            client_max_size=REQUEST_BYTES_MAX, middlewares=[self._timed]
+        )
         application.router.add_get("/metrics", self.metrics)
         application.router.add_get("/health/live", self.live)
         application.router.add_get("/health/ready", self.ready)
@@ -42,15 +47,16 @@ class WebServer:
             application,
             access_log=None,
             handle_signals=False,
-            keepalive_timeout=KEEP_ALIVE_S,
+            keepalive_timeout=CONNECTION_S,
             shutdown_timeout=STOP_S,
         )
 
     async def start(self) -> str:
         """Binds the port and returns the address. OSError if it cannot be bound."""
         await self._runner.setup()
-        await web.TCPSite(self._runner, self._host, self._port).start()
-        host, port = self._runner.addresses[0][:2]
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(self._accepted, self._host, self._port)
+        host, port = self._listener.sockets[0].getsockname()[:2]
         self._started = True
         self.show(self._management)
         place = f"{host}:{port}"
@@ -66,7 +72,26 @@ class WebServer:
         """Closes every connection."""
         self._started = False
         self.show(self._management)
+        if self._listener is not None:
+            self._listener.close()
         await self._runner.cleanup()
+
+    def _accepted(self) -> asyncio.Protocol:
+        server = self._runner.server
+        assert server is not None
+        return WebConnection(self._connections, server())
+
+    @web.middleware
+    async def _timed(
+        self,
+        request: web.Request,
+        handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
+    ) -> web.StreamResponse:
+        """Gives the connection new time after each request."""
+        try:
+            return await handler(request)
+        finally:
+            self._connections.answered(request.protocol)
 
     def show(self, management: Management | None) -> None:
         """Sets the node that serves from now on, None for none."""

@@ -55,10 +55,6 @@ class Connection(LoginWaiter):
         """Records that the peer reads too slowly, or reads again: deliveries wait meanwhile."""
         return None
 
-    def peer(self) -> str:
-        """Returns the address of the peer for logs, host:port, or "" if it is unknown."""
-        return ""
-
     def check_alive(self, now: int) -> bool:
         """Returns False if the peer was silent for longer than allowed: the node closes the connection."""
         return True
@@ -104,6 +100,9 @@ class ClientConnection(Connection):
 
     def peer(self) -> str:
         return self.client.remote
+
+    def left(self) -> bool:
+        return self.gone
 
     # -- scale-down -----------------------------------------------------------------------------
     def hold_input(self) -> None:
@@ -182,18 +181,26 @@ class ClientConnection(Connection):
         raise NotImplementedError
 
     # -- time -----------------------------------------------------------------------------------
+    def handshake_timeout_s(self) -> float:
+        acceptor = self.acceptor
+        return DEFAULT_HANDSHAKE_TIMEOUT_S if acceptor is None else acceptor.handshake_timeout_s
+
+    def handshake_overdue(self, now: int) -> bool:
+        """Returns True if the handshake-timeout of the acceptor has passed since the accept."""
+        return 0 < self.handshake_timeout_s() * 1_000_000_000 < now - self.opened
+
+    def stays_without_login(self, now: int) -> bool:
+        """Returns True for a peer that has no login after the handshake-timeout and may stay: it reads the topology."""
+        return False
+
     def overdue(self, now: int, ttl_ns: int, before_login: bool) -> str:
         """Returns the reason to close a silent connection, "" if there is none.
 
         With `before_login` the handshake-timeout of the acceptor counts, from the accept on. A negative `ttl_ns` is no
         limit.
         """
-        acceptor = self.acceptor
-        timeout_s = (
-            DEFAULT_HANDSHAKE_TIMEOUT_S if acceptor is None else acceptor.handshake_timeout_s
-        )
-        if before_login and 0 < timeout_s * 1_000_000_000 < now - self.opened:
-            return f"it has not logged in within {timeout_s:g} s"
+        if before_login and self.handshake_overdue(now):
+            return f"it has not logged in within {self.handshake_timeout_s():g} s"
         silent_ns = now - self.last_seen
         if 0 <= ttl_ns < silent_ns:
             return f"no data from it for {silent_ns / 1e9:.1f} s"

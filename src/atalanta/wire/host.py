@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.authentication import Logins
+from atalanta.kernel.security.remote_host import remote_host
+from atalanta.wire.connection import ClientConnection
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.ports import Wire
     from atalanta.kernel.security.security import Identity
-    from atalanta.wire.connection import ClientConnection, Connection
+    from atalanta.wire.connection import Connection
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
     from atalanta.wire.core.transport import TransportConfiguration
     from atalanta.wire.protocol import Protocol
+
+# Connections of one host that stay without a login. Each scanner of a real Artemis is one.
+WITHOUT_LOGIN_MAX: Final = 100
+TOO_MANY_WITHOUT_LOGIN: Final = f"{WITHOUT_LOGIN_MAX} older connections of its host have no login"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -103,9 +109,34 @@ class Host:
         self.closing: list[tuple[int, str]] = []
         self.resumed: list[int] = []
 
+    def register_cluster(self, hooks: ClusterHooks) -> None:
+        """Registers the cluster that answers the questions of connections."""
+        self.cluster = hooks
+
+    def register_routing(self, routing: Routing) -> None:
+        """Registers the connection routers."""
+        self.routing = routing
+
+    def leave_to(self, node_id: str, transport: TransportConfiguration | None) -> None:
+        """Registers the node to which clients of this leaving node are sent."""
+        self.successor = Successor(node_id, transport)
+
     def timed_out(self, connection: ClientConnection, why: str) -> None:
         """Reports a connection that is closed because its peer was silent."""
         self.broker.trace.event("connection_timed_out", {"remote": connection.peer(), "why": why})
+
+    def too_many_without_login(self, now: int) -> list[int]:
+        """Returns the newest connections of hosts that have more than WITHOUT_LOGIN_MAX without a login."""
+        staying: dict[str, int] = {}
+        found: list[int] = []
+        for conn, connection in self.connections.items():
+            if isinstance(connection, ClientConnection) and connection.stays_without_login(now):
+                host = remote_host(connection.peer())
+                staying[host] = staying.get(host, 0) + 1
+                if staying[host] > WITHOUT_LOGIN_MAX:
+                    self.timed_out(connection, TOO_MANY_WITHOUT_LOGIN)
+                    found.append(conn)
+        return found
 
     def end_lost(self, now: int) -> None:
         """Ends the sessions that wait for a client whose connection is lost."""

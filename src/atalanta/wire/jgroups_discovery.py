@@ -18,14 +18,14 @@ HOSTS: Final = "hosts"
 DNS: Final = "dns"
 FOLDER: Final = "folder"
 CHANNEL_BYTES_MAX: Final = 1_000
-SAID_BYTES_MAX: Final = 65_535
+MESSAGE_BYTES_MAX: Final = 65_535
 ANSWERS_MAX: Final = 200
 ANSWER_BYTES_MAX: Final = 1 << 20
 FILE_SUFFIX: Final = ".atalanta"
 
 
 @dataclass
-class Meeting:
+class JgroupsStack:
     """The addresses of one discovery, of one of four kinds. Only the fields of its kind have a meaning.
 
     multicast: `address`, `port`, `interface`. hosts: `hosts`, and the addresses to listen on: the first free port
@@ -65,7 +65,7 @@ class Meeting:
         return list(found)
 
 
-def encode_said(channel: str, announcement: bytes) -> bytes:
+def encode_channel_message(channel: str, announcement: bytes) -> bytes:
     """Encodes a datagram, a file's content, or a connection's first message; a client announces nothing (b"")."""
     name = channel.encode("utf-8")
     writer = Writer()
@@ -77,21 +77,21 @@ def encode_said(channel: str, announcement: bytes) -> bytes:
     return writer.getvalue()
 
 
-def decode_said(channel: str, data: bytes) -> bytes | None:
+def decode_channel_message(channel: str, data: bytes) -> bytes | None:
     """Decodes the announcement; None if it belongs to another channel. ProtocolError for any other message."""
-    size = said_size(data)
+    size = channel_message_size(data)
     if size is None or size != len(data):
-        raise ProtocolError("incomplete word")
+        raise ProtocolError("incomplete message")
     reader = Reader(data[len(MAGIC) :])
     try:
         name = bytes(reader.take(reader.int16("channel.length"), "channel"))
         announcement = bytes(reader.take(reader.int32("announcement.length"), "announcement"))
     except DecodeError as error:
-        raise ProtocolError(f"meeting place: {error}") from error
+        raise ProtocolError(f"JGroups discovery: {error}") from error
     return announcement if name == channel.encode("utf-8") else None
 
 
-def said_size(data: bytes) -> int | None:
+def channel_message_size(data: bytes) -> int | None:
     """Returns the size of the message that begins `data`; None until enough bytes are there. ProtocolError."""
     if data[: len(MAGIC)] != MAGIC[: len(data)]:
         raise ProtocolError("not one of our nodes or clients: perhaps a JGroups member")
@@ -100,13 +100,13 @@ def said_size(data: bytes) -> int | None:
         return None
     name_bytes = int.from_bytes(data[at : at + 2], "big")
     if name_bytes > CHANNEL_BYTES_MAX:
-        raise ProtocolError("meeting place: the name of the channel is too long")
+        raise ProtocolError("JGroups discovery: the name of the channel is too long")
     at += 2 + name_bytes
     if len(data) < at + 4:
         return None
     size = int.from_bytes(data[at : at + 4], "big")
-    if size > SAID_BYTES_MAX:
-        raise ProtocolError("meeting place: an announcement is too long")
+    if size > MESSAGE_BYTES_MAX:
+        raise ProtocolError("JGroups discovery: an announcement is too long")
     return at + 4 + size
 
 
@@ -115,17 +115,17 @@ def encode_posted(channel: str, time_ms: int, announcement: bytes) -> bytes:
     writer = Writer()
     writer.int64(time_ms)
     writer.raw(announcement)
-    return encode_said(channel, writer.getvalue())
+    return encode_channel_message(channel, writer.getvalue())
 
 
 def decode_posted(channel: str, data: bytes) -> tuple[int, bytes] | None:
     """Returns (time in ms, announcement); None if the file belongs to another channel. ProtocolError."""
-    said = decode_said(channel, data)
-    if said is None:
+    content = decode_channel_message(channel, data)
+    if content is None:
         return None
-    if len(said) < 8:
-        raise ProtocolError("meeting place: a file without time")
-    return int.from_bytes(said[:8], "big", signed=True), said[8:]
+    if len(content) < 8:
+        raise ProtocolError("JGroups discovery: a file without time")
+    return int.from_bytes(content[:8], "big", signed=True), content[8:]
 
 
 def encode_answer(announcements: list[bytes]) -> bytes:
@@ -156,7 +156,7 @@ def decode_answer(data: bytes) -> list[bytes] | None:
     size = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 4], "big")
     count = int.from_bytes(data[len(MAGIC) + 4 : head], "big")
     if size > ANSWER_BYTES_MAX or count > ANSWERS_MAX:
-        raise ProtocolError("meeting place: an answer is too long")
+        raise ProtocolError("JGroups discovery: an answer is too long")
     if len(data) < head + size:
         return None
     reader = Reader(data[head : head + size])
@@ -166,4 +166,4 @@ def decode_answer(data: bytes) -> list[bytes] | None:
             for _ in range(count)
         ]
     except DecodeError as error:
-        raise ProtocolError(f"meeting place: {error}") from error
+        raise ProtocolError(f"JGroups discovery: {error}") from error

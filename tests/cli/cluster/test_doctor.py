@@ -72,7 +72,7 @@ def test_a_stranded_message_where_since_when_and_what_keeps_it() -> None:
     assert (found.severity, found.node) == ("error", "a")
     assert "5 messages in orders for 3 min" in found.text and "b (1 consumer)" in found.text
     assert "redistribution-delay is -1" in found.text
-    assert found.mend == (
+    assert found.remedy == (
         '<address-setting match="orders"><redistribution-delay>0</redistribution-delay></address-setting>'
     )
 
@@ -82,7 +82,7 @@ def _mode(text: str) -> Callable[[LiveCluster], object]:
 
 
 @pytest.mark.parametrize(
-    ("change", "why", "mend"),
+    ("change", "why", "remedy"),
     [
         (
             _mode("OFF"),
@@ -117,11 +117,11 @@ def _mode(text: str) -> Callable[[LiveCluster], object]:
         (lambda found: found.nodes[0].connections.clear(), "no cluster connection", "<cluster"),
     ],
 )
-def test_what_keeps_it(change: Callable[[LiveCluster], object], why: str, mend: str) -> None:
+def test_what_keeps_it(change: Callable[[LiveCluster], object], why: str, remedy: str) -> None:
     found = stranding()
     change(found)
     finding = the(found, "stranded")
-    assert why in finding.text and finding.mend.startswith(mend)
+    assert why in finding.text and finding.remedy.startswith(remedy)
 
 
 def test_two_hops_away() -> None:
@@ -134,7 +134,7 @@ def test_two_hops_away() -> None:
     found.nodes.append(middle)
     a.connections[0].links = {"id-c": LinkView("id-c")}
     b.connections[0].links = {"id-c": LinkView("id-c")}
-    assert the(found, "stranded").mend == "<max-hops>2</max-hops>"
+    assert the(found, "stranded").remedy == "<max-hops>2</max-hops>"
 
 
 def test_not_stranded() -> None:
@@ -163,11 +163,11 @@ def test_parked_for_a_member_that_is_away() -> None:
     finding = the(found, "parked")
     assert finding.severity == "error"
     assert "7 messages parked for h2:61616, which is away; the oldest for 90 s" in finding.text
-    assert "a (orders)" in finding.text and "Artemis keeps them" in finding.mend
+    assert "a (orders)" in finding.text and "Artemis keeps them" in finding.remedy
     a.ours = True
     a.connections[0].links["id-b"].may_have_arrived = 2
     finding = the(found, "parked")
-    assert "2 of them may have arrived" in finding.text and "atalanta.toml" in finding.mend
+    assert "2 of them may have arrived" in finding.text and "atalanta.toml" in finding.remedy
 
 
 def test_a_forward_queue_that_grows() -> None:
@@ -177,11 +177,11 @@ def test_a_forward_queue_that_grows() -> None:
     found.seconds = 3
     finding = the(found, "forwarding_falls_behind")
     assert "900 messages wait for b, 800 more than 3 s ago" in finding.text
-    assert '<address-setting match="x"><address-full-policy>PAGE<' in finding.mend
+    assert '<address-setting match="x"><address-full-policy>PAGE<' in finding.remedy
 
 
 def test_consumers_with_credit_that_get_nothing() -> None:
-    for values, why, mend in (
+    for values, why, remedy in (
         ({"paused": True}, "the queue is paused", "atalanta queue resume orders"),
         ({"exclusive": True}, "exclusive", '<queue name="orders" exclusive="false"/>'),
         (
@@ -204,7 +204,7 @@ def test_consumers_with_credit_that_get_nothing() -> None:
         found.nodes[0].consumers[0].ready = False
         finding = the(found, "consumers_starve")
         assert "1 of 2 consumers of orders" in finding.text and why in finding.text
-        assert mend in finding.mend
+        assert remedy in finding.remedy
 
 
 def test_topologies_that_differ_and_links_one_way() -> None:
@@ -251,7 +251,7 @@ def test_advertised_addresses_that_lead_nowhere() -> None:
             node.members["id-b"] = place
         finding = the(found, "wrong_address")
         assert finding.node == "b" and why in finding.text
-        assert finding.mend == '<connector name="…">tcp://its-host:61616</connector>'
+        assert finding.remedy == '<connector name="…">tcp://its-host:61616</connector>'
     found = two_nodes()
     found.unreachable.append(Unreachable("h2:61616", "node id-a answers there", "id-b", "id-a"))
     assert "node a answers there" in the(found, "wrong_address").text
@@ -284,7 +284,7 @@ def test_passwords() -> None:
     del found.nodes[1]
     assert "very common password" in the(found, "well_known_password", "admin", "admin").text
     found.nodes[0].security_enabled = False
-    assert the(found, "security_off").mend == "<security-enabled>true</security-enabled>"
+    assert the(found, "security_off").remedy == "<security-enabled>true</security-enabled>"
 
 
 def test_the_table_names_node_and_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -356,7 +356,7 @@ def test_a_stranded_message_in_a_cluster_of_three(nodes: list[Node]) -> None:
     (finding,) = stranded
     assert (finding["node"], finding["queue"], finding["messages"]) == ("a", "orders", 1)
     assert finding["consumers_at"] == ["b"] and finding["oldest_ms"] >= 0
-    assert "redistribution-delay" in finding["mend"]
+    assert "redistribution-delay" in finding["remedy"]
     assert {node["name"] for node in found["nodes"]} == {"a", "b", "c"}
     assert all(node["atalanta"] for node in found["nodes"])
 

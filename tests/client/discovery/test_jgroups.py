@@ -74,7 +74,7 @@ def test_nodes_and_clients_meet_with_an_unchanged_artemis_configuration(tmp_path
         for url in urls.values():
             with connect_blocking(url) as connection:
                 assert connection.server in servers
-        assert one.log().count("a real JGroups member is not met") == 4
+        assert one.log().count("real JGroups members are not found") == 4
     for name in ("TCPPING", "DNS_PING"):
         finder = parse_url(urls[name].replace("20000", "300")).finder
         assert finder is not None

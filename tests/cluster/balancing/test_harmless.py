@@ -40,6 +40,16 @@ def test_half_of_the_clients_go_to_an_empty_member_each_to_the_named_one() -> No
     assert len(rig.events("clients_balanced clients=5 sent=5")) == 1
 
 
+def test_clients_that_reconnect_slowly_are_not_replaced_by_others() -> None:
+    rig, hosts, accounts = two()
+    roamers = fleet(rig, hosts[0], 10, accounts)
+    for number, one in enumerate(roamers):
+        one.retry_ns = number * 250 * MILLISECOND
+    rig.until(lambda: at_node(roamers, hosts) == [5, 5])
+    rig.run(30)
+    assert accounts.redirects == 5
+
+
 def test_a_client_that_never_reconnected_stays_unless_all_are_known_to() -> None:
     rig, hosts, accounts = two()
     roamers = roam(rig, hosts[0].name, 10, accounts, period_ns=0)

@@ -145,18 +145,3 @@ def test_a_link_that_is_mended_counts_no_consumer_twice_further_away() -> None:
     producer.publish("orders", b"x", ANYCAST)
     rig.run(1)
     assert count(rig.hosts[0], "orders") == 1
-
-
-def test_while_the_end_of_a_chain_is_away_messages_stay_with_whoever_has_the_queue() -> None:
-    rig = Shape(two_way_chain(3), 2, [0, 2])
-    rig.begin()
-    consumer = rig.consumer(2)
-    rig.send(0, 2)
-    rig.until(lambda: len(consumer.bodies) == 2)
-    rig.run(1)
-    rig.hosts[2].crash()
-    consumer.kill()
-    rig.run(1)
-    rig.send(0, 4)
-    rig.run(2)
-    assert count(rig.hosts[0], "orders") == 4

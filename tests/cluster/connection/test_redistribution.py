@@ -20,26 +20,6 @@ def stocked(rig: Rig, number: int, **options: object) -> tuple[list[object], Cli
     return list(hosts), producer
 
 
-def test_messages_follow_a_consumer_that_appears_elsewhere_after_the_delay() -> None:
-    rig = Rig()
-    stocked(rig, 5, delay_ms=1_000)
-    consumer = rig.consuming(rig.hosts[1], known_at=rig.hosts[0])
-    rig.run(0.9)
-    assert consumer.bodies == []
-    rig.until(lambda: len(consumer.bodies) == 5, 1)
-    assert consumer.bodies == [bytes([each]) for each in range(5)]
-    rig.run(0.2)
-    assert count(rig.hosts[0], "orders") == 0
-
-
-def test_without_a_delay_setting_messages_stay() -> None:
-    rig = Rig()
-    stocked(rig, 5, delay_ms=-1)
-    rig.consuming(rig.hosts[1])
-    rig.run(5)
-    assert count(rig.hosts[0], "orders") == 5
-
-
 def test_a_local_consumer_that_comes_in_time_keeps_them() -> None:
     rig = Rig()
     stocked(rig, 5, delay_ms=1_000)
@@ -73,51 +53,6 @@ def test_when_the_last_local_consumer_leaves_messages_go_on_and_also_those_that_
     here.close()
     rig.run(1)
     assert count(hosts[0], "orders") == 0
-
-
-def test_a_message_that_no_local_selector_takes_goes_to_where_one_does() -> None:
-    rig = Rig()
-    hosts = rig.cluster(2, delay_ms=100, mode="OFF_WITH_REDISTRIBUTION")
-    red, blue = rig.client(hosts[0]), rig.client(hosts[1])
-    red.consume("orders", "colour = 'red'")
-    blue.consume("orders", "colour = 'blue'")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
-    producer = rig.client(hosts[0])
-    for colour in ("red", "blue", "green"):
-        producer.publish("orders", colour.encode(), ANYCAST, colour=colour)
-    rig.until(lambda: blue.bodies == [b"blue"])
-    assert red.bodies == [b"red"]
-    rig.run(1)
-    assert count(hosts[0], "orders") == 1, "nobody wants green ones"
-
-
-def test_messages_of_a_group_stay() -> None:
-    rig = Rig()
-    hosts = rig.cluster(2, delay_ms=0)
-    producer = rig.client(hosts[0])
-    producer.publish("orders", b"of a group", ANYCAST, _AMQ_GROUP_ID="one")
-    producer.publish("orders", b"of none", ANYCAST)
-    rig.until(lambda: count(hosts[0], "orders") == 2)
-    consumer = rig.consuming(hosts[1])
-    rig.until(lambda: consumer.bodies == [b"of none"])
-    rig.run(2)
-    assert count(hosts[0], "orders") == 1
-
-
-def test_back_and_forth_as_the_consumer_moves() -> None:
-    rig = Rig()
-    hosts = rig.cluster(2, delay_ms=100)
-    producer = rig.client(hosts[0])
-    for turn in range(4):
-        for number in range(3):
-            producer.publish("orders", bytes([3 * turn + number]), ANYCAST)
-        rig.run(1)
-        consumer = rig.consuming(hosts[turn % 2])
-        rig.run(1)
-        assert len(consumer.bodies) == 3, f"turn {turn}"
-        consumer.close()
-        rig.run(1)
-    assert count(hosts[0], "orders") == count(hosts[1], "orders") == 0
 
 
 def test_off_and_strict_never_redistribute_off_with_redistribution_does() -> None:

@@ -5,6 +5,8 @@ The group under test is `orders`, with one queue here and one at each of two pee
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from atalanta.kernel.queue.consumer import Consumer, DeliveryEndpoint
@@ -119,6 +121,25 @@ def test_a_peer_that_is_away_attracts_nothing() -> None:
     strict = group(STRICT, 0, (0, 0))
     strict.remotes[0].connected = False
     assert choices(strict, 4) == [HERE, 1, HERE, 1]
+
+
+@pytest.mark.parametrize("mode", [ON_DEMAND, STRICT, OFF, OFF_WITH_REDISTRIBUTION])
+@pytest.mark.parametrize("kind", [ANYCAST, MULTICAST])
+def test_no_choice_falls_on_a_peer_that_is_away_while_another_queue_can_take_the_message(
+    mode: int, kind: int
+) -> None:
+    chance = random.Random(mode * 2 + kind)
+    for _ in range(200):
+        there = tuple(chance.choice((0, 0, 1)) for _ in range(chance.randint(1, 4)))
+        bindings = group(mode, chance.choice((HERE, 0, 1)), there, kind)
+        for _ in range(12):
+            for each in bindings.remotes:
+                each.connected = chance.random() < 0.5
+            place = bindings.choose(message(), kind, "")
+            shared = kind == MULTICAST or mode in (ON_DEMAND, STRICT)
+            living = bool(bindings.locals) or (shared and any(r.connected for r in bindings.remotes))
+            assert not (living and bindings.is_away(place))
+            assert place >= 0 or not (living or shared)
 
 
 def test_queue_filters_decide_who_is_eligible() -> None:

@@ -103,8 +103,8 @@ def test_several_connectors_are_announced_and_the_last_is_the_one_entry_of_the_n
     hosts = started(rig, two)
     rig.formed()
     rig.run(3)
-    said = decode_announcement(tapped.sent[0][3])
-    assert [each.name for each in said.connectors] == ["dead", "n0"]
+    announcement = decode_announcement(tapped.sent[0][3])
+    assert [each.name for each in announcement.connectors] == ["dead", "n0"]
     entries = discovery_of(hosts[1]).entries("group")
     assert {node_id: each.host for node_id, each in entries.items()} == {"node-0": "n0"}
 
@@ -138,13 +138,13 @@ def test_when_nobody_is_heard_for_initial_wait_timeout_it_is_told_and_the_search
     early, late = (rig.node(discovery=True, whole=patient) for _ in range(2))
     early.start()
     rig.run(2.9)
-    assert not rig.events("discovery_found_nobody")
+    assert not rig.events("discovery_no_announcement")
     rig.run(0.2)
-    assert rig.events("n0 discovery_found_nobody group=group ms=3000")
+    assert rig.events("n0 discovery_no_announcement group=group ms=3000")
     late.start()
     rig.formed()
     rig.run(5)
-    assert not rig.events("n1 discovery_found_nobody"), "it heard the other one in time"
+    assert not rig.events("n1 discovery_no_announcement"), "it heard the other one in time"
 
 
 def test_local_bind_address_and_port_of_each_side_reach_the_socket() -> None:
@@ -169,9 +169,32 @@ def test_a_node_found_at_a_new_address_is_dialled_there() -> None:
     rig.cluster(2, discovery=True)
     cluster = cluster_of(rig.hosts[0])
     moved = TransportConfiguration.tcp("moved", "n9", 61616)
-    cluster.scanner.find(rig.world.now, "discovered/node-1", moved)
-    assert cluster.scanner.targets["discovered/node-1"].host == "n9"
+    cluster.scanner.discovered(rig.world.now, "node-1", moved)
+    assert [target.host for target in cluster.scanner.targets.values()] == ["n9"]
     assert linked(rig.hosts[0]) == 1, "the connection there is stays"
+
+
+def test_forged_announcements_of_one_address_are_dialled_once() -> None:
+    rig = Rig()
+    hosts = rig.cluster(2, discovery=True)
+    dialled: list[str] = []
+    links = node_of(hosts[0]).ports.links
+    dial = links.dial_within
+
+    def counted(key: str, host: str, port: int, timeout_ms: int) -> None:
+        dialled.append(host)
+        dial(key, host, port, timeout_ms)
+
+    links.dial_within = counted  # type: ignore[method-assign]
+    victim = TransportConfiguration.tcp("any", "victim", 61616)
+    for number in range(700):
+        forged = encode_announcement(Announcement(f"forged-{number}", "u", [victim]))
+        node_of(hosts[0]).on_datagram(rig.world.now, "discovery/group", forged)
+    assert dialled == ["victim"]
+    rig.run(20)
+    assert len(dialled) < 60, "by the retry-interval"
+    scanner = cluster_of(hosts[0]).scanner
+    assert [target.host for target in scanner.targets.values()] == ["n1"], "silent ones are gone"
 
 
 class Listening(DiscoveryListener):
@@ -266,8 +289,8 @@ def test_a_connector_that_cannot_be_asked_for_core_over_http_harms_nobody(endpoi
     connector = TransportConfiguration.tcp("x", "stranger", PORT)
     connector.put("httpUpgradeEnabled", "true")
     connector.put("httpUpgradeEndpoint", endpoint)
-    said = encode_announcement(Announcement("stranger", "unique", [connector]))
-    node_of(hosts[0]).on_datagram(rig.world.now, "discovery/group", said)
+    announcement = encode_announcement(Announcement("stranger", "unique", [connector]))
+    node_of(hosts[0]).on_datagram(rig.world.now, "discovery/group", announcement)
     rig.until(lambda: stranger.closed)
     assert stranger.packets == []
     assert linked(hosts[0]) == 1

@@ -16,29 +16,29 @@ from atalanta.wire.jgroups_discovery import (
     FOLDER,
     HOSTS,
     MULTICAST,
-    Meeting,
+    JgroupsStack,
     decode_answer,
+    encode_channel_message,
     encode_posted,
-    encode_said,
 )
 from tests.cluster.cluster_rig import RawPeer, Rig, cluster_of, linked, node_of
 from tests.cluster.discovery.discovery_rig import broadcast, discovery_of, group_config
 
-MEETINGS: dict[str, Callable[[], Meeting]] = {
-    "TCPPING": lambda: Meeting(
+STACKS: dict[str, Callable[[], JgroupsStack]] = {
+    "TCPPING": lambda: JgroupsStack(
         HOSTS, "TCPPING", "c", port=7800, port_range=5, hosts=[("n0", 7800)], host_port_range=1
     ),
-    "DNS_PING": lambda: Meeting(DNS, "DNS_PING", "c", port=7800, names=["headless"]),
-    "FILE_PING": lambda: Meeting(FOLDER, "FILE_PING", "c", folder="/shared"),
-    "MPING": lambda: Meeting(MULTICAST, "MPING", "c", address="230.5.6.7", port=7555),
+    "DNS_PING": lambda: JgroupsStack(DNS, "DNS_PING", "c", port=7800, names=["headless"]),
+    "FILE_PING": lambda: JgroupsStack(FOLDER, "FILE_PING", "c", folder="/shared"),
+    "MPING": lambda: JgroupsStack(MULTICAST, "MPING", "c", address="230.5.6.7", port=7555),
 }
 
 
-def at(meeting: Meeting, period_ms: int = 500) -> Callable[[ClusterSettings], None]:
+def at(stack: JgroupsStack, period_ms: int = 500) -> Callable[[ClusterSettings], None]:
     def change(settings: ClusterSettings) -> None:
         for group in (broadcast(settings), group_config(settings)):
             group.group_address, group.group_port = None, -1
-            group.meeting = meeting
+            group.stack = stack
         broadcast(settings).broadcast_period_ms = period_ms
         group_config(settings).refresh_timeout_ms = 4_000
 
@@ -49,7 +49,7 @@ def rig_of(protocol: str, count: int = 3) -> Rig:
     rig = Rig()
     rig.network.names["headless"] = [(f"n{i}", 0) for i in range(count)]
     for _ in range(count):
-        rig.node(discovery=True, whole=at(MEETINGS[protocol]()))
+        rig.node(discovery=True, whole=at(STACKS[protocol]()))
     for host in rig.hosts:
         host.start()
     return rig
@@ -59,7 +59,7 @@ def members(host: Host) -> list[str]:
     return sorted(cluster_of(host).topology.members)
 
 
-@pytest.mark.parametrize("protocol", sorted(MEETINGS))
+@pytest.mark.parametrize("protocol", sorted(STACKS))
 def test_nodes_meet_and_who_goes_silent_is_forgotten(protocol: str) -> None:
     rig = rig_of(protocol)
     rig.formed()
@@ -75,23 +75,23 @@ def test_nodes_meet_and_who_goes_silent_is_forgotten(protocol: str) -> None:
     assert not rig.events("node_id_shared") and not rig.events("duplicate_node_id")
 
 
-@pytest.mark.parametrize("protocol", sorted(MEETINGS))
+@pytest.mark.parametrize("protocol", sorted(STACKS))
 def test_the_log_says_that_a_real_jgroups_member_is_not_met(protocol: str) -> None:
     rig = rig_of(protocol, 1)
-    [told] = rig.events("jgroups_meeting")
-    assert f"protocol={protocol}" in told and "a real JGroups member is not met" in told
+    [told] = rig.events("jgroups_channel_opened")
+    assert f"protocol={protocol}" in told and "real JGroups members are not found" in told
 
 
-@pytest.mark.parametrize("protocol", sorted(MEETINGS))
+@pytest.mark.parametrize("protocol", sorted(STACKS))
 def test_channels_of_one_stack_are_clusters_of_their_own(protocol: str) -> None:
     rig = Rig()
     rig.network.names["headless"] = [(f"n{i}", 0) for i in range(4)]
     for index in range(4):
-        meeting = MEETINGS[protocol]()
-        meeting.channel = "even" if index % 2 == 0 else "odd"
-        if meeting.kind == HOSTS:
-            meeting.hosts = [("n0", 7800), ("n1", 7800)]
-        rig.node(discovery=True, whole=at(meeting))
+        stack = STACKS[protocol]()
+        stack.channel = "even" if index % 2 == 0 else "odd"
+        if stack.kind == HOSTS:
+            stack.hosts = [("n0", 7800), ("n1", 7800)]
+        rig.node(discovery=True, whole=at(stack))
     for host in rig.hosts:
         host.start()
     rig.until(lambda: all(linked(host) == 1 for host in rig.hosts))
@@ -104,39 +104,39 @@ def test_several_nodes_of_one_machine_take_the_next_free_port() -> None:
     """port_range of the transport, and of TCPPING: all are probed."""
     rig = Rig()
     for _ in range(3):
-        meeting = MEETINGS["TCPPING"]()
-        meeting.hosts, meeting.host_port_range = [("n0", 7800)], 2
-        rig.node(discovery=True, whole=at(meeting))
+        stack = STACKS["TCPPING"]()
+        stack.hosts, stack.host_port_range = [("n0", 7800)], 2
+        rig.node(discovery=True, whole=at(stack))
     for index, host in enumerate(rig.hosts):
-        host.doors = {PORT + index: "netty-acceptor"}
+        host.listeners = {PORT + index: "netty-acceptor"}
         host.address = "n0"
     # Their connectors say n0, n1 …: what they announce is reached there.
     for index, host in enumerate(rig.hosts):
         host.start()
         rig.network.listen(host, f"n{index}", PORT)
-        host.doors[PORT] = "netty-acceptor"
+        host.listeners[PORT] = "netty-acceptor"
     rig.formed()
-    ports = sorted(port for host in rig.hosts for port in host.meeting_doors)
+    ports = sorted(port for host in rig.hosts for port in host.dynamic_listeners)
     assert ports == [7800, 7801, 7802]
 
 
 def test_a_stale_file_is_not_believed_and_an_unreadable_one_harms_nothing() -> None:
     rig = Rig()
     dead = TransportConfiguration.tcp("x", "nowhere", 1)
-    said = encode_announcement(Announcement("dead", "u", [dead]))
+    announcement = encode_announcement(Announcement("dead", "u", [dead]))
     long_ago = rig.world.now // 1_000_000 - 3_600_000
     rig.network.folders["/shared/c"] = {
-        "dead.atalanta": encode_posted("c", long_ago, said),
+        "dead.atalanta": encode_posted("c", long_ago, announcement),
         "bad.atalanta": b"no such thing",
-        "short.atalanta": encode_said("c", b"123"),
+        "short.atalanta": encode_channel_message("c", b"123"),
     }
-    hosts = [rig.node(discovery=True, whole=at(MEETINGS["FILE_PING"]())) for _ in range(2)]
+    hosts = [rig.node(discovery=True, whole=at(STACKS["FILE_PING"]())) for _ in range(2)]
     rig.form(*hosts)
     rig.run(1)
     assert list(discovery_of(hosts[0]).entries("group")) == ["node-1"]
-    assert hosts[0].trace.counters["meeting_files_unreadable"] == 2
+    assert hosts[0].trace.counters["discovery_files_unreadable"] == 2
     # Whoever changes its file is there, however wrong its clock is.
-    rig.network.folders["/shared/c"]["dead.atalanta"] = encode_posted("c", long_ago + 1, said)
+    rig.network.folders["/shared/c"]["dead.atalanta"] = encode_posted("c", long_ago + 1, announcement)
     rig.run(1)
     assert sorted(discovery_of(hosts[0]).entries("group")) == ["dead", "node-1"]
 
@@ -156,11 +156,11 @@ def test_a_place_that_fails_is_told_once_and_tried_again(protocol: str, attribut
     rig = Rig()
     rig.network.names["headless"] = [("n0", 0), ("n1", 0)]
     setattr(rig.network, attribute, "no route")
-    hosts = [rig.node(discovery=True, whole=at(MEETINGS[protocol]())) for _ in range(2)]
+    hosts = [rig.node(discovery=True, whole=at(STACKS[protocol]())) for _ in range(2)]
     for host in hosts:
         host.start()
     rig.run(5)
-    told = [line for line in rig.events("meeting_failed") if " n0 " in line]
+    told = [line for line in rig.events("jgroups_channel_failed") if " n0 " in line]
     assert len(told) == 1 and "no route" in told[0]
     setattr(rig.network, attribute, "")
     rig.formed()
@@ -188,7 +188,7 @@ def test_a_client_that_announces_nothing_is_told_who_is_there() -> None:
     rig = rig_of("TCPPING", 2)
     rig.formed()
     rig.run(2)
-    peer = visit(rig, rig.hosts[0], encode_said("c", b""))
+    peer = visit(rig, rig.hosts[0], encode_channel_message("c", b""))
     answer = decode_answer(peer.data)
     assert answer is not None and len(answer) == 2, "itself, and whom it heard"
     assert peer.closed
@@ -198,9 +198,9 @@ def test_a_client_that_announces_nothing_is_told_who_is_there() -> None:
     "data",
     [
         b"beef\x00\x40\x01",
-        encode_said("other", b""),
+        encode_channel_message("other", b""),
         b"\xff" * 10_000,
-        encode_said("c", b"") + b"more",
+        encode_channel_message("c", b"") + b"more",
     ],
 )
 def test_who_says_something_else_at_the_port_is_told_nothing(data: bytes) -> None:

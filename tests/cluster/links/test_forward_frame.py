@@ -28,40 +28,6 @@ def forwarded(rig: Rig, source: Host, target: Host) -> list[Message]:
     ]
 
 
-def test_anycast_messages_are_shared_among_nodes_with_consumers() -> None:
-    rig = Rig()
-    hosts = rig.cluster(3)
-    consumers = [rig.client(hosts[0]), rig.client(hosts[1])]
-    for consumer in consumers:
-        consumer.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
-    rig.sender(hosts[0], "orders", [bytes([number]) for number in range(10)], ANYCAST)
-    rig.until(lambda: sum(len(consumer.bodies) for consumer in consumers) == 10)
-    assert [len(consumer.bodies) for consumer in consumers] == [5, 5]
-    assert count(hosts[2], "orders") == 0
-
-
-def test_a_consumer_elsewhere_gets_what_is_sent_here() -> None:
-    rig = Rig()
-    hosts = rig.cluster(2)
-    consumer = rig.consuming(hosts[1], known_at=hosts[0])
-    producer = rig.sender(hosts[0], "orders", [bytes([number]) for number in range(5)], ANYCAST)
-    rig.until(lambda: len(consumer.bodies) == 5)
-    assert consumer.bodies == [bytes([number]) for number in range(5)]
-    assert producer.answers == [1, 2, 3, 4, 5]
-
-
-def test_every_subscription_gets_its_copy_whatever_its_node() -> None:
-    rig = Rig()
-    names = ["first", "second", "third"]
-    for name in names:
-        rig.node(queues=[queue(name, "prices", MULTICAST)])
-    rig.form()
-    producer = rig.client(rig.hosts[0])
-    producer.publish("prices", b"x", MULTICAST)
-    rig.until(lambda: [count(h, n) for h, n in zip(rig.hosts, names, strict=True)] == [1, 1, 1])
-
-
 def test_a_queue_filter_keeps_messages_from_crossing() -> None:
     rig = Rig()
     rig.node(queues=[queue("archive", "prices", MULTICAST)])
@@ -259,17 +225,6 @@ def test_without_duplicate_detection_the_link_adds_no_id() -> None:
     rig.client(hosts[0]).publish("orders", b"x", ANYCAST)
     rig.until(lambda: consumer.bodies == [b"x"])
     assert "_AMQ_BRIDGE_DUP" not in forwarded(rig, *hosts)[0].properties
-
-
-def test_a_client_cannot_say_where_its_message_goes() -> None:
-    """`_AMQ_ROUTE_TO` is for peers; from a client it is dropped."""
-    rig = Rig()
-    hosts = rig.cluster(2)
-    target = queue_of(hosts[0], "archive").id.to_bytes(8, "big")
-    client = rig.client(hosts[0])
-    client.publish("orders", b"x", ANYCAST, _AMQ_ROUTE_TO=target)
-    rig.until(lambda: count(hosts[0], "orders") == 1)
-    assert count(hosts[0], "archive") == 0
 
 
 def test_two_nodes_full_of_messages_for_each_other_do_not_wait_for_ever() -> None:

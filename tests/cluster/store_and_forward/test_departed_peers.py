@@ -91,7 +91,7 @@ def test_nothing_is_kept_of_nodes_that_came_and_left() -> None:
     cluster = node_of(target).cluster
     assert cluster is not None
     assert not cluster.parked.marks
-    assert not cluster.parked.away
+    assert not cluster.parked.absent
 
 
 def test_what_the_leaving_node_never_got_makes_its_queue_at_the_target() -> None:

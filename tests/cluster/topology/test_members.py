@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.config import ClusterConnectionConfig
-from atalanta.sim.world.world import EPOCH, SECOND
 from atalanta.wire.core.packets.connection import DisconnectV3, Ping
 from atalanta.wire.core.packets.session import CreateSession
 from atalanta.wire.core.packets.topology import (
@@ -136,28 +134,6 @@ def test_two_nodes_cut_off_from_each_other_stay_members_for_the_third() -> None:
     assert members(rig) == [["node-0", "node-1", "node-2"]] * 3
 
 
-def test_a_copied_data_folder_is_noticed_and_the_event_says_what_to_do() -> None:
-    rig = Rig()
-    rig.node(peers=[])
-    rig.node(peers=[0], node_id="node-0")
-    for host in rig.hosts:
-        host.start()
-    rig.run(5)
-    noticed = rig.events("duplicate_node_id")
-    assert {line.split()[1] for line in noticed} == {"n0", "n1"}, "both sides notice"
-    assert "stop one of the two" in noticed[0] and "delete the file node-id" in noticed[0]
-
-
-def test_a_copied_data_folder_is_noticed_by_discovery() -> None:
-    rig = Rig()
-    rig.node(discovery=True)
-    rig.node(discovery=True, node_id="node-0")
-    for host in rig.hosts:
-        host.start()
-    rig.run(5)
-    assert rig.events("duplicate_node_id")
-
-
 def test_a_wrong_cluster_password_is_refused_and_nothing_is_told() -> None:
     rig = Rig()
     right = rig.node(peers=[])
@@ -169,56 +145,6 @@ def test_a_wrong_cluster_password_is_refused_and_nothing_is_told() -> None:
     assert sorted(cluster_of(right).topology.members) == ["node-0"]
     assert sorted(cluster_of(wrong).topology.members) == ["node-1"]
     assert linked(right) == linked(wrong) == 0
-
-
-def test_the_pause_between_dials_grows_up_to_its_limit() -> None:
-    def growing(config: ClusterConnectionConfig) -> None:
-        config.retry_interval_ms = 100
-        config.retry_interval_multiplier = 2.0
-        config.max_retry_interval_ms = 1_000
-
-    rig = Rig()
-    hosts = rig.cluster(2, change=growing)
-    rig.run(3)
-    dials: list[int] = []
-    dial = rig.network.dial
-
-    def watched(source: object, key: str, host: str, port: int) -> None:
-        if source is hosts[1] and host == "n0" and "/cluster.0.bridge." in key:
-            dials.append(rig.world.now)
-        dial(hosts[1] if source is hosts[1] else source, key, host, port)  # type: ignore[arg-type]
-
-    rig.network.dial = watched  # type: ignore[method-assign]
-    hosts[0].crash()
-    rig.run(6)
-    pauses = [(b - a) // 1_000_000 for a, b in zip(dials, dials[1:], strict=False)]
-    assert [round(pause / 100) for pause in pauses[:6]] == [2, 4, 8, 10, 10, 10]
-    hosts[0].start()
-    rig.formed()
-
-
-def test_attempts_come_to_an_end_when_they_are_limited() -> None:
-    def limited(config: ClusterConnectionConfig) -> None:
-        config.reconnect_attempts = 3
-        config.retry_interval_ms = 100
-
-    rig = Rig()
-    hosts = rig.cluster(2, change=limited)
-    hosts[0].crash()
-    rig.run(5)
-    assert rig.events("cluster_gave_up")
-    assert cluster_of(hosts[1]).peers == {}
-    assert node_of(hosts[1]).broker.addresses["orders"].remotes() == []
-
-
-def test_a_silent_peer_is_gone_after_the_connection_ttl() -> None:
-    rig = Rig()
-    hosts = rig.cluster(2)
-    start = rig.world.now
-    rig.network.block("n0", "n1")
-    rig.until(lambda: linked(hosts[1]) == 0)
-    took = (rig.world.now - start) / SECOND
-    assert 4 <= took <= 10, f"{took} s after {(start - EPOCH) / SECOND}"
 
 
 def test_a_second_connection_to_a_peer_is_not_wanted() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.checks.cluster_connections import password_warnings
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 
@@ -106,6 +107,27 @@ def test_both_names_of_load_balancing_that_contradict(tmp_path: Path) -> None:
         assert configuration.cluster_connections[0].message_load_balancing == "STRICT"
         text = "a real Artemis takes forward-when-no-consumers, which is ON_DEMAND"
         assert any(text in each for each in configuration.warnings) == told
+
+
+@pytest.mark.parametrize(
+    ("tls", "interface", "told"), [("", "", True), ("?sslEnabled=true", "", False), ("", "127.0.0.1", False)]
+)
+def test_a_password_in_clear_for_anyone_who_announces_himself_is_warned_of(
+    tmp_path: Path, tls: str, interface: str, told: bool
+) -> None:
+    path = tmp_path / "broker.xml"
+    local = f"<local-bind-address>{interface}</local-bind-address>" if interface else ""
+    path.write_text(
+        f"""<configuration><core xmlns="urn:activemq:core">
+        <connectors><connector name="own">tcp://node-a:61616{tls}</connector></connectors>
+        <discovery-groups><discovery-group name="near">{local}<group-address>231.7.7.7</group-address>
+        <group-port>9876</group-port></discovery-group></discovery-groups>
+        <cluster-connections><cluster-connection name="x"><connector-ref>own</connector-ref>
+        <discovery-group-ref discovery-group-name="near"/></cluster-connection></cluster-connections>
+        </core></configuration>"""
+    )
+    warnings = password_warnings(read_broker_xml(path))
+    assert ["gets the cluster password in clear text" in each for each in warnings] == [True] * told
 
 
 def test_an_in_vm_connector_and_an_unknown_cluster_are_told_where_they_stand(tmp_path: Path) -> None:
@@ -258,7 +280,7 @@ def test_a_group_that_meets_by_udp_and_by_jgroups_is_refused_with_its_line(tmp_p
         with pytest.raises(ConfigError) as caught:
             groups(tmp_path, **parts)
         [problem] = [each for each in caught.value.problems if "jgroups-file" in each.text]
-        assert problem.text.startswith(kind) and "by UDP or by JGroups" in problem.hint
+        assert problem.text.startswith(kind) and "UDP or JGroups" in problem.hint
         text = (tmp_path / "broker.xml").read_text().splitlines()
         assert "<jgroups-file>" in text[problem.line - 1]
 
@@ -290,9 +312,9 @@ def test_a_jgroups_stack_beside_the_broker_xml_says_where_groups_meet(tmp_path: 
     found = with_stack(tmp_path)
     [broadcast] = found.broadcast_groups
     discovery = found.discovery_groups["dg"]
-    assert broadcast.meeting is not None and broadcast.meeting == discovery.meeting
-    assert (broadcast.meeting.protocol, broadcast.meeting.channel) == ("TCPPING", "c")
-    assert broadcast.meeting.hosts == [("a", 7800)]
+    assert broadcast.stack is not None and broadcast.stack == discovery.stack
+    assert (broadcast.stack.protocol, broadcast.stack.channel) == ("TCPPING", "c")
+    assert broadcast.stack.hosts == [("a", 7800)]
     assert tmp_path / "stack.xml" in found.files and found.unsupported == []
 
 

@@ -209,12 +209,12 @@ def test_groups_meet_where_the_jgroups_subsystem_says(
     (tmp_path / "broker.xml").write_text(converted.text)
     for file in ("standalone.xml", "broker.xml"):
         configuration = read_broker_xml(tmp_path / file)
-        meetings = [group.meeting for group in configuration.broadcast_groups]
-        meetings += [group.meeting for group in configuration.discovery_groups.values()]
-        assert len(meetings) == 2
-        for meeting in meetings:
-            assert meeting is not None
-            assert (meeting.describe(), meeting.channel) == (place, "mq")
+        stacks = [group.stack for group in configuration.broadcast_groups]
+        stacks += [group.stack for group in configuration.discovery_groups.values()]
+        assert len(stacks) == 2
+        for found in stacks:
+            assert found is not None
+            assert (found.describe(), found.channel) == (place, "mq")
 
 
 def test_a_stack_that_is_not_there(tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ def test_jgroups_groups_of_every_version(
     (broadcast,) = configuration.broadcast_groups
     for group in (broadcast, configuration.discovery_groups["dg"]):
         assert group.jgroups_channel == "activemq-cluster"
-        assert group.meeting is not None
-        assert group.meeting.describe() == place
+        assert group.stack is not None
+        assert group.stack.describe() == place
 
 
 def test_defaults_are_those_of_wildfly(tmp_path: Path) -> None:

@@ -84,10 +84,10 @@ class BrokerProcess(ABC):
         deadline = time.monotonic() + START_SECONDS
         while not self.accepts():
             if process.poll() is not None:
-                raise BrokerFailed(self._story(f"ended with status {process.returncode}"))
+                raise BrokerFailed(self._report(f"ended with status {process.returncode}"))
             if time.monotonic() > deadline:
                 self.kill()
-                raise BrokerFailed(self._story(f"accepted nothing within {START_SECONDS} s"))
+                raise BrokerFailed(self._report(f"accepted nothing within {START_SECONDS} s"))
             time.sleep(0.05)
 
     def launch(self) -> subprocess.Popen[bytes]:
@@ -139,21 +139,21 @@ class BrokerProcess(ABC):
             raise BrokerFailed(f"{self.kind} node {self.name} is not running")
         if process.poll() is not None and process.returncode not in (0, -number):
             self._process = None
-            raise BrokerFailed(self._story(f"had ended by itself, status {process.returncode}"))
+            raise BrokerFailed(self._report(f"had ended by itself, status {process.returncode}"))
         process.send_signal(number)
         try:
             process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(ENDED_PROCESSES_WAIT_SECONDS)
-            raise BrokerFailed(self._story(f"ignored {number.name} for {STOP_SECONDS} s")) from None
+            raise BrokerFailed(self._report(f"ignored {number.name} for {STOP_SECONDS} s")) from None
         finally:
             self._process = None
 
     def _ready(self) -> bool:
         return True
 
-    def _story(self, what: str) -> str:
+    def _report(self, what: str) -> str:
         return f"{self.kind} node {self.name} {what}; the end of {self.log}:\n{self.tail()}"
 
     @abstractmethod

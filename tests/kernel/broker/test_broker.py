@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.errors import BrokerError
 from tests.kernel.broker_rig import Bench, consume, endpoint
 
 
@@ -55,26 +52,6 @@ def test_every_subscription_of_a_topic_gets_what_its_filter_takes() -> None:
     assert [body for consumer, _, body in got if consumer == 2] == [b"61", b"70"]
 
 
-def test_a_repeat_is_dropped_and_answered_only_when_the_first_copy_is_durable() -> None:
-    bench = Bench()
-    bench.queue("orders")
-    session = bench.session()
-    bench.settle()
-    session.send(bench.now, bench.message("orders", b"a", _AMQ_DUPL_ID="x"), 1)
-    session.send(bench.now, bench.message("orders", b"a", _AMQ_DUPL_ID="x"), 2)
-    bench.broker.flush(bench.now)
-    assert endpoint(session).answers == []
-    bench.settle()
-    assert endpoint(session).answers == [1, 2]
-    assert bench.broker.queues["orders"].message_count == 1
-    bench.restart()
-    again = bench.session()
-    again.send(bench.now, bench.message("orders", b"a", _AMQ_DUPL_ID="x"), 3)
-    bench.settle()
-    assert endpoint(again).answers == [3]
-    assert bench.broker.queues["orders"].message_count == 1
-
-
 def test_confirmed_messages_survive_a_crash_in_order_and_acknowledged_ones_do_not_come_back() -> (
     None
 ):
@@ -98,22 +75,6 @@ def test_confirmed_messages_survive_a_crash_in_order_and_acknowledged_ones_do_no
     validate(bench.broker)
 
 
-def test_a_lost_connection_gives_messages_back_as_redelivered() -> None:
-    bench = Bench()
-    bench.queue("orders")
-    first = bench.session()
-    consume(first, bench, "orders")
-    first.send(bench.now, bench.message("orders", b"a"), 1)
-    bench.settle()
-    assert endpoint(first).delivered == [(0, 1, b"a")]
-    first.client.close(bench.now, bench.broker.session_services, True)
-    second = bench.session()
-    consume(second, bench, "orders")
-    bench.settle()
-    assert endpoint(second).delivered == [(0, 2, b"a")]
-    validate(bench.broker)
-
-
 def test_selectors_do_not_block_each_other() -> None:
     bench = Bench()
     bench.queue("orders")
@@ -129,58 +90,6 @@ def test_selectors_do_not_block_each_other() -> None:
         b"blue",
         b"blue",
     ]
-
-
-def test_browsing_takes_nothing() -> None:
-    bench = Bench()
-    bench.queue("orders")
-    session = bench.session()
-    for number in range(3):
-        session.send(bench.now, bench.message("orders", bytes([number])), number)
-    bench.settle()
-    consume(session, bench, "orders", browse=True)
-    bench.settle()
-    assert endpoint(session).bodies() == [b"\0", b"\1", b"\2"]
-    assert bench.broker.queues["orders"].message_count == 3
-
-
-def test_credits_stop_delivery_and_start_it_again() -> None:
-    bench = Bench()
-    bench.queue("orders")
-    session = bench.session()
-    consume(session, bench, "orders", credits=1)
-    for number in range(3):
-        session.send(bench.now, bench.message("orders", bytes([number])), number)
-    bench.settle()
-    assert endpoint(session).bodies() == [b"\0"]
-    session.add_credits(0, 0)
-    session.add_credits(0, 1)
-    bench.settle()
-    assert endpoint(session).bodies() == [b"\0", b"\1"]
-
-
-def test_producer_credits_are_withheld_at_the_memory_limit() -> None:
-    bench = Bench()
-    bench.queue("orders")
-    bench.broker.memory.limit_bytes = 1_000
-    session = bench.session()
-    session.request_credits("orders", 500)
-    assert endpoint(session).granted == [("orders", 500)]
-    session.send(bench.now, bench.message("orders", bytes(2_000)), 1)
-    session.request_credits("orders", 600)
-    bench.settle()
-    assert endpoint(session).granted == [("orders", 500)]
-    consume(session, bench, "orders")
-    bench.settle()
-    session.acknowledge(bench.now, 0, endpoint(session).message_ids[0], False, 2)
-    bench.settle()
-    assert endpoint(session).granted == [("orders", 500), ("orders", 600)]
-
-
-def test_an_unknown_filter_names_the_place() -> None:
-    bench = Bench()
-    with pytest.raises(BrokerError, match="invalid filter"):
-        bench.queue("orders", filter_text="price >")
 
 
 def test_expired_messages_go_to_the_expiry_address_with_their_origin() -> None:
@@ -227,15 +136,3 @@ def test_compaction_keeps_what_is_alive_and_forgets_nothing() -> None:
     after.send(bench.now, bench.message("orders", b"again", _AMQ_DUPL_ID="d3"), 60)
     bench.settle()
     assert endpoint(after).bodies() == [bytes([n]) for n in range(10, 20)]
-
-
-def test_deleting_a_queue_tells_its_consumers() -> None:
-    bench = Bench()
-    bench.queue("orders")
-    session = bench.session()
-    consume(session, bench, "orders")
-    bench.broker.queue_registry.delete(bench.now, "orders", "deleted")
-    assert endpoint(session).gone == [0]
-    bench.settle()
-    bench.restart()
-    assert "orders" not in bench.broker.queues

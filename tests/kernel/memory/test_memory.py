@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker import invariants
+from atalanta.kernel.broker.disk_limit import DiskLimit
+from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
 from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, WAITING_ADDRESSES_MAX
+from atalanta.kernel.security.security import Identity
+from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository, SettingValue
 from tests.kernel.broker_rig import Bench, consume, endpoint
@@ -76,7 +80,7 @@ def test_the_log_tells_when_an_address_blocks_and_when_it_does_not_any_more() ->
 def test_what_is_remembered_of_blocked_addresses_has_an_end() -> None:
     bench = bench_with({})
     memory = bench.broker.memory
-    memory.set_disk_full(True, [])
+    memory.set_disk_full(True)
     for number in range(3_000):
         session = bench.session()
         session.request_credits(f"a{number}", 10)
@@ -160,13 +164,13 @@ def test_the_nodes_own_limit_blocks_every_address(config: BrokerConfig) -> None:
 def test_a_full_disk_blocks_everybody_but_management() -> None:
     bench = bench_with({})
     bench.broker.resources.create(bench.now)
-    bench.broker.memory.set_disk_full(True, [])
+    bench.broker.memory.set_disk_full(True)
     session = bench.session()
     session.request_credits("orders", 10)
     session.request_credits(bench.config.management_address, 20)
     bench.settle()
     assert endpoint(session).granted == [(bench.config.management_address, 20)]
-    bench.broker.memory.set_disk_full(False, [])
+    bench.broker.memory.set_disk_full(False)
     bench.settle()
     assert endpoint(session).granted[1:] == [("orders", 10)]
 
@@ -174,8 +178,7 @@ def test_a_full_disk_blocks_everybody_but_management() -> None:
 @pytest.mark.parametrize("policy", ["FAIL", "DROP"])
 def test_a_full_disk_does_what_the_address_says(policy: str) -> None:
     bench = bench_with({"disk_full_policy": policy})
-    accounts = [address.account for address in bench.broker.addresses.values()]
-    bench.broker.memory.set_disk_full(True, accounts)
+    bench.broker.memory.set_disk_full(True)
     session = bench.session()
     if policy == "FAIL":
         with pytest.raises(BrokerError, match="full"):
@@ -183,7 +186,7 @@ def test_a_full_disk_does_what_the_address_says(policy: str) -> None:
     else:
         session.send(bench.now, bench.message("orders"), 1)
     assert bench.broker.queues["orders"].pending == 0
-    bench.broker.memory.set_disk_full(False, accounts)
+    bench.broker.memory.set_disk_full(False)
     session.send(bench.now, bench.message("orders"), 2)
     bench.settle()
     assert bench.broker.queues["orders"].message_count == 1
@@ -191,7 +194,7 @@ def test_a_full_disk_does_what_the_address_says(policy: str) -> None:
 
 def test_one_session_cannot_have_endless_requests_wait() -> None:
     bench = bench_with({})
-    bench.broker.memory.set_disk_full(True, [])
+    bench.broker.memory.set_disk_full(True)
     session = bench.session()
     for _ in range(3):
         session.request_credits("orders", 10)
@@ -201,7 +204,7 @@ def test_one_session_cannot_have_endless_requests_wait() -> None:
         session.request_credits("one more", 10)
     session.close(bench.now, False)
     assert not bench.broker.memory.waits
-    bench.broker.memory.set_disk_full(False, [])
+    bench.broker.memory.set_disk_full(False)
     bench.settle()
     assert not bench.broker.memory.waiting
 
@@ -224,3 +227,114 @@ def test_a_topics_message_is_charged_once_and_stays_charged_for_the_slowest() ->
     assert memory.used_bytes == whole == bench.broker.addresses["topic"].account.bytes
     bench.broker.queue_registry.delete(bench.now, "s2", "gone")
     assert memory.used_bytes == memory.used_messages == 0
+
+
+def overrun(bench: Bench, session: Session, target: str = "orders") -> int:
+    """Sends 64 KiB messages without waiting until the node refuses one; returns the bytes it took, at most 200 MiB."""
+    taken = 0
+    while not endpoint(session).cuts and taken < 200 << 20:
+        try:
+            session.send(bench.now, bench.message(target, bytes(1 << 16)), SILENT)
+            taken += 1 << 16
+        except BrokerError as error:
+            assert error.code == ADDRESS_FULL and "without credits" in error.text
+        bench.settle()
+    return taken
+
+
+@pytest.mark.parametrize("transacted", [False, True])
+@pytest.mark.parametrize("case", ["address", "node", "disk", "operator"])
+def test_a_sender_that_ignores_credits_is_cut_off(case: str, transacted: bool) -> None:
+    config = BrokerConfig(global_max_size_bytes=10 << 20) if case == "node" else None
+    limit = 10 << 20 if case == "address" else -1
+    bench = bench_with({"address_full_policy": "BLOCK", "max_size_bytes": limit}, config)
+    account = bench.broker.addresses["orders"].account
+    if case == "disk":
+        bench.broker.memory.set_disk_full(True)
+    if case == "operator":
+        account.blocked_by_operator = True
+        bench.broker.memory.refuse(account)
+    if transacted and case in ("address", "node"):
+        fill(bench, 10, 1 << 20)
+    session = bench.session(transacted)
+    taken = overrun(bench, session)
+    assert len(endpoint(session).cuts) == 1
+    assert taken <= (12 << 20)
+    assert account.bytes <= 13 << 20
+    session.close(bench.now, True)
+    bench.broker.memory.set_disk_full(False)
+    account.blocked_by_operator = False
+    drain(bench)
+    fresh = bench.session()
+    fresh.send(bench.now, bench.message("orders", bytes(1 << 16)), 1)
+    bench.settle()
+    assert endpoint(fresh).answers == [1] and bench.broker.memory.refusing == 0
+
+
+@pytest.mark.parametrize("window_bytes", [64 << 10, 1 << 20, 30 << 20])
+def test_a_sender_may_use_up_its_credits_after_the_address_is_full(window_bytes: int) -> None:
+    """The client asks for half a window and then, before it has used that up, for what it lacks."""
+    bench = bench_with({"address_full_policy": "BLOCK", "max_size_bytes": 10 << 20})
+    session = bench.session()
+    session.request_credits("orders", window_bytes // 2)
+    session.request_credits("orders", window_bytes // 2)
+    fill(bench, 10, 1 << 20)
+    for number in range(window_bytes // (32 << 10)):
+        session.send(bench.now, bench.message("orders", bytes(30 << 10)), number)
+    bench.settle()
+    assert not endpoint(session).cuts
+    assert endpoint(session).answers == list(range(window_bytes // (32 << 10)))
+
+
+def test_a_sender_that_gets_credits_again_and_again_is_never_cut_off() -> None:
+    bench = bench_with({"address_full_policy": "BLOCK", "max_size_messages": 2})
+    session = bench.session()
+    for _ in range(10):
+        session.request_credits("orders", 300_000)
+        fill(bench, 2)
+        for number in range(9):
+            session.send(bench.now, bench.message("orders", bytes(30_000)), number)
+        bench.settle()
+        drain(bench)
+    assert not endpoint(session).cuts
+
+
+def test_a_member_of_the_cluster_is_not_cut_off() -> None:
+    """A real Artemis' cluster connection has no producer window (producer-window-size -1)."""
+    bench = bench_with({"address_full_policy": "BLOCK", "max_size_bytes": 1 << 20})
+    session = bench.session()
+    session.identity = Identity("cluster", (), True)
+    for number in range(64):
+        session.send(bench.now, bench.message("orders", bytes(1 << 16)), number)
+    bench.settle()
+    assert not endpoint(session).cuts and bench.broker.queues["orders"].message_count == 64
+
+
+def test_an_exhausted_disk_takes_acknowledgements_and_no_message() -> None:
+    bench = bench_with({})
+    fill(bench, 2)
+    open_transaction = bench.session(transacted=True)
+    open_transaction.send(bench.now, bench.message("orders"), 1)
+    limit = DiskLimit(bench.config, bench.broker.memory, bench.trace)
+    limit.set_exhausted(True)
+    session = bench.session()
+    with pytest.raises(BrokerError, match="disk of the node is full"):
+        session.send(bench.now, bench.message("orders"), 1)
+    with pytest.raises(BrokerError, match="disk of the node is full"):
+        open_transaction.commit(bench.now, 2)
+    taker = bench.session(transacted=True)
+    consume(taker, bench, "orders")
+    bench.settle()
+    taker.acknowledge(bench.now, 0, endpoint(taker).message_ids[0], True, 3)
+    taker.commit(bench.now, 4)
+    taker.close(bench.now, False)
+    bench.settle()
+    assert drain(bench) == 1
+    limit.update(0.1, 1 << 30)
+    with pytest.raises(BrokerError):
+        session.send(bench.now, bench.message("orders"), 5)
+    limit.set_exhausted(False)
+    limit.update(0.1, 1 << 30)
+    session.send(bench.now, bench.message("orders"), 6)
+    bench.settle()
+    assert endpoint(session).answers == [6] and bench.broker.memory.refusing == 0

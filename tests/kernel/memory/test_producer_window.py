@@ -135,9 +135,9 @@ def test_who_had_to_wait_is_back_at_its_own_window() -> None:
     bench = bench_with({"max_size_bytes": 10 << 20})
     producer = Producer(bench.session())
     producer.burst(4 * WINDOW)
-    bench.broker.memory.set_disk_full(True, [])
+    bench.broker.memory.set_disk_full(True)
     assert producer.burst() <= WINDOW
-    bench.broker.memory.set_disk_full(False, [])
+    bench.broker.memory.set_disk_full(False)
     bench.settle()
     producer.burst(2 * WINDOW)
     assert in_flight(producer) <= USUAL

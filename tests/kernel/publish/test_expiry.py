@@ -110,6 +110,7 @@ def rolled_back(bench: Bench, queue: str) -> None:
     bench.settle()
     session.acknowledge(bench.now, 0, endpoint(session).message_ids[-1], False, 2)
     session.rollback(bench.now, False, 3)
+    session.close_consumer(bench.now, 0)
     bench.settle()
 
 

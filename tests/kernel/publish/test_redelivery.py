@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.publish.redelivery import delay_ms
+from atalanta.kernel.publish.redelivery import address_delay_ms
 from atalanta.kernel.settings.repository import AddressSettings
 from tests.kernel.broker_rig import Bench, consume, endpoint
 from tests.kernel.queue.delivery.scheduled_rig import wait
@@ -18,14 +18,14 @@ def settings(**values: object) -> AddressSettings:
 
 def test_the_delay_grows_with_every_attempt_up_to_its_limit() -> None:
     plain = settings(redelivery_delay_ms=100)
-    assert [delay_ms(plain, 1, count) for count in range(4)] == [100, 100, 100, 100]
+    assert [address_delay_ms(plain, 1, count) for count in range(4)] == [100, 100, 100, 100]
     growing = settings(redelivery_delay_ms=100, redelivery_delay_multiplier=3.0)
-    assert [delay_ms(growing, 1, count) for count in range(1, 6)] == [100, 300, 900, 1000, 1000]
+    assert [address_delay_ms(growing, 1, count) for count in range(1, 6)] == [100, 300, 900, 1000, 1000]
     limited = settings(
         redelivery_delay_ms=100, redelivery_delay_multiplier=3.0, max_redelivery_delay_ms=500
     )
-    assert [delay_ms(limited, 1, count) for count in (1, 2, 3, 10_000)] == [100, 300, 500, 500]
-    assert delay_ms(settings(), 1, 5) == 0
+    assert [address_delay_ms(limited, 1, count) for count in (1, 2, 3, 10_000)] == [100, 300, 500, 500]
+    assert address_delay_ms(settings(), 1, 5) == 0
 
 
 def test_the_collision_factor_spreads_messages_the_same_way_every_time() -> None:
@@ -34,8 +34,8 @@ def test_the_collision_factor_spreads_messages_the_same_way_every_time() -> None
         redelivery_collision_avoidance_factor=0.5,
         max_redelivery_delay_ms=100_000,
     )
-    delays = [delay_ms(spread, message_id, 1) for message_id in range(1_000)]
-    assert delays == [delay_ms(spread, message_id, 1) for message_id in range(1_000)]
+    delays = [address_delay_ms(spread, message_id, 1) for message_id in range(1_000)]
+    assert delays == [address_delay_ms(spread, message_id, 1) for message_id in range(1_000)]
     assert all(500 <= delay <= 1500 for delay in delays)
     assert len(set(delays)) > 500
     assert 950 < sum(delays) / len(delays) < 1050

@@ -1,4 +1,4 @@
-"""The outcomes of single deliveries, and several transactions in one session: what no CORE client asks for."""
+"""The outcomes of single deliveries, and several transactions in one session."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.sessions.session import ACCEPT, REJECT, RELEASE, Session
+from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.kernel.transactions.owner import TRANSACTIONS_MAX
 from tests.kernel.broker_rig import Bench, consume, endpoint
@@ -38,7 +38,7 @@ def count(bench: Bench, queue: str) -> int:
 def test_accepted_messages_are_gone_one_by_one_and_for_good() -> None:
     bench, session = delivered([b"1", b"2", b"3"])
     ids = endpoint(session).message_ids
-    session.settle(bench.now, 0, ids[1], ACCEPT, 7)
+    session.acknowledge(bench.now, 0, ids[1], True, 7)
     bench.settle()
     assert endpoint(session).answers == [7]
     assert count(bench, "in") == 2
@@ -47,27 +47,27 @@ def test_accepted_messages_are_gone_one_by_one_and_for_good() -> None:
     validate(bench.broker)
 
 
-def test_a_released_message_comes_again_as_if_it_had_not_been_delivered() -> None:
+def test_a_released_message_comes_again_as_a_further_attempt() -> None:
     bench, session = delivered([b"1", b"2"])
-    session.settle(bench.now, 0, endpoint(session).message_ids[0], RELEASE, 7)
+    session.settle(bench.now, 0, endpoint(session).message_ids[0], False, -1, 7)
     bench.settle()
     assert endpoint(session).answers == [7]
-    assert endpoint(session).delivered == [(0, 1, b"1"), (0, 1, b"2"), (0, 1, b"1")]
+    assert endpoint(session).delivered == [(0, 1, b"1"), (0, 1, b"2"), (0, 2, b"1")]
     validate(bench.broker)
 
 
-def test_releases_never_make_a_dead_letter() -> None:
+def test_the_tenth_release_makes_a_dead_letter() -> None:
     bench, session = delivered([b"1"], "out")
-    for _ in range(20):
-        session.settle(bench.now, 0, endpoint(session).message_ids[-1], RELEASE, 7)
+    for _ in range(10):
+        session.settle(bench.now, 0, endpoint(session).message_ids[-1], False, -1, 7)
         bench.settle()
-    assert endpoint(session).delivered == [(0, 1, b"1")] * 21
-    assert (count(bench, "in"), count(bench, "out")) == (1, 0)
+    assert endpoint(session).delivered == [(0, attempt, b"1") for attempt in range(1, 11)]
+    assert (count(bench, "in"), count(bench, "out")) == (0, 1)
 
 
 def test_a_rejected_message_is_a_dead_letter_at_once_and_stays_one() -> None:
     bench, session = delivered([b"1", b"2"], "out")
-    session.settle(bench.now, 0, endpoint(session).message_ids[0], REJECT, 7)
+    session.settle(bench.now, 0, endpoint(session).message_ids[0], True, -1, 7)
     assert endpoint(session).answers == []  # not before it is durable
     bench.settle()
     assert endpoint(session).answers == [7]
@@ -83,7 +83,7 @@ def test_a_rejected_message_is_a_dead_letter_at_once_and_stays_one() -> None:
 
 def test_a_rejected_message_without_a_dead_letter_address_is_dropped() -> None:
     bench, session = delivered([b"1"])
-    session.settle(bench.now, 0, endpoint(session).message_ids[0], REJECT, 7)
+    session.settle(bench.now, 0, endpoint(session).message_ids[0], True, -1, 7)
     bench.settle()
     assert count(bench, "in") == 0
     assert "message_dead_lettered" in [name for name, _ in bench.trace.events]
@@ -97,17 +97,17 @@ def test_a_released_message_of_a_non_destructive_queue_is_shown_again() -> None:
     session.send(bench.now, bench.message("in", b"1"), 1)
     consume(session, bench, "in")
     bench.settle()
-    session.settle(bench.now, 0, endpoint(session).message_ids[0], RELEASE, 7)
+    session.settle(bench.now, 0, endpoint(session).message_ids[0], False, -1, 7)
     bench.settle()
     assert endpoint(session).bodies() == [b"1", b"1"]
     assert count(bench, "in") == 1
 
 
-@pytest.mark.parametrize("outcome", [ACCEPT, RELEASE, REJECT])
-def test_an_outcome_for_a_message_that_is_not_delivered_is_an_error(outcome: int) -> None:
+@pytest.mark.parametrize("reject", [False, True])
+def test_an_outcome_for_a_message_that_is_not_delivered_is_an_error(reject: bool) -> None:
     bench, session = delivered([b"1"])
     with pytest.raises(BrokerError) as refused:
-        session.settle(bench.now, 0, 4711, outcome, 7)
+        session.settle(bench.now, 0, 4711, reject, -1, 7)
     assert refused.value.code == ILLEGAL_STATE
     assert count(bench, "in") == 1
 
@@ -119,10 +119,10 @@ def test_two_transactions_of_one_session_end_each_for_itself() -> None:
     first, second = session.declare(), session.declare()
     session.use(first)
     session.send(bench.now, bench.message("out", b"of the first"), 1)
-    session.settle(bench.now, 0, ids[0], ACCEPT, 2)
+    session.acknowledge(bench.now, 0, ids[0], True, 2)
     session.use(second)
     session.send(bench.now, bench.message("out", b"of the second"), 3)
-    session.settle(bench.now, 0, ids[1], ACCEPT, 4)
+    session.acknowledge(bench.now, 0, ids[1], True, 4)
     session.use(None)
     session.send(bench.now, bench.message("out", b"of none"), 5)
     bench.settle()
@@ -160,11 +160,11 @@ def test_a_refused_commit_rolls_its_transaction_back_and_no_other() -> None:
     ids = endpoint(session).message_ids
     good, bad = session.declare(), session.declare()
     session.use(good)
-    session.settle(bench.now, 0, ids[0], ACCEPT, 1)
+    session.acknowledge(bench.now, 0, ids[0], True, 1)
     session.use(bad)
-    session.settle(bench.now, 0, ids[1], ACCEPT, 2)
+    session.acknowledge(bench.now, 0, ids[1], True, 2)
     with pytest.raises(BrokerError):
-        session.settle(bench.now, 0, 4711, ACCEPT, 3)
+        session.acknowledge(bench.now, 0, 4711, True, 3)
     with pytest.raises(BrokerError):
         session.discharge(bench.now, bad, True, 4)
     bench.settle()
@@ -181,7 +181,7 @@ def test_the_end_of_a_session_rolls_all_its_transactions_back(failed: bool) -> N
     for message_id in endpoint(session).message_ids[:2]:
         session.use(session.declare())
         session.send(bench.now, bench.message("out", b"x"), 1)
-        session.settle(bench.now, 0, message_id, ACCEPT, 2)
+        session.acknowledge(bench.now, 0, message_id, True, 2)
     session.close(bench.now, failed)
     bench.settle()
     other = bench.session()
@@ -216,7 +216,7 @@ def test_a_sender_without_credits_of_its_own_hears_when_it_has_to_wait() -> None
     assert endpoint(session).blocks == [("in", True)]
     consume(session, bench, "in")
     bench.settle()
-    session.settle(bench.now, 0, endpoint(session).message_ids[0], ACCEPT, 2)
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[0], True, 2)
     bench.settle()
     assert endpoint(session).blocks == [("in", True), ("in", False)]
     assert [address for address, _ in endpoint(session).granted] == ["in", "in"]

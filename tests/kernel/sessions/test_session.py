@@ -8,7 +8,6 @@ from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
     DUPLICATE_ID,
-    ILLEGAL_STATE,
     BrokerError,
 )
 from atalanta.kernel.queue.consumers import configure
@@ -56,24 +55,6 @@ def test_a_refusal_as_duplicate_waits_until_the_first_copy_is_durable() -> None:
     assert endpoint(again).errors == [(3, DUPLICATE_ID)]
     assert endpoint(other).errors == [(5, DUPLICATE_ID)]
     assert bench.broker.queues["out"].message_count == 1
-
-
-def test_acknowledging_what_was_not_delivered_spoils_the_transaction() -> None:
-    bench = Bench()
-    bench.queue("in")
-    session = bench.session(transacted=True)
-    consume(session, bench, "in")
-    bench.session().send(bench.now, bench.message("in", b"a"), 1)
-    bench.settle()
-    for consumer_id in (0, 99):
-        session.acknowledge(bench.now, 0, endpoint(session).message_ids[-1], False, 2)
-        with pytest.raises(BrokerError) as refused:
-            session.acknowledge(bench.now, consumer_id, 12345, True, 3)
-        assert refused.value.code == ILLEGAL_STATE
-        with pytest.raises(BrokerError):
-            session.commit(bench.now, 4)
-        bench.settle()
-    assert [count for _, count, _ in endpoint(session).delivered] == [1, 2, 3]
 
 
 def test_a_client_that_keeps_failing_on_a_message_gets_rid_of_it_in_the_end() -> None:

@@ -2,28 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
+from atalanta.kernel.errors import DUPLICATE_ID
 from tests.kernel.broker_rig import Bench, consume, endpoint
-
-
-def test_sends_are_seen_at_commit_and_vanish_at_rollback() -> None:
-    bench = Bench()
-    queue = bench.queue("orders")
-    session = bench.session(transacted=True)
-    session.send(bench.now, bench.message("orders", b"a"), 1)
-    session.rollback(bench.now, False, 2)
-    session.send(bench.now, bench.message("orders", b"b"), 3)
-    session.send(bench.now, bench.message("orders", b"c"), 4)
-    bench.settle()
-    assert queue.message_count == 0
-    session.commit(bench.now, 5)
-    assert 5 not in endpoint(session).answers
-    bench.settle()
-    assert [reference.message.body for reference in queue.live()] == [b"b", b"c"]
-    assert endpoint(session).answers == [1, 2, 3, 4, 5]
 
 
 def test_a_crash_before_the_commit_is_durable_undoes_all_of_it() -> None:
@@ -81,21 +62,6 @@ def test_prefetched_messages_do_not_count_as_delivered_after_rollback() -> None:
     assert endpoint(session).delivered[2:] == [(0, 2, b"a"), (0, 1, b"b")]
 
 
-def test_a_duplicate_in_a_transaction_refuses_the_commit() -> None:
-    bench = Bench()
-    queue = bench.queue("orders")
-    first = bench.session()
-    first.send(bench.now, bench.message("orders", b"a", _AMQ_DUPL_ID="x"), 1)
-    bench.settle()
-    session = bench.session(transacted=True)
-    session.send(bench.now, bench.message("orders", b"b"), 2)
-    session.send(bench.now, bench.message("orders", b"a", _AMQ_DUPL_ID="x"), 3)
-    session.commit(bench.now, 4)
-    bench.settle()
-    assert endpoint(session).errors == [(4, DUPLICATE_ID)]
-    assert queue.message_count == 1
-
-
 def test_a_sink_batch_is_committed_once_even_after_a_restart_and_compaction() -> None:
     bench = Bench()
     bench.queue("out")
@@ -114,23 +80,3 @@ def test_a_sink_batch_is_committed_once_even_after_a_restart_and_compaction() ->
     again.commit_sink(bench.now, 6, "query", 8, 0)
     bench.settle()
     assert bench.broker.queues["out"].message_count == 2
-
-
-def test_an_acknowledgement_that_fails_takes_the_transaction_with_it() -> None:
-    """What was sent in return for a message must not be committed when the message was not taken."""
-    bench = Bench()
-    bench.queue("in")
-    bench.queue("out")
-    session = bench.session(transacted=True)
-    consume(session, bench, "in")
-    with pytest.raises(BrokerError):
-        session.acknowledge(bench.now, 0, 4711, True, 1)
-    session.send(bench.now, bench.message("out", b"result"), 2)
-    with pytest.raises(BrokerError):
-        session.commit(bench.now, 3)
-    bench.settle()
-    assert bench.broker.queues["out"].message_count == 0
-    session.send(bench.now, bench.message("out", b"later"), 4)
-    session.commit(bench.now, 5)
-    bench.settle()
-    assert bench.broker.queues["out"].message_count == 1

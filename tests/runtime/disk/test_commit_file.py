@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.runtime.disk.commit_file import BLOCK_BYTES, BUFFER_BYTES, DIRECT, CommitFile
+from atalanta.runtime.disk.descriptors import DescriptorReserve
 
 SIZE = 64 * BLOCK_BYTES
 
@@ -42,7 +43,7 @@ def run_of_commits(path: Path, file: CommitFile, draw: random.Random) -> bytes:
 def test_commits_lie_one_behind_the_other(tmp_path: Path, direct: bool) -> None:
     for seed in range(8):
         path = new_file(tmp_path)
-        file = CommitFile()
+        file = CommitFile(DescriptorReserve())
         file.direct = file.direct and direct
         written = run_of_commits(path, file, random.Random(seed))
         found = path.read_bytes()
@@ -55,7 +56,7 @@ def test_commits_lie_one_behind_the_other(tmp_path: Path, direct: bool) -> None:
 def test_a_commit_longer_than_the_buffer(tmp_path: Path) -> None:
     size = BUFFER_BYTES + 4 * BLOCK_BYTES
     path = new_file(tmp_path, size)
-    file = CommitFile()
+    file = CommitFile(DescriptorReserve())
     file.open("journal", path)
     data = random.Random(1).randbytes(BUFFER_BYTES + 5_000)
     file.write(64, data[:28], data[28:])
@@ -66,7 +67,7 @@ def test_a_commit_longer_than_the_buffer(tmp_path: Path) -> None:
 
 def test_a_file_of_odd_length_is_not_changed_behind_the_commit(tmp_path: Path) -> None:
     path = new_file(tmp_path, SIZE + 1)
-    file = CommitFile()
+    file = CommitFile(DescriptorReserve())
     file.open("journal", path)
     file.write(64, b"data")
     file.write(SIZE - 1, b"xy")
@@ -101,7 +102,7 @@ def test_a_system_that_refuses(
     monkeypatch.setattr(os, "open", open_file)
     monkeypatch.setattr(os, "pwritev", write)
     path = new_file(tmp_path)
-    written = run_of_commits(path, CommitFile(), random.Random(7))
+    written = run_of_commits(path, CommitFile(DescriptorReserve()), random.Random(7))
     assert path.read_bytes().startswith(written)
 
 
@@ -115,7 +116,7 @@ def failing(number: int) -> Callable[..., int]:
 def test_a_failed_write_is_not_tried_another_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = CommitFile()
+    file = CommitFile(DescriptorReserve())
     file.open("journal", new_file(tmp_path))
     monkeypatch.setattr(os, "pwritev", failing(errno.EIO))
     monkeypatch.setattr(os, "pwrite", failing(errno.EIO))

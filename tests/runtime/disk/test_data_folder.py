@@ -7,10 +7,14 @@ import subprocess
 import sys
 import uuid
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
-from atalanta.runtime.disk.data_folder import DataFolderError, open_data_folder
+from atalanta.runtime.disk import folder_lock
+from atalanta.runtime.disk.data_folder import open_data_folder
+from atalanta.runtime.disk.disk import FileDisk
+from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.runtime.ids import SystemIds
 from tests.runtime.disk.journal_writer import Writer
 
@@ -66,6 +70,66 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
         holder.wait()
         holder.stdin.close()
         holder.stdout.close()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_deleted_lock_file_lets_no_second_process_in(tmp_path: Path, moved: bool) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", OPEN, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdin is not None and holder.stdout is not None
+    try:
+        holder.stdout.readline()
+        if moved:
+            (tmp_path / "node.lock").rename(tmp_path / "aside")
+        else:
+            (tmp_path / "node.lock").unlink()
+        with pytest.raises(DataFolderError, match=f"{tmp_path} is in use"):
+            open_data_folder(tmp_path, new_id)
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdin.close()
+        holder.stdout.close()
+
+
+@pytest.mark.parametrize("folders_lock", [True, False])
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_node_that_lost_its_lock_makes_no_segment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folders_lock: bool, replaced: bool
+) -> None:
+    """A folder that was replaced, or whose lock file was deleted where folders cannot be locked."""
+    if not folders_lock:
+        monkeypatch.setattr(folder_lock, "_lock_folder_itself", lambda folder: -1)
+    data = tmp_path / "data"
+    opened = open_data_folder(data, new_id, data)
+    said: SimpleQueue[int | str] = SimpleQueue()
+    disk = FileDisk(data, lambda call, item: call(item), said.put, said.put, None, opened.check_locks)
+    disk.create("one", 100, b"")
+    disk.commit("one", 0, b"x", 1)
+    assert said.get(timeout=20) == 1
+    if replaced:
+        data.rename(tmp_path / "old")
+        data.mkdir()
+    else:
+        (data / "node.lock").unlink()
+        if folders_lock:
+            disk.create("two", 100, b"")
+            disk.commit("two", 0, b"x", 2)
+            assert said.get(timeout=20) == 2  # no other process can have it
+            disk.close()
+            opened.close()
+            return
+        other = open_data_folder(data, new_id, data)
+        other.close()
+    disk.create("two", 100, b"")
+    disk.commit("two", 0, b"x", 2)
+    why = said.get(timeout=20)
+    assert isinstance(why, str) and str(data) in why and "lock" in why and "start" in why
+    assert not (data / "two").exists()
+    disk.close()
+    opened.close()
 
 
 def test_the_same_process_is_refused_too(tmp_path: Path) -> None:

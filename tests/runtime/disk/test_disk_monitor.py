@@ -5,14 +5,26 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from atalanta.runtime.disk.disk_monitor import DiskMonitor
+from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.driver import Driver
+from tests.runtime.disk.limited import LimitedRoom
 
 
 class Told(Driver):
     def __init__(self) -> None:
         self.found: list[tuple[float, int]] = []
+        self.rooms: list[bool] = []
         self.enough = asyncio.Event()
+
+    def room(self) -> None:
+        self.rooms.append(True)
+
+    def no_room(self, name: str) -> None:
+        assert name == ""
+        self.rooms.append(False)
 
     def disk_usage(self, used_fraction: float, free_bytes: int) -> None:
         self.found.append((used_fraction, free_bytes))
@@ -33,3 +45,20 @@ def test_the_disk_is_looked_at_from_the_start_and_again(tmp_path: Path) -> None:
     for used, free in asyncio.run(run()):
         assert 0 < used < 1
         assert free > 0
+
+
+def test_a_node_learns_whether_there_is_a_reserve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> list[bool]:
+        room = LimitedRoom(monkeypatch, tmp_path, 1_000)
+        told = Told()
+        reserve = DiskReserve(tmp_path, 1_000)
+        monitor = DiskMonitor(asyncio.get_running_loop(), told, tmp_path, 0.01, reserve)
+        monitor.start()
+        room.bytes = 1 << 30
+        await asyncio.wait_for(told.enough.wait(), 5)
+        monitor.stop()
+        return told.rooms
+
+    assert asyncio.run(run())[:2] == [False, True]

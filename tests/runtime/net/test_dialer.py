@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from atalanta.runtime.net.dialer import DIALS_BEYOND
+from atalanta.runtime.net.dialer import BURST, DIALS_BEYOND, RATE, DialRate
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.process.event_loop import run
 from tests.runtime.net.echo import Running, with_echo
@@ -36,6 +36,16 @@ def test_dialed_connections_carry_data_both_ways(plain: bool) -> None:
         assert bytes(received) == b"welcome", "the echo node answers what it was sent"
 
     run(with_echo(use), plain)
+
+
+def test_attempts_to_one_host_are_limited_and_other_hosts_do_not_wait() -> None:
+    rate = DialRate()
+    waits = [rate.wait_s("victim", 1000.0) for _ in range(2_500)]
+    assert waits[:BURST] == [0.0] * BURST
+    for second in range(1, 10):
+        assert sum(second - 1 < wait <= second for wait in waits) in (RATE - 1, RATE, RATE + 1)
+    assert rate.wait_s("other", 1000.0) == 0.0
+    assert rate.wait_s("victim", 1000.0 + waits[-1] + 10) == 0.0
 
 
 @both_loops

@@ -25,13 +25,13 @@ def test_the_first_free_port_of_the_range_is_opened() -> None:
             taken.bind((LOCAL, 0))
             taken.listen()
             port = taken.getsockname()[1]
-            links.listen("meeting/0", LOCAL, port, 20)
-            [place] = links._listeners.addresses("meeting/0")
+            links.listen("jgroups/0", LOCAL, port, 20)
+            [place] = links._listeners.addresses("jgroups/0")
             found = int(place.rpartition(":")[2])
             assert port < found <= port + 20
             await running.until(lambda: _comes(LOCAL, found))
-            await running.until(lambda: [w for w in node.words("accept") if w[2] == "meeting/0"])
-            links.unlisten("meeting/0")
+            await running.until(lambda: [w for w in node.words("accept") if w[2] == "jgroups/0"])
+            links.unlisten("jgroups/0")
             await running.until(lambda: not _comes(LOCAL, found))
 
     run(with_echo(use))
@@ -48,14 +48,14 @@ def test_a_port_that_is_taken_is_told_and_tried_again(caplog: pytest.LogCaptureF
         with socket.socket() as taken:
             taken.bind((LOCAL, 0))
             taken.listen()
-            links.listen("meeting/0", LOCAL, taken.getsockname()[1], 0)
-            assert links._listeners.addresses("meeting/0") == []
-            await running.until(lambda: caplog.text.count("meeting_door_failed") >= 2)
-        await running.until(lambda: links._listeners.addresses("meeting/0"))
+            links.listen("jgroups/0", LOCAL, taken.getsockname()[1], 0)
+            assert links._listeners.addresses("jgroups/0") == []
+            await running.until(lambda: caplog.text.count("discovery_port_failed") >= 2)
+        await running.until(lambda: links._listeners.addresses("jgroups/0"))
 
     with caplog.at_level(logging.WARNING):
         run(with_echo(use, Limits(join_retry_s=0.02)))
-    assert "meeting_door_failed name=meeting/0" in caplog.text
+    assert "discovery_port_failed name=jgroups/0" in caplog.text
 
 
 def test_files_are_written_whole_and_read_by_all(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import ssl
 import threading
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from atalanta.runtime.net.tls_connection import SecureConnection
 from atalanta.runtime.process.event_loop import run
 from atalanta.tls.context import ClientTls, client_tls, server_context
 from atalanta.wire.tls_config import TlsConfig
@@ -243,13 +246,14 @@ def test_who_does_not_finish_the_handshake_is_dropped_and_never_reaches_the_node
 
 def test_handshakes_count_against_the_limit_from_their_first_byte(sides: Sides) -> None:
     async def use(running: Running) -> None:
-        _, first = await running.connect()
+        first, first_writer = await running.connect()
         await running.until(lambda: running.shell.connections.handshaking)
-        second, second_writer = await running.connect()
+        _, second = await running.connect()
         with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
-            await second.readexactly(1)
-        first.close()
-        second_writer.close()
+            await first.readexactly(1)
+        assert running.shell.connections.handshaking == 1
+        first_writer.close()
+        second.close()
 
     run(with_echo(use, connections_max=1, tls=sides.server))
 
@@ -292,3 +296,51 @@ def test_a_server_that_never_answers_the_handshake(sides: Sides) -> None:
 
 def strangers() -> ClientTls:
     return ClientTls(ssl.create_default_context())
+
+
+def client_hello(context: ssl.SSLContext) -> bytes:
+    outgoing = ssl.MemoryBIO()
+    tls = context.wrap_bio(ssl.MemoryBIO(), outgoing, False, "localhost")
+    with contextlib.suppress(ssl.SSLWantReadError):
+        tls.do_handshake()
+    return outgoing.read()
+
+
+@both_loops
+def test_who_says_hello_and_hangs_up_leaves_no_memory_behind(plain: bool, sides: Sides) -> None:
+    """OpenSSL's memory is not counted by the garbage collector, which runs rarely: nothing may wait for it."""
+    hello = client_hello(sides.client)
+    kept: list[int] = []
+
+    def secure() -> int:
+        return sum(
+            isinstance(one, SecureConnection) or (isinstance(one, ssl.SSLObject) and one.server_side)
+            for one in gc.get_objects()
+        )
+
+    async def use(running: Running) -> None:
+        before = secure()
+        gc.disable()
+        try:
+            for said in (hello, hello, b"no hello", b""):
+                reader, writer = await running.connect()
+                writer.write(said)
+                if said == hello:
+                    await reader.read(100)
+                writer.close()
+                del reader, writer
+            connections = running.shell.connections
+            await running.until(lambda: connections.descriptors() == 0)
+            secret, plain_writer = await running.connect(sides.client)
+            plain_writer.write(b"hello")
+            await secret.readexactly(5)
+            plain_writer.close()
+            del secret, plain_writer
+            await running.until(lambda: connections.descriptors() == 0)
+            await asyncio.sleep(0.05)
+            kept.append(secure() - before)
+        finally:
+            gc.enable()
+
+    run(with_echo(use, tls=sides.server), plain)
+    assert kept == [0]

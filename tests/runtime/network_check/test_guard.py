@@ -6,8 +6,6 @@ import asyncio
 import os
 import signal
 
-import pytest
-
 from atalanta.runtime.network_check.guard import NetworkGuard
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.event_loop import run
@@ -92,30 +90,6 @@ class Bench:
         return status
 
 
-def test_a_node_ends_with_its_network_and_begins_anew_with_it(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level("INFO")
-
-    async def whole() -> int:
-        check = Check()
-        bench = Bench(check)
-        await bench.until(1)
-        check.why = "a: silent"
-        await bench.until_asked()
-        assert bench.lives[0].paused and len(bench.lives) == 1
-        check.why = ""
-        await bench.until(2)
-        await bench.until_asked()
-        assert not bench.lives[1].over.done()
-        bench.lives[1].request_stop("management")
-        return await bench.ended()
-
-    assert run(whole()) == exit_codes.STOPPED
-    words = [line.split()[0] for line in caplog.messages]
-    assert words == ["network_lost", "network_found"], "told when it changes, not at each check"
-
-
 def test_a_node_without_network_does_not_start_and_heeds_a_stop() -> None:
     async def whole() -> int:
         bench = Bench(Check("a: silent"))
@@ -138,17 +112,6 @@ def test_signals_go_to_the_life_of_the_moment() -> None:
             while not bench.lives[0].reloads:
                 await asyncio.sleep(0.001)
         os.kill(os.getpid(), signal.SIGTERM)
-        return await bench.ended()
-
-    assert run(whole()) == exit_codes.STOPPED
-
-
-def test_a_start_that_fails_is_tried_again() -> None:
-    async def whole() -> int:
-        bench = Bench(Check())
-        bench.refused = 3
-        await bench.until(1)
-        bench.lives[0].request_stop("the test is over")
         return await bench.ended()
 
     assert run(whole()) == exit_codes.STOPPED

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from atalanta.cluster.links.sent_mark import SentMark
-from atalanta.cluster.store_and_forward.parked_messages import PARKED_WHY, Away, ParkedMessages
+from atalanta.cluster.store_and_forward.parked_messages import (
+    PARKED_WHY,
+    AbsentMember,
+    ParkedMessages,
+)
 from atalanta.kernel.publish.message_mover import MessageMover
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.routing.router import Route
@@ -15,11 +19,11 @@ def what_may_have_arrived_comes_back(patch: Patch) -> None:
     _return = ParkedMessages._return
 
     def careless(
-        self: ParkedMessages, reference: Reference, away: Away, mark: SentMark
+        self: ParkedMessages, reference: Reference, absent: AbsentMember, mark: SentMark
     ) -> bool:
         through = mark.through
         mark.through = 0
-        returned = _return(self, reference, away, mark)
+        returned = _return(self, reference, absent, mark)
         mark.through = through
         return returned
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from atalanta.client import Chunk
 from atalanta.client.log.log_entries import Message, entries_of
 from atalanta.spark.errors import (
     Fenced,
@@ -17,7 +18,7 @@ from atalanta.spark.errors import (
     RangeLost,
 )
 from atalanta.spark.gateway.core_gateway import connect, url_of
-from atalanta.spark.gateway.gateway import Chunk, Credentials, Gateway, OutMessage
+from atalanta.spark.gateway.gateway import Credentials, Gateway, OutMessage
 from tests.spark.nodes import PASSWORD, QUEUE, USER, BrokerCluster, free_ports
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]

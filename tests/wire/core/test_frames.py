@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import tracemalloc
 
 import pytest
@@ -97,25 +96,3 @@ def test_a_frame_that_comes_byte_by_byte_takes_no_more_memory_than_its_bytes() -
     assert peak < 3 * size, f"{kept} bytes kept, {peak} at once"
     (found,) = framer.feed(frame[-1:])
     assert found.payload == frame[13:]
-
-
-@pytest.mark.parametrize("seed", range(100))
-def test_wherever_the_bytes_are_cut_the_frames_are_the_same(seed: int) -> None:
-    draw = random.Random(seed)
-    frames = [
-        (draw.randint(1, 120), draw.randint(0, 1 << 40), bytes(draw.randint(0, draw.choice((3, 300)))))
-        for _ in range(30)
-    ]
-    out = BytesWriter()
-    for code, channel, payload in frames:
-        write_frame_header(out, code, channel, len(payload))
-        out.write(payload)
-    data = b"ARTEMIS" + out.getvalue()
-    framer = Framer(True)
-    found = []
-    while data:
-        size = draw.randint(1, draw.choice((2, 20, 1000)))
-        found += framer.feed(data[:size])
-        data = data[size:]
-    assert [(frame.type, frame.channel, frame.payload) for frame in found] == frames
-    assert framer.kept_bytes == 0

@@ -80,8 +80,8 @@ def show(cluster: LiveCluster, found: list[Finding]) -> None:
         table.columns[1].max_width = NODE_MAX
         for each in merged(found):
             cell = Text(plain(each.text))
-            if each.mend:
-                cell.append("\n→ " + plain(each.mend), style="green")
+            if each.remedy:
+                cell.append("\n→ " + plain(each.remedy), style="green")
             table.add_row(Text(each.severity, STYLES[each.severity]), Text(plain(each.node)), cell)
         console.print(table)
     count = len(cluster.nodes)

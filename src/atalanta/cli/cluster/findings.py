@@ -13,14 +13,14 @@ ORDER: Final = (ERROR, WARNING, NOTE)
 
 @dataclass
 class Finding:
-    """A finding. `code` is stable, for programs; `mend` is a line of broker.xml (or another remedy), at node
+    """A finding. `code` is stable, for programs; `remedy` is a line of broker.xml (or another remedy), at node
     `node`."""
 
     severity: str
     code: str
     node: str
     text: str
-    mend: str = ""
+    remedy: str = ""
     facts: dict[str, object] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
@@ -29,7 +29,7 @@ class Finding:
             "code": self.code,
             "node": self.node,
             "text": self.text,
-            "mend": self.mend,
+            "remedy": self.remedy,
             **self.facts,
         }
 
@@ -43,7 +43,7 @@ def merged(found: list[Finding]) -> list[Finding]:
     """Joins equal findings of several nodes, for people."""
     kept: dict[tuple[str, str, str, str], Finding] = {}
     for each in found:
-        key = (each.severity, each.code, each.text, each.mend)
+        key = (each.severity, each.code, each.text, each.remedy)
         known = kept.get(key)
         if known is None:
             kept[key] = replace(each)

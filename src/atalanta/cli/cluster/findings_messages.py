@@ -56,7 +56,7 @@ def stranded(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator
         f"{other.label} ({len(takers)} consumer{'s' if len(takers) > 1 else ''})"
         for other, takers in elsewhere
     )
-    why, mend = stranding_reason(node, queue, [other for other, _ in elsewhere])
+    why, remedy = stranding_reason(node, queue, [other for other, _ in elsewhere])
     text = (
         f"{messages(queue.waiting)} in {queue.name} for {duration_text(queue.oldest_ms)}: no consumer here takes them, "
         f"consumers at {who}{' (by selector)' if all_select else ''}; {why}"
@@ -66,7 +66,7 @@ def stranded(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator
         "stranded",
         node.label,
         text,
-        mend,
+        remedy,
         {
             "queue": queue.name,
             "messages": queue.waiting,
@@ -194,15 +194,15 @@ def _parked_for(
     text = f"{messages(queue.messages)} parked for {name}, {away}; the oldest for {duration_text(queue.oldest_ms)}"
     if takers:
         text += f"; consumers at {', '.join(takers)} would take them"
-    mend = f"start {name} again: it gets them once"
+    remedy = f"start {name} again: it gets them once"
     if node.ours:
         if certain:
             text += f"; {certain:,} of them may have arrived there and stay until it is back"
         if takers and certain < queue.messages:
-            mend = "parked-message-timeout = 10000  (atalanta.toml)"
+            remedy = "parked-message-timeout = 10000  (atalanta.toml)"
     elif takers:
-        mend += "; Artemis keeps them until then (an Atalanta node gives them back)"
-    return Finding(ERROR if takers else WARNING, "parked", node.label, text, mend, facts)
+        remedy += "; Artemis keeps them until then (an Atalanta node gives them back)"
+    return Finding(ERROR if takers else WARNING, "parked", node.label, text, remedy, facts)
 
 
 def _link_of(node: NodeView, node_id: str) -> LinkView | None:
@@ -228,14 +228,14 @@ def starving(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator
     ]
     if not starved:
         return
-    why, mend = _starving_reason(queue)
+    why, remedy = _starving_reason(queue)
     yield Finding(
         WARNING,
         "consumers_starve",
         node.label,
         f"{len(starved)} of {queue.consumers} consumers of {queue.name} have credit and got nothing for "
         f"{cluster.seconds:g} s, while {messages(later.waiting)} wait: {why}",
-        mend,
+        remedy,
         {"queue": queue.name, "messages": later.waiting, "consumers": len(starved)},
     )
 

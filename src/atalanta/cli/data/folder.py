@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -22,13 +21,8 @@ from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.runtime.disk.data_folder import (
-    JOURNAL_NAME,
-    LOCK_NAME,
-    NODE_ID_NAME,
-    DataFolderError,
-    read_node_id,
-)
+from atalanta.runtime.disk.data_folder import JOURNAL_NAME, NODE_ID_NAME, read_node_id
+from atalanta.runtime.disk.folder_lock import DataFolderError, is_locked
 from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, BAD_DATA
 from atalanta.store.config import JournalConfig
 from atalanta.store.pages import NAME_PREFIX, PageFiles
@@ -139,7 +133,7 @@ class DataFolder:
 
     def __init__(self, folder: Path, while_running: bool) -> None:
         self.folder, pages = find_folders(folder)
-        self.running = is_locked(self.folder)
+        self.running = is_locked(self.folder) or is_locked(self.folder.parent)
         if self.running and not while_running:
             raise DataFolderError(
                 f"{self.folder}: a node uses it; stop that node, or read all the same with --while-running"
@@ -240,17 +234,3 @@ def has_journal(folder: Path) -> bool:
     return folder.is_dir() and any(segment_number(name) for name in os.listdir(folder))
 
 
-def is_locked(folder: Path) -> bool:
-    """Tells whether a node has locked the folder, or the one above it."""
-    for place in (folder, folder.parent):
-        try:
-            lock = os.open(place / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(lock)
-    return False

@@ -28,7 +28,8 @@ from atalanta.config.checks.routers import check_routers
 from atalanta.config.checks.scale_down import check_scale_down
 from atalanta.config.problems import ConfigError
 from atalanta.config.users.users import read_security
-from atalanta.runtime.disk.data_folder import DataFolderError, read_node_id
+from atalanta.runtime.disk.data_folder import read_node_id
+from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.tls.errors import TlsError
 
 STYLES = {ERROR: "bold red", WARNING: "yellow", INFORMATION: "dim"}

@@ -26,7 +26,7 @@ from atalanta.client import (
 )
 from atalanta.kernel.ports import PageError
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.runtime.disk.data_folder import DataFolderError
+from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.runtime.process.exit_codes import BAD_DATA, DISK_FAILED, FOLDER_TAKEN, UNAVAILABLE
 from atalanta.store.errors import JournalDamaged, JournalForeign
 

@@ -28,11 +28,11 @@ from atalanta.wire.jgroups_discovery import (
     FILE_SUFFIX,
     FOLDER,
     MULTICAST,
-    Meeting,
+    JgroupsStack,
     decode_answer,
+    decode_channel_message,
     decode_posted,
-    decode_said,
-    encode_said,
+    encode_channel_message,
 )
 
 PAUSE_S: Final = 0.2
@@ -45,25 +45,25 @@ FILES_MAX: Final = 10_000
 class MulticastFinder(UdpFinder):
     """Discovery by UDP multicast: UDP, MPING."""
 
-    def __init__(self, meeting: Meeting, refresh_ms: int, wait_ms: int, make: MakeServer) -> None:
-        group = UdpGroup(meeting.address, meeting.port, meeting.interface, refresh_ms, wait_ms)
+    def __init__(self, stack: JgroupsStack, refresh_ms: int, wait_ms: int, make: MakeServer) -> None:
+        group = UdpGroup(stack.address, stack.port, stack.interface, refresh_ms, wait_ms)
         super().__init__(group, make)
-        self.place = f"{meeting.protocol}'s {meeting.describe()}"
-        self.channel = meeting.channel
+        self.place = f"{stack.protocol}'s {stack.describe()}"
+        self.channel = stack.channel
 
     def read(self, data: bytes) -> Announcement:
-        said = decode_said(self.channel, data)
-        if said is None:
+        announcement = decode_channel_message(self.channel, data)
+        if announcement is None:
             raise ProtocolError("another channel")
-        return decode_announcement(said)
+        return decode_announcement(announcement)
 
 
 class PolledFinder(Finder):
     """Discovery by polling, repeated until a node is found."""
 
-    def __init__(self, meeting: Meeting, refresh_ms: int, wait_ms: int, make: MakeServer) -> None:
-        super().__init__(f"{meeting.protocol}'s {meeting.describe()}", refresh_ms, wait_ms, make)
-        self.meeting = meeting
+    def __init__(self, stack: JgroupsStack, refresh_ms: int, wait_ms: int, make: MakeServer) -> None:
+        super().__init__(f"{stack.protocol}'s {stack.describe()}", refresh_ms, wait_ms, make)
+        self.stack = stack
 
     def listen(self, stopped: Callable[[], bool]) -> None:
         until = time.monotonic() + self.wait_s
@@ -83,13 +83,13 @@ class FolderFinder(PolledFinder):
     """Discovery by files: FILE_PING."""
 
     def poll(self, until: float) -> None:
-        folder = Path(self.meeting.folder) / self.meeting.channel
+        folder = Path(self.stack.folder) / self.stack.channel
         if not folder.is_dir():
             return
         for path in sorted(folder.glob(f"*{FILE_SUFFIX}"))[:FILES_MAX]:
             with contextlib.suppress(ProtocolError, FileNotFoundError, NotRegular):
                 data = read_regular(path, FILE_BYTES_MAX)[:FILE_BYTES_MAX]
-                posted = decode_posted(self.meeting.channel, data)
+                posted = decode_posted(self.stack.channel, data)
                 if posted is not None and abs(time.time() - posted[0] / 1000) <= FRESH_S:
                     self.add(decode_announcement(posted[1]))
 
@@ -98,25 +98,25 @@ class HostsFinder(PolledFinder):
     """Discovery by known hosts: TCPPING, DNS_PING. The first node that answers names the others."""
 
     def poll(self, until: float) -> None:
-        hosts = resolved_names(self.meeting) if self.meeting.kind == DNS else self.meeting.hosts
-        for host, port in self.meeting.targets(hosts):
+        hosts = resolved_names(self.stack) if self.stack.kind == DNS else self.stack.hosts
+        for host, port in self.stack.targets(hosts):
             left = until - time.monotonic()
             if left <= 0 or self.entries:
                 return
             # A host that fails, or is another server, does not prevent the request to the next one.
             with contextlib.suppress(OSError, ProtocolError):
-                for announcement in fetch(host, port, self.meeting.channel, min(left, CALL_S)):
+                for announcement in fetch(host, port, self.stack.channel, min(left, CALL_S)):
                     self.add(decode_announcement(announcement))
 
 
-def resolved_names(meeting: Meeting) -> list[tuple[str, int]]:
+def resolved_names(stack: JgroupsStack) -> list[tuple[str, int]]:
     """Returns the current addresses of DNS_PING's names. Names that do not resolve are left out."""
     found: dict[tuple[str, int], None] = {}
-    for name in meeting.names:
+    for name in stack.names:
         with contextlib.suppress(OSError, dns.exception.DNSException, UnicodeError):
-            if not meeting.srv:
-                for *_, address in socket.getaddrinfo(name, meeting.port, type=socket.SOCK_STREAM):
-                    found[str(address[0]), meeting.port] = None
+            if not stack.srv:
+                for *_, address in socket.getaddrinfo(name, stack.port, type=socket.SOCK_STREAM):
+                    found[str(address[0]), stack.port] = None
                 continue
             for record in dns.resolver.resolve(name, dns.rdatatype.SRV, search=True):
                 if isinstance(record, SRV) and record.port:
@@ -127,7 +127,7 @@ def resolved_names(meeting: Meeting) -> list[tuple[str, int]]:
 def fetch(host: str, port: int, channel: str, timeout_s: float) -> list[bytes]:
     """Returns the announcements that a node knows. Raises OSError or ProtocolError."""
     with socket.create_connection((host, port), timeout_s) as connection:
-        connection.sendall(encode_said(channel, b""))
+        connection.sendall(encode_channel_message(channel, b""))
         data = b""
         while len(data) <= ANSWER_BYTES_MAX:
             piece = connection.recv(65_536)
@@ -140,10 +140,10 @@ def fetch(host: str, port: int, channel: str, timeout_s: float) -> list[bytes]:
     raise ProtocolError("no whole answer")
 
 
-def finder_for(meeting: Meeting, refresh_ms: int, wait_ms: int, make: MakeServer) -> Finder:
+def finder_for(stack: JgroupsStack, refresh_ms: int, wait_ms: int, make: MakeServer) -> Finder:
     """Returns the finder for this discovery protocol."""
-    if meeting.kind == MULTICAST:
-        return MulticastFinder(meeting, refresh_ms, wait_ms, make)
-    if meeting.kind == FOLDER:
-        return FolderFinder(meeting, refresh_ms, wait_ms, make)
-    return HostsFinder(meeting, refresh_ms, wait_ms, make)
+    if stack.kind == MULTICAST:
+        return MulticastFinder(stack, refresh_ms, wait_ms, make)
+    if stack.kind == FOLDER:
+        return FolderFinder(stack, refresh_ms, wait_ms, make)
+    return HostsFinder(stack, refresh_ms, wait_ms, make)

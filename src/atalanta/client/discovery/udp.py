@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import select
 import socket
 import struct
 import threading
@@ -113,11 +112,14 @@ class UdpFinder(Finder):
                     return
 
     def _receive(self, listener: socket.socket, timeout_s: float) -> bool:
-        readable, _, _ = select.select([listener], [], [], timeout_s)
-        if readable:
-            with contextlib.suppress(ProtocolError):  # any host may send datagrams
-                self.add(self.read(listener.recv(DATAGRAM_BYTES_MAX)))
-        return bool(readable)
+        listener.settimeout(timeout_s)
+        try:
+            data = listener.recv(DATAGRAM_BYTES_MAX)
+        except (TimeoutError, BlockingIOError):
+            return False
+        with contextlib.suppress(ProtocolError):  # any host may send datagrams
+            self.add(self.read(data))
+        return True
 
     def read(self, data: bytes) -> Announcement:
         """Decodes an announcement. Raises ProtocolError if it is malformed."""

@@ -104,6 +104,9 @@ class AsyncioShell(Shell):
     def waiting(self, ask: Callable[[], Reply]) -> Acknowledgement:
         return Waiting(self, ask)
 
+    def outcome(self, reply: Reply) -> Acknowledgement:
+        return Waiting(self, lambda: reply)
+
     async def beside(self, function: Callable[[], Result]) -> Result:
         # The loop's own threads also resolve names; a blocked pipe would occupy one of them.
         if self._threads is None:

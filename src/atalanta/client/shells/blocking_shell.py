@@ -7,6 +7,7 @@ Several threads may use a connection; their calls alternate.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import socket
@@ -18,7 +19,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
 from atalanta.client.options import ClientOptions
-from atalanta.client.shells.awaitables import Acknowledgement, Waiting
+from atalanta.client.shells.awaitables import READY, Acknowledgement, Waiting
 from atalanta.client.shells.shell import Shell, drive
 from atalanta.client.shells.tls import buffered, secured
 from atalanta.wire.core.client.reply import Reply
@@ -89,6 +90,10 @@ class BlockingShell(Shell):
     def waiting(self, ask: Callable[[], Reply]) -> Acknowledgement:
         return Waiting(self, ask)
 
+    def outcome(self, reply: Reply) -> Acknowledgement:
+        self.call(self.answer(reply))
+        return READY
+
     def caller(self) -> object:
         return None  # a waiting call drives the connection itself
 
@@ -145,11 +150,8 @@ class BlockingShell(Shell):
         self._after_transfer()
 
     def _transfer(self, connection: socket.socket, timeout_s: float) -> None:
-        writing = bool(self._out)
         waits = buffered(connection)
-        readable, writable, _ = select.select(
-            [connection], [connection] if writing else [], [], 0.0 if waits else timeout_s
-        )
+        readable, writable = ready(connection, bool(self._out), 0.0 if waits else timeout_s)
         if writable:
             data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
             self._out.clear()
@@ -246,6 +248,19 @@ class BlockingShell(Shell):
         self._was_connected = False
         self.engine.start(time.monotonic_ns())
         keep_alive(self)
+
+
+def ready(connection: socket.socket, writing: bool, timeout_s: float) -> tuple[bool, bool]:
+    """Returns if the socket can be read and, with `writing`, written. `select` refuses descriptors above 1,023."""
+    if not hasattr(select, "poll"):  # Windows, whose `select` has no such limit
+        readable, writable, _ = select.select([connection], [connection] if writing else [], [], timeout_s)
+        return bool(readable), bool(writable)
+    poll = select.poll()
+    poll.register(connection, select.POLLIN | select.POLLOUT if writing else select.POLLIN)
+    found = poll.poll(math.ceil(timeout_s * 1_000))
+    events = found[0][1] if found else 0
+    # An error or the end of the connection is found by reading.
+    return bool(events & ~select.POLLOUT), bool(events & select.POLLOUT)
 
 
 _kept: weakref.WeakSet[BlockingShell] = weakref.WeakSet()

@@ -46,6 +46,7 @@ class Shell(ClientEvents, ABC):
         self.lost_count = 0
         self.listeners: dict[str, list[Callable[[], None]]] = {}
         self.dialled: Server | None = None
+        self.settles: bool | None = None  # the broker understands SESS_SETTLE; None: not asked yet
         # Held by code outside of a coroutine that uses the engine.
         self.guard: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         self._redirect: Server | None = None
@@ -70,6 +71,10 @@ class Shell(ClientEvents, ABC):
     @abstractmethod
     def waiting(self, ask: Callable[[], Reply]) -> Acknowledgement:
         """Returns an awaitable for an operation that completes even without await."""
+
+    @abstractmethod
+    def outcome(self, reply: Reply) -> Acknowledgement:
+        """Returns an awaitable for a request that was sent. The blocking shell waits at once and raises its error."""
 
     @abstractmethod
     def after_call(self) -> None:
@@ -135,6 +140,10 @@ class Shell(ClientEvents, ABC):
         target, self._redirect = self._redirect, None
         if target is None or not self.policy.redirected(target):
             self.policy.failed(now, why)
+
+    def note_settles(self, settles: bool) -> None:
+        """Records if the broker understands SESS_SETTLE."""
+        self.settles = settles
 
     def members(self) -> list[Server]:
         """Returns the cluster's nodes with a known address, sorted by node id."""

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 SECOND_NS: Final = 1_000_000_000
 IDLE_NS: Final = SECOND_NS
 ARRIVAL_NS: Final = 3 * SECOND_NS  # a redirected client is counted at its target so long at most
-REPORT_DELAY_NS: Final = SECOND_NS // 2  # a count that the target sends later includes the client
 LINGER_NS: Final = 10 * SECOND_NS  # then the connection of a client that does not go is closed
 RETRY_NS: Final = 10 * SECOND_NS  # before a busy client is chosen again
 
@@ -31,6 +30,7 @@ class Redirects:
         self.pending: dict[int, Redirect] = {}
         self.sent: dict[int, Redirect] = {}
         self.arriving: dict[int, tuple[str, int]] = {}  # (target's id, sent at), by old connection
+        self.reported: dict[str, int] = {}  # the last count of each member, by node id
         self.busy: dict[int, tuple[str, int]] = {}  # (what was unfinished, chosen again at)
         self.sent_in_tick: int = 0
 
@@ -171,20 +171,30 @@ class Redirects:
             self.cancel(now, redirect)
 
     def arrivals(self, now: int) -> dict[str, int]:
-        """Returns how many redirected clients each member has not reported in its count yet, by node id."""
+        """Returns how many redirected clients each member has not reported in its count yet, by node id.
+
+        A member's count that has grown includes as many of them, the oldest first.
+        """
+        reported = self._growth()
         arrivals: dict[str, int] = {}
         for conn, (node_id, at) in list(self.arriving.items()):
             if conn in self.sent:
                 at = now  # its connection is still open
                 self.arriving[conn] = (node_id, at)
-            record = self.node.cluster.peers.get(node_id)
-            news = None if record is None else record.clients
-            if (
-                news is not None
-                and now - at < ARRIVAL_NS
-                and news.received_ns < at + REPORT_DELAY_NS
-            ):
-                arrivals[node_id] = arrivals.get(node_id, 0) + 1
-            else:
+            if reported.get(node_id, 0) > 0:
+                reported[node_id] -= 1
                 del self.arriving[conn]
+            elif now - at >= ARRIVAL_NS:
+                del self.arriving[conn]
+            else:
+                arrivals[node_id] = arrivals.get(node_id, 0) + 1
         return arrivals
+
+    def _growth(self) -> dict[str, int]:
+        """Returns by how many clients the count of each member has grown since the last call."""
+        growth: dict[str, int] = {}
+        for node_id, record in self.node.cluster.peers.items():
+            clients = 0 if record.clients is None else record.clients.clients
+            growth[node_id] = clients - self.reported.get(node_id, clients)
+            self.reported[node_id] = clients
+        return growth

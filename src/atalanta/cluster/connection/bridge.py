@@ -225,7 +225,7 @@ class Bridge(ClusterLink):
         if channel == SEND_CHANNEL:
             self.outgoing.on_answer(correlation)
 
-    def on_said(self, now: int, packet: Packet, channel: int) -> None:
+    def on_other_packet(self, now: int, packet: Packet, channel: int) -> None:
         if isinstance(packet, ReceiveMessage):
             self._notified(now, packet)
         elif isinstance(packet, ProducerCredits):

@@ -74,7 +74,7 @@ class ClusterConnections(Part, RouteListener):
             self.connections.append(connection)
             resources.register_cluster_connection(config.name, ListedCluster(connection))
         self.by_name = {cluster.config.name: cluster for cluster in self.connections}
-        host.cluster = AcceptorHooks(self)
+        host.register_cluster(AcceptorHooks(self))
         resources.register_topology(self.connections[0].members.describe)
 
     # -- life -----------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class ListedCluster(ListedClusterConnection):
         rows = [
             self._link(record.node_id, record.forward, record) for record in cluster.peers.values()
         ]
-        for node_id in cluster.parked.away:
+        for node_id in cluster.parked.absent:
             queue = cluster.queues.by_name.get(cluster.forward_name(node_id))
             if node_id not in cluster.peers and queue is not None and queue.message_count > 0:
                 rows.append(self._link(node_id, queue, None))
@@ -75,7 +75,7 @@ class ListedCluster(ListedClusterConnection):
 
     def _link(self, node_id: str, queue: Queue, record: PeerRecord | None) -> dict[str, object]:
         parked = self.cluster.parked
-        away = parked.away.get(node_id)
+        away = parked.absent.get(node_id)
         bindings = [] if record is None else list(record.bindings.bindings.values())
         mark = parked.mark_of(node_id, queue)
         linked = record is not None and record.linked()

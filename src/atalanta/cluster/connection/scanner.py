@@ -2,8 +2,9 @@
 
 While no connector answers, all are tried for ever, as by Artemis' main locator. When one answers, members are
 learnt from the topology. The other connectors are then tried `topology-scanner-attempts` times to complete the
-topology. They are tried again whenever a link opens or a new connector is added
-(ClusterConnectionImpl.TopologyScanner).
+topology. They are tried again whenever a link opens (ClusterConnectionImpl.TopologyScanner).
+
+Any host can send announcements. So there is one locator for an address, however many nodes are announced there.
 """
 
 from __future__ import annotations
@@ -39,14 +40,26 @@ class Scanner(DiscoveryListener):
         self.tries: dict[str, int] = {}  # failures in a row; they set the pause
         self.scans: dict[str, int] = {}  # failures since the last `wake`; they have a limit
         self.exhausted: dict[str, bool] = {}
+        self.places: dict[str, str] = {}  # names of the targets of discovered nodes, by node id
+        self.announced: dict[str, int] = {}  # discovered nodes of each such target
 
     def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
-        """Keeps a locator to a node of the discovery group while it is announced or connected."""
-        if self.targets.get(DISCOVERED + node_id) != connector:
-            self.find(now, DISCOVERED + node_id, connector)
+        """Keeps a locator to the address of a discovered node while it is announced or connected."""
+        name = f"{DISCOVERED}{connector.host}:{connector.port}"
+        if self.places.get(node_id) != name:
+            self.undiscovered(now, node_id)
+            self.places[node_id] = name
+            self.announced[name] = self.announced.get(name, 0) + 1
+        if self.targets.get(name) != connector:
+            self.find(now, name, connector)
 
     def undiscovered(self, now: int, node_id: str) -> None:
-        self.forget(DISCOVERED + node_id)
+        name = self.places.pop(node_id, "")
+        if name:
+            self.announced[name] -= 1
+            if self.announced[name] == 0:
+                del self.announced[name]
+                self.forget(name)
 
     def find(self, now: int, name: str, target: TransportConfiguration) -> None:
         """Keeps a locator to this connector, unless it is this node's own."""
@@ -55,7 +68,6 @@ class Scanner(DiscoveryListener):
         known = name in self.targets or name in self.locators
         self.targets[name] = target
         if not known:
-            self.wake(now)
             self.dial(name)
 
     def forget(self, name: str) -> None:
@@ -137,7 +149,7 @@ class Locator(ClusterLink):
         self.scanner.opened(now, self.name)
         self.announce(True)
 
-    def on_said(self, now: int, packet: Packet, channel: int) -> None:
+    def on_other_packet(self, now: int, packet: Packet, channel: int) -> None:
         return None
 
     def on_lost(self, now: int, why: str) -> None:

@@ -73,7 +73,7 @@ class Routers(Part, Routing):
         self.waiting: list[WaitingClient] = []
         for each in config.routers:
             self._make(each, config)
-        host.routing = self
+        host.register_routing(self)
 
     def _make(self, each: RouterConfig, config: RoutersConfig) -> Router:
         pool: Pool | None = None

@@ -8,7 +8,7 @@ from typing import Final
 
 from atalanta.cluster.config import ClusterSettings, DiscoveryGroupConfig
 from atalanta.cluster.native_config import OwnBridge
-from atalanta.kernel.option import option
+from atalanta.kernel.option import ignored, option
 from atalanta.kernel.routing.divert_config import PASS, ROUTING_TYPES
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.message.message import Message
@@ -82,8 +82,8 @@ class BridgeConfig:
         unit="count",
         minimum=-1,
     )
-    failover_on_server_shutdown: bool = option(
-        False, "failover-on-server-shutdown", "not read by Artemis 2.44 either", supported=False
+    failover_on_server_shutdown: bool = ignored(
+        False, "failover-on-server-shutdown", "not read by Artemis 2.44 either"
     )
     use_duplicate_detection: bool = option(
         True,

@@ -1,1 +1,1 @@
-"""Broadcast and discovery groups, DNS and meeting places."""
+"""Broadcast and discovery groups, DNS and JGroups channels."""

@@ -1,6 +1,6 @@
 """Broadcast and discovery groups: a node announces its connectors and receives those of other nodes.
 
-The announcement is Artemis' datagram. It goes to a meeting place (cluster/discovery/jgroups_channels.py): a UDP
+The announcement is Artemis' datagram. It goes to a JGroups channel (cluster/discovery/jgroups_channels.py): a UDP
 multicast group, or what a JGroups stack file describes. One connector is kept for each node, the last of its newest
 announcement (DiscoveryGroup.java). A node that is silent for refresh-timeout is removed.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.config import BroadcastGroupConfig, ClusterSettings, DiscoveryGroupConfig
 from atalanta.cluster.discovery.hosts_channel import HostsChannel
 from atalanta.cluster.discovery.jgroups_channels import (
-    MEETING,
+    JGROUPS_PREFIX,
     FolderChannel,
     JgroupsChannel,
     MulticastChannel,
@@ -25,7 +25,7 @@ from atalanta.wire.core.broadcast_datagram import (
     decode_announcement,
     encode_announcement,
 )
-from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST, Meeting
+from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST, JgroupsStack
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Links
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 BROADCAST: Final = "discovery.broadcast."
 EXPIRE: Final = "discovery.expire."
 WAIT: Final = "discovery.wait."
-PLACE: Final = "discovery.place."
-PLACES: Final[dict[str, type[JgroupsChannel]]] = {
+CHANNEL: Final = "discovery.channel."
+CHANNELS: Final[dict[str, type[JgroupsChannel]]] = {
     MULTICAST: MulticastChannel,
     HOSTS: HostsChannel,
     DNS: HostsChannel,
@@ -98,22 +98,22 @@ class Discovery(Part):
         self.links = links
         self.wire = host.wire
         self.host = host
-        self.places: list[JgroupsChannel] = []
+        self.channels: list[JgroupsChannel] = []
         self.unique_id: str = ""
         self.groups: dict[str, DiscoveryGroup] = {}
-        self.speaking: dict[str, BroadcastGroupConfig] = {}
+        self.broadcasts: dict[str, BroadcastGroupConfig] = {}
         self.stopping = False
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
         self.unique_id = self.ids.uuid().hex()
         for broadcast in self.settings.broadcast_groups:
-            if broadcast.meeting is not None:
-                self._place(now, broadcast.meeting).speaks = broadcast
+            if broadcast.stack is not None:
+                self._channel(now, broadcast.stack).broadcast = broadcast
                 continue
             if broadcast.group_address is None:
                 continue
-            self.speaking[broadcast.name] = broadcast
+            self.broadcasts[broadcast.name] = broadcast
             self.links.join_to_send(
                 SENDS + broadcast.name,
                 broadcast.group_address,
@@ -125,9 +125,9 @@ class Discovery(Part):
 
     def stop(self, now: int) -> None:
         self.stopping = True
-        for place in self.places:
-            place.close()
-        for name in self.speaking:
+        for channel in self.channels:
+            channel.close()
+        for name in self.broadcasts:
             self.links.leave(SENDS + name)
         for name in self.groups:
             self.links.leave(HEARS + name)
@@ -147,9 +147,9 @@ class Discovery(Part):
         group.listeners.remove(listener)
         if not group.listeners:
             del self.groups[name]
-            for place in self.places:
-                if group in place.hears:
-                    place.hears.remove(group)
+            for channel in self.channels:
+                if group in channel.groups:
+                    channel.groups.remove(group)
             self.links.leave(HEARS + name)
             self.timers.cancel(WAIT + name)
             self.timers.cancel(EXPIRE + name)
@@ -164,8 +164,8 @@ class Discovery(Part):
     def _join(self, now: int, config: DiscoveryGroupConfig) -> DiscoveryGroup:
         group = DiscoveryGroup(config)
         self.groups[config.name] = group
-        if config.meeting is not None:
-            self._place(now, config.meeting).hears.append(group)
+        if config.stack is not None:
+            self._channel(now, config.stack).groups.append(group)
         elif config.group_address is not None:
             self.links.join(
                 HEARS + config.name,
@@ -178,16 +178,16 @@ class Discovery(Part):
         self.timers.set(WAIT + config.name, now + wait_ns)
         return group
 
-    def _place(self, now: int, meeting: Meeting) -> JgroupsChannel:
-        """Returns the meeting place that all groups of the same stack and channel share.
+    def _channel(self, now: int, stack: JgroupsStack) -> JgroupsChannel:
+        """Returns the JGroups channel that all groups of the same stack and channel share.
 
         The first tick of a new one is in the next event-loop iteration.
         """
-        for place in self.places:
-            if place.meeting == meeting:
-                return place
-        made = PLACES[meeting.kind](self, len(self.places), meeting)
-        self.places.append(made)
+        for channel in self.channels:
+            if channel.stack == stack:
+                return channel
+        made = CHANNELS[stack.kind](self, len(self.channels), stack)
+        self.channels.append(made)
         made.open(now)
         self.timers.set(made.key, now)
         return made
@@ -208,13 +208,13 @@ class Discovery(Part):
     def on_timer(self, now: int, key: str) -> None:
         if self.stopping:
             return
-        if key.startswith(PLACE):
-            place, _ = self._at(key)
-            place.tick(now)
-            self.timers.set(key, now + place.period_ns())
+        if key.startswith(CHANNEL):
+            channel, _ = self._at(key)
+            channel.tick(now)
+            self.timers.set(key, now + channel.period_ns())
             return
         if key.startswith(BROADCAST):
-            broadcast = self.speaking.get(key[len(BROADCAST) :])
+            broadcast = self.broadcasts.get(key[len(BROADCAST) :])
             if broadcast is not None:
                 self._broadcast(now, broadcast)
             return
@@ -226,7 +226,7 @@ class Discovery(Part):
             self._expire(now, group)
         elif not group.has_announcements:
             waited_ms = group.config.initial_wait_timeout_ms
-            self.trace.event("discovery_found_nobody", {"group": name, "ms": waited_ms})
+            self.trace.event("discovery_no_announcement", {"group": name, "ms": waited_ms})
 
     def _expire(self, now: int, group: DiscoveryGroup) -> None:
         """Removes nodes that were silent for refresh-timeout, and sets the timer for the next one that may expire."""
@@ -245,39 +245,39 @@ class Discovery(Part):
         if due:
             self.timers.set(EXPIRE + group.config.name, due)
 
-    # -- meeting places ---------------------------------------------------------------------------
+    # -- JGroups channels ---------------------------------------------------------------------------
     def _at(self, key: str) -> tuple[JgroupsChannel, str]:
-        """Returns the meeting place of a key "discovery.place.<number>.<rest>", and its rest."""
-        number, _, rest = key[len(PLACE) :].partition(".")
-        return self.places[int(number)], rest
+        """Returns the JGroups channel of a key "discovery.channel.<number>.<rest>", and its rest."""
+        number, _, rest = key[len(CHANNEL) :].partition(".")
+        return self.channels[int(number)], rest
 
     def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
-        place, rest = self._at(key)
-        return None if self.stopping else place.on_dialed(now, conn, rest)
+        channel, rest = self._at(key)
+        return None if self.stopping else channel.on_dialed(now, conn, rest)
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
-        place, rest = self._at(key)
-        place.on_dial_failed(now, rest)
+        channel, rest = self._at(key)
+        channel.on_dial_failed(now, rest)
 
     def on_accepted(self, now: int, conn: int, key: str) -> Connection | None:
         return (
-            None if self.stopping else self.places[int(key[len(MEETING) :])].on_accepted(now, conn)
+            None if self.stopping else self.channels[int(key[len(JGROUPS_PREFIX) :])].on_accepted(now, conn)
         )
 
-    def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
-        place, rest = self._at(key)
+    def on_resolved(self, now: int, key: str, channels: list[tuple[str, int]], why: str) -> None:
+        channel, rest = self._at(key)
         if not self.stopping:
-            place.on_resolved(now, rest, places, why)
+            channel.on_resolved(now, rest, channels, why)
 
     def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
-        place, _ = self._at(key)
+        channel, _ = self._at(key)
         if not self.stopping:
-            place.on_posted(now, files, why)
+            channel.on_posted(now, files, why)
 
     # -- receiving ------------------------------------------------------------------------------
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
-        if group.startswith(MEETING):
-            self.places[int(group[len(MEETING) :])].on_datagram(now, data)
+        if group.startswith(JGROUPS_PREFIX):
+            self.channels[int(group[len(JGROUPS_PREFIX) :])].on_datagram(now, data)
         elif group.startswith(HEARS):
             found = self.groups.get(group[len(HEARS) :])
             if found is not None:
@@ -286,49 +286,49 @@ class Discovery(Part):
     def on_announcement(self, now: int, group: DiscoveryGroup, data: bytes) -> None:
         """Handles an announcement. Any host can send datagrams: unreadable ones are counted and dropped."""
         try:
-            said = decode_announcement(data)
+            announcement = decode_announcement(data)
         except ProtocolError:
             self.trace.count("datagrams_unreadable")
             return
-        if said.node_id == self.node_id:
-            if said.unique_id != self.unique_id:
-                self._record_duplicate_id(now, group, said)
+        if announcement.node_id == self.node_id:
+            if announcement.unique_id != self.unique_id:
+                self._record_duplicate_id(now, group, announcement)
             return
-        if not said.connectors:
+        if not announcement.connectors:
             return
-        connector = said.connectors[-1]
-        self._see(now, group, said, connector)
-        entry = group.entries.get(said.node_id)
+        connector = announcement.connectors[-1]
+        self._see(now, group, announcement, connector)
+        entry = group.entries.get(announcement.node_id)
         if entry is None:
             if len(group.entries) >= FOUND_MAX:
                 self.trace.count("discovery_overflow")
                 return
             if not group.entries:
                 self.timers.set(EXPIRE + group.config.name, now + group.refresh_ns)
-            group.entries[said.node_id] = Entry(connector, now)
+            group.entries[announcement.node_id] = Entry(connector, now)
             group.has_announcements = True
         else:
             entry.connector = connector
             entry.announced_ns = now
         for listener in list(group.listeners):
-            listener.discovered(now, said.node_id, connector)
+            listener.discovered(now, announcement.node_id, connector)
 
-    def _record_duplicate_id(self, now: int, group: DiscoveryGroup, said: Announcement) -> None:
+    def _record_duplicate_id(self, now: int, group: DiscoveryGroup, announcement: Announcement) -> None:
         """Records another process with this node's id. Its first announcement may be an echo of our earlier run."""
-        if group.twin != said.unique_id:
-            group.twin = said.unique_id
+        if group.twin != announcement.unique_id:
+            group.twin = announcement.unique_id
         elif not group.duplicate_reported_ns or now - group.duplicate_reported_ns >= group.refresh_ns:
             group.duplicate_reported_ns = now
-            places = [f"{each.host}:{each.port}" for each in said.connectors]
+            channels = [f"{each.host}:{each.port}" for each in announcement.connectors]
             self.trace.event(
                 "duplicate_node_id",
-                {"node": said.node_id, "other": " ".join(places), "what_to_do": WHAT_TO_DO},
+                {"node": announcement.node_id, "other": " ".join(channels), "what_to_do": WHAT_TO_DO},
             )
 
     def _see(
-        self, now: int, group: DiscoveryGroup, said: Announcement, connector: TransportConfiguration
+        self, now: int, group: DiscoveryGroup, announcement: Announcement, connector: TransportConfiguration
     ) -> None:
-        place = f"{connector.host}:{connector.port}"
-        places = group.sightings.see(now, said.node_id, said.unique_id, place)
-        if places is not None:
-            report_shared_id(self.trace, said.node_id, places[0], places[1])
+        channel = f"{connector.host}:{connector.port}"
+        channels = group.sightings.see(now, announcement.node_id, announcement.unique_id, channel)
+        if channels is not None:
+            report_shared_id(self.trace, announcement.node_id, channels[0], channels[1])

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.connection import Connection, ProtocolError
 from atalanta.wire.jgroups_discovery import (
+    channel_message_size,
     decode_answer,
-    decode_said,
+    decode_channel_message,
     encode_answer,
-    encode_said,
-    said_size,
+    encode_channel_message,
 )
 
 if TYPE_CHECKING:
@@ -64,30 +64,30 @@ class OutboundExchange(HostConnection):
     def __init__(self, channel: HostsChannel, conn: int, now: int, target: tuple[str, int]) -> None:
         super().__init__(channel, conn, now)
         self.target = target
-        self.send(encode_said(channel.meeting.channel, channel.announcement()))
+        self.send(encode_channel_message(channel.stack.channel, channel.announcement()))
 
     def on_data(self, now: int, data: bytes) -> None:
         answer = decode_answer(data)
         if answer is None:
             return
-        self.channel.met(now, self.target, answer)
-        self.end("all was said")
+        self.channel.on_answer(now, self.target, answer)
+        self.end("the exchange is complete")
 
 
 class InboundExchange(HostConnection):
     """The exchange of a node that dialed this one, or of a client, which sends no announcement."""
 
     def on_data(self, now: int, data: bytes) -> None:
-        size = said_size(data)
+        size = channel_message_size(data)
         if size is None or len(data) < size:
             return
         if len(data) > size:
-            raise ProtocolError("meeting place: more than one word")
-        said = decode_said(self.channel.meeting.channel, data)
-        if said is None:
+            raise ProtocolError("JGroups discovery: more than one message")
+        announcement = decode_channel_message(self.channel.stack.channel, data)
+        if announcement is None:
             self.end("another channel")
             return
         self.send(encode_answer(self.channel.known()))
-        if said:
-            self.channel.on_announcement(now, said)
-        self.end("all was said")
+        if announcement:
+            self.channel.on_announcement(now, announcement)
+        self.end("the exchange is complete")

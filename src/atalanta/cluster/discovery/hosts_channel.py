@@ -12,7 +12,7 @@ from atalanta.cluster.discovery.host_connection import InboundExchange, Outbound
 from atalanta.cluster.discovery.jgroups_channels import JgroupsChannel
 from atalanta.wire.connection import Connection, ProtocolError
 from atalanta.wire.core.broadcast_datagram import decode_announcement
-from atalanta.wire.jgroups_discovery import DNS, Meeting
+from atalanta.wire.jgroups_discovery import DNS, JgroupsStack
 
 if TYPE_CHECKING:
     from atalanta.cluster.discovery.discovery import Discovery
@@ -27,17 +27,17 @@ class HostsChannel(JgroupsChannel):
     `visitors` has the time and announcement of each visitor, by node id.
     """
 
-    def __init__(self, discovery: Discovery, number: int, meeting: Meeting) -> None:
-        super().__init__(discovery, number, meeting)
+    def __init__(self, discovery: Discovery, number: int, stack: JgroupsStack) -> None:
+        super().__init__(discovery, number, stack)
         self.dialing: dict[tuple[str, int], int] = {}
         self.own: dict[tuple[str, int], bool] = {}
         self.visitors: dict[str, tuple[int, bytes]] = {}
-        self.resolved: list[list[tuple[str, int]]] = [[] for _ in meeting.names]
+        self.resolved: list[list[tuple[str, int]]] = [[] for _ in stack.names]
 
     def open(self, now: int) -> None:
         super().open(now)
-        meeting = self.meeting
-        self.discovery.links.listen(self.name, meeting.interface, meeting.port, meeting.port_range)
+        stack = self.stack
+        self.discovery.links.listen(self.name, stack.interface, stack.port, stack.port_range)
 
     def close(self) -> None:
         self.discovery.links.unlisten(self.name)
@@ -47,22 +47,22 @@ class HostsChannel(JgroupsChannel):
         for node_id, (at, _) in list(self.visitors.items()):
             if now - at > refresh_ns:
                 del self.visitors[node_id]
-        if self.meeting.kind == DNS:
-            port = 0 if self.meeting.srv else self.meeting.port
-            for number, name in enumerate(self.meeting.names):
+        if self.stack.kind == DNS:
+            port = 0 if self.stack.srv else self.stack.port
+            for number, name in enumerate(self.stack.names):
                 self.discovery.links.resolve(f"{self.key}.{number}", name, port)
         else:
-            self._visit(now, self.meeting.hosts)
+            self._visit(now, self.stack.hosts)
 
-    def on_resolved(self, now: int, rest: str, places: list[tuple[str, int]], why: str) -> None:
+    def on_resolved(self, now: int, rest: str, addresses: list[tuple[str, int]], why: str) -> None:
         self.failed(why)
         number = int(rest)
         if not why:
-            self.resolved[number] = places
+            self.resolved[number] = addresses
         self._visit(now, self.resolved[number])
 
     def _visit(self, now: int, hosts: list[tuple[str, int]]) -> None:
-        for target in self.meeting.targets(hosts):
+        for target in self.stack.targets(hosts):
             since = self.dialing.get(target)
             if target in self.own or (since is not None and now - since < 2 * self.period_ns()):
                 continue
@@ -94,16 +94,16 @@ class HostsChannel(JgroupsChannel):
     def on_announcement(self, now: int, announcement: bytes) -> None:
         """Stores the announcement of a visitor, for answers to others."""
         try:
-            said = decode_announcement(announcement)
+            decoded = decode_announcement(announcement)
         except ProtocolError:
             self.discovery.trace.count("datagrams_unreadable")
             return
-        if said.node_id in self.visitors or len(self.visitors) < VISITORS_MAX:
-            if said.node_id != self.discovery.node_id:
-                self.visitors[said.node_id] = (now, announcement)
+        if decoded.node_id in self.visitors or len(self.visitors) < VISITORS_MAX:
+            if decoded.node_id != self.discovery.node_id:
+                self.visitors[decoded.node_id] = (now, announcement)
         super().on_announcement(now, announcement)
 
-    def met(self, now: int, target: tuple[str, int], announcements: list[bytes]) -> None:
+    def on_answer(self, now: int, target: tuple[str, int], announcements: list[bytes]) -> None:
         """Handles the answer of a host. The first announcement is the host's own."""
         if announcements and announcements[0] == self.announcement():
             self.own[target] = True

@@ -1,6 +1,6 @@
-"""Meeting places of JGroups stacks: one for each stack and channel that the groups of this node name.
+"""Channels of JGroups stacks: one for each stack and channel that the groups of this node name.
 
-Broadcast groups send to a place and discovery groups read from it, every broadcast-period (2 s without).
+Broadcast groups send to a channel and discovery groups read from it, every broadcast-period (2 s without).
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Final
 from atalanta.wire.connection import Connection, ProtocolError
 from atalanta.wire.jgroups_discovery import (
     FILE_SUFFIX,
-    Meeting,
+    JgroupsStack,
+    decode_channel_message,
     decode_posted,
-    decode_said,
+    encode_channel_message,
     encode_posted,
-    encode_said,
 )
 
 if TYPE_CHECKING:
     from atalanta.cluster.config import BroadcastGroupConfig
     from atalanta.cluster.discovery.discovery import Discovery, DiscoveryGroup
 
-MEETING: Final = "meeting/"  # prefix of the names of groups and listeners at the Links port
+JGROUPS_PREFIX: Final = "jgroups/"  # prefix of the names of groups and listeners at the Links port
 PERIOD_MS: Final = 2_000
 # A file with a time further off is ignored until it changes: its node may be gone, or its clock wrong.
 FRESH_MS: Final = 60_000
@@ -29,52 +29,52 @@ FILES_MAX: Final = 10_000
 
 
 class JgroupsChannel:
-    """A meeting place. `key` is that of its timer, dials and DNS queries."""
+    """A channel. `key` is that of its timer, dials and DNS queries."""
 
-    def __init__(self, discovery: Discovery, number: int, meeting: Meeting) -> None:
+    def __init__(self, discovery: Discovery, number: int, stack: JgroupsStack) -> None:
         self.discovery = discovery
-        self.meeting = meeting
-        self.key = f"discovery.place.{number}"
-        self.name = f"{MEETING}{number}"
-        self.speaks: BroadcastGroupConfig | None = None
-        self.hears: list[DiscoveryGroup] = []
+        self.stack = stack
+        self.key = f"discovery.channel.{number}"
+        self.name = f"{JGROUPS_PREFIX}{number}"
+        self.broadcast: BroadcastGroupConfig | None = None
+        self.groups: list[DiscoveryGroup] = []
         self.failing = False
 
     def open(self, now: int) -> None:
-        """Opens the place and records it once. The first tick follows at once."""
+        """Opens the channel and records it once. The first tick follows at once."""
         self.discovery.trace.event(
-            "jgroups_meeting",
+            "jgroups_channel_opened",
             {
-                "protocol": self.meeting.protocol,
-                "channel": self.meeting.channel,
-                "place": self.meeting.describe(),
-                "note": "Atalanta nodes and clients meet here; a real JGroups member is not met",
+                "protocol": self.stack.protocol,
+                "channel": self.stack.channel,
+                "location": self.stack.describe(),
+                "note": "for Atalanta nodes and clients; real JGroups members are not found",
             },
         )
 
     def close(self) -> None:
-        """Leaves the place."""
+        """Leaves the channel."""
 
     def tick(self, now: int) -> None:
         """Sends and reads announcements, once a period."""
 
     def period_ns(self) -> int:
-        period_ms = PERIOD_MS if self.speaks is None else self.speaks.broadcast_period_ms
+        period_ms = PERIOD_MS if self.broadcast is None else self.broadcast.broadcast_period_ms
         return period_ms * 1_000_000
 
     def announcement(self) -> bytes:
         """Returns this node's announcement; empty without a broadcast group."""
-        return b"" if self.speaks is None else self.discovery.announcement(self.speaks)
+        return b"" if self.broadcast is None else self.discovery.announcement(self.broadcast)
 
     def on_announcement(self, now: int, announcement: bytes) -> None:
-        for group in list(self.hears):
+        for group in list(self.groups):
             self.discovery.on_announcement(now, group, announcement)
 
     def failed(self, why: str) -> None:
-        """Records a failure once, until the place works again."""
+        """Records a failure once, until the channel works again."""
         if why and not self.failing:
             self.discovery.trace.event(
-                "meeting_failed", {"place": self.meeting.describe(), "why": why}
+                "jgroups_channel_failed", {"location": self.stack.describe(), "why": why}
             )
         self.failing = bool(why)
 
@@ -85,7 +85,7 @@ class JgroupsChannel:
     def on_posted(self, now: int, files: dict[str, bytes], why: str) -> None:
         """Handles the files of a folder."""
 
-    def on_resolved(self, now: int, rest: str, places: list[tuple[str, int]], why: str) -> None:
+    def on_resolved(self, now: int, rest: str, addresses: list[tuple[str, int]], why: str) -> None:
         """Handles the addresses of a name."""
 
     def on_dialed(self, now: int, conn: int, rest: str) -> Connection | None:
@@ -105,8 +105,8 @@ class MulticastChannel(JgroupsChannel):
 
     def open(self, now: int) -> None:
         super().open(now)
-        meeting = self.meeting
-        self.discovery.links.join(self.name, meeting.address, meeting.port, meeting.interface, -1)
+        stack = self.stack
+        self.discovery.links.join(self.name, stack.address, stack.port, stack.interface, -1)
 
     def close(self) -> None:
         self.discovery.links.leave(self.name)
@@ -115,25 +115,25 @@ class MulticastChannel(JgroupsChannel):
         announcement = self.announcement()
         if announcement:
             self.discovery.links.multicast(
-                self.name, encode_said(self.meeting.channel, announcement)
+                self.name, encode_channel_message(self.stack.channel, announcement)
             )
 
     def on_datagram(self, now: int, data: bytes) -> None:
         try:
-            said = decode_said(self.meeting.channel, data)
+            announcement = decode_channel_message(self.stack.channel, data)
         except ProtocolError:
             self.discovery.trace.count("datagrams_unreadable")
             return
-        if said:
-            self.on_announcement(now, said)
+        if announcement:
+            self.on_announcement(now, announcement)
 
 
 class FolderChannel(JgroupsChannel):
     """A shared folder with a file for each node, for FILE_PING."""
 
-    def __init__(self, discovery: Discovery, number: int, meeting: Meeting) -> None:
-        super().__init__(discovery, number, meeting)
-        self.folder = f"{meeting.folder.rstrip('/')}/{meeting.channel}"
+    def __init__(self, discovery: Discovery, number: int, stack: JgroupsStack) -> None:
+        super().__init__(discovery, number, stack)
+        self.folder = f"{stack.folder.rstrip('/')}/{stack.channel}"
         self.file = discovery.node_id + FILE_SUFFIX
         self.seen: dict[str, bytes] = {}
 
@@ -141,11 +141,11 @@ class FolderChannel(JgroupsChannel):
         announcement = self.announcement()
         posted = b""
         if announcement:
-            posted = encode_posted(self.meeting.channel, now // 1_000_000, announcement)
+            posted = encode_posted(self.stack.channel, now // 1_000_000, announcement)
         self.discovery.links.post(self.key, self.folder, self.file, posted)
 
     def close(self) -> None:
-        if self.speaks is not None:
+        if self.broadcast is not None:
             self.discovery.links.unpost(self.folder, self.file)
 
     def on_posted(self, now: int, files: dict[str, bytes], why: str) -> None:
@@ -160,9 +160,9 @@ class FolderChannel(JgroupsChannel):
                 continue
             self.seen[name] = data
             try:
-                posted = decode_posted(self.meeting.channel, data)
+                posted = decode_posted(self.stack.channel, data)
             except ProtocolError:
-                self.discovery.trace.count("meeting_files_unreadable")
+                self.discovery.trace.count("discovery_files_unreadable")
                 continue
             if posted is None:
                 continue

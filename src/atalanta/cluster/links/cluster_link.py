@@ -46,7 +46,7 @@ class ClusterLink(DialedLink):
         """Handles the peer's acceptance of the credentials."""
         raise NotImplementedError
 
-    def on_said(self, now: int, packet: Packet, channel: int) -> None:
+    def on_other_packet(self, now: int, packet: Packet, channel: int) -> None:
         """Handles every packet but the login's answer and the topology."""
         raise NotImplementedError
 
@@ -59,7 +59,7 @@ class ClusterLink(DialedLink):
         elif isinstance(packet, ClusterTopology):
             self.members.on_topology(now, packet)
         else:
-            self.on_said(now, packet, channel)
+            self.on_other_packet(now, packet, channel)
 
     def announce(self, as_cluster: bool) -> None:
         """Announces this node, and subscribes to the topology."""

@@ -169,7 +169,7 @@ class TargetLink(ClusterLink):
         self.send(ScaleDownAnnouncement(target, self.local.node_id), CLUSTER_CHANNEL)
 
     # -- received packets -----------------------------------------------------------------------
-    def on_said(self, now: int, packet: Packet, channel: int) -> None:
+    def on_other_packet(self, now: int, packet: Packet, channel: int) -> None:
         if isinstance(packet, NullResponse):
             self._done(now, packet.correlation, channel)
         elif isinstance(packet, ReceiveMessage):

@@ -51,7 +51,6 @@ from atalanta.cluster.scale_down.phase import (
 )
 from atalanta.cluster.scale_down.stages import Mover
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.wire.host import Successor
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
@@ -77,8 +76,9 @@ class ScaleDown(Part):
         clusters: ClusterConnections,
         connections: dict[int, Connection],
         process: Process,
+        parts: dict[str, Part],
         timeout_ms: int,
-        reader_timeout_ms: int = 0,
+        reader_timeout_ms: int,
     ) -> None:
         self.clusters = clusters
         config: ScaleDownConfig = clusters.settings.scale_down or ScaleDownConfig()
@@ -90,6 +90,7 @@ class ScaleDown(Part):
         self.host = clusters.host
         self.connections = connections
         self.process = process
+        self.parts = parts
         self.timeout_ms = timeout_ms
         self.askers: dict[int, bool] = {}
         self.phase = NONE
@@ -109,7 +110,6 @@ class ScaleDown(Part):
         self.waiting_reported: bool = False
         self.readers = Readers(clusters.broker.trace, reader_timeout_ms)
         self.moved = 0
-        self.parts: dict[str, Part] = {}
 
     @property
     def linger_ns(self) -> int:
@@ -336,7 +336,7 @@ class ScaleDown(Part):
         """Disconnects clients and members once the target knows the duplicate ids. Returns True if all have ended."""
         assert self.target is not None
         self.members_disconnected = self.members_disconnected or to_members
-        self.host.successor = Successor(self.target.node_id, self.target.transport)
+        self.host.leave_to(self.target.node_id, self.target.transport)
         if self.disconnects is not None:
             if not self.disconnects.send(now, to_members):
                 self.check_soon(now)

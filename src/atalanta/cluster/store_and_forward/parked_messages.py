@@ -67,7 +67,7 @@ def may_have_arrived(queue: Queue, through: int) -> int:
     )
 
 
-class Away:
+class AbsentMember:
     """A member without a link, and the scan of its parked messages.
 
     `meant`: binding id at the member -> address and routing name, as far as they are known. A scan takes several
@@ -119,7 +119,7 @@ class ParkedMessages(Observer):
         self.addresses = queues.addresses.by_name
         self.values = values
         self.timeout_ms = timeout_ms
-        self.away: dict[str, Away] = {}
+        self.absent: dict[str, AbsentMember] = {}
         self.marks: dict[str, SentMark] = {}
         self.moves_max: int = MOVES_MAX
 
@@ -137,8 +137,8 @@ class ParkedMessages(Observer):
             if not name.startswith(prefix) or "." in node_id:
                 continue  # with ".": another cluster, whose name begins like this one's
             if queue.internal and queue.message_count > 0:
-                away = self._gone(now, node_id)
-                away.meant.update(binding_names.recall(self.values, name))
+                absent = self._gone(now, node_id)
+                absent.meant.update(binding_names.recall(self.values, name))
 
     def mark_of(self, node_id: str, queue: Queue) -> SentMark:
         known = self.marks.get(node_id)
@@ -150,12 +150,12 @@ class ParkedMessages(Observer):
 
     def lost(self, now: int, record: PeerRecord) -> None:
         """Records a member as away when its link ends, with or without DISCONNECT; before its bindings are removed."""
-        away = self._gone(now, record.node_id)
+        absent = self._gone(now, record.node_id)
         bindings = record.bindings  # with spares: the route to a queue may have changed since
         for remote in [*bindings.spares.values(), *bindings.bindings.values()]:
-            away.meant[remote.remote_id] = (remote.address, remote.routing_name)
+            absent.meant[remote.remote_id] = (remote.address, remote.routing_name)
         if record.forward.message_count > 0:
-            binding_names.remember(self.values, record.forward, away.meant)
+            binding_names.remember(self.values, record.forward, absent.meant)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
         """Forgets a node whose queue is deleted: the node has left, or an operator deleted the queue."""
@@ -165,7 +165,7 @@ class ParkedMessages(Observer):
         if not queue.deleted or not ours:  # not deleted: only changed
             return
         self.marks.pop(node_id, None)
-        self.away.pop(node_id, None)
+        self.absent.pop(node_id, None)
         for timer in (MARK, PARKED):
             self.local.cancel_timer(timer + node_id)
         self._forget(queue.name)
@@ -180,53 +180,53 @@ class ParkedMessages(Observer):
 
     def back(self, node_id: str) -> None:
         """Records that a member is connected: its messages are delivered to it again."""
-        if self.away.pop(node_id, None) is not None:
+        if self.absent.pop(node_id, None) is not None:
             binding_names.forget(self.values, self.local.forward_name(node_id))
             self.local.cancel_timer(PARKED + node_id)
 
-    def _gone(self, now: int, node_id: str) -> Away:
-        away = self.away.get(node_id)
-        if away is None:
-            away = Away(now)
-            self.away[node_id] = away
+    def _gone(self, now: int, node_id: str) -> AbsentMember:
+        absent = self.absent.get(node_id)
+        if absent is None:
+            absent = AbsentMember(now)
+            self.absent[node_id] = absent
             if self.timeout_ms >= 0:
-                self._set_timer(node_id, away, now + self.timeout_ms * 1_000_000)
-        return away
+                self._set_timer(node_id, absent, now + self.timeout_ms * 1_000_000)
+        return absent
 
-    def _set_timer(self, node_id: str, away: Away, at: int) -> None:
-        away.timer_set = True
+    def _set_timer(self, node_id: str, absent: AbsentMember, at: int) -> None:
+        absent.timer_set = True
         self.local.set_timer(PARKED + node_id, at)
 
     def give_up(self, now: int, node_id: str) -> int:
         """Moves all parked messages of a member that never returns, as an operator states: also those that may be
         there.
         """
-        away = self.away.get(node_id)
+        absent = self.absent.get(node_id)
         queue = self.queues.by_name.get(self.local.forward_name(node_id))
-        if away is None or queue is None or queue.consumers:
+        if absent is None or queue is None or queue.consumers:
             return -1
         mark = self.mark_of(node_id, queue)
         count = may_have_arrived(queue, mark.through)
         mark.forget()
-        away.given_up = True
-        away.position = 0
-        self._set_timer(node_id, away, now)
+        absent.given_up = True
+        absent.position = 0
+        self._set_timer(node_id, absent, now)
         return count
 
     # -- triggers -------------------------------------------------------------------------------
     def on_consumer_added(self, now: int, consumer: Consumer) -> None:
         queue = consumer.queue
-        if self.away and not consumer.browse_only and not queue.internal:
+        if self.absent and not consumer.browse_only and not queue.internal:
             self.scan_again(now)
 
     def scan_again(self, now: int) -> None:
         """Scans again after a consumer was added, here or on another node."""
-        for node_id, away in self.away.items():
-            if away.due and away.timer_set:
-                away.again = True
-            elif away.due:
-                away.position = 0
-                self._set_timer(node_id, away, now)
+        for node_id, absent in self.absent.items():
+            if absent.due and absent.timer_set:
+                absent.again = True
+            elif absent.due:
+                absent.position = 0
+                self._set_timer(node_id, absent, now)
 
     def on_mark_timer(self, now: int, node_id: str) -> None:
         mark = self.marks.get(node_id)
@@ -234,83 +234,83 @@ class ParkedMessages(Observer):
             mark.give_back_idle(now)
 
     def on_timer(self, now: int, node_id: str) -> None:
-        away = self.away.get(node_id)
-        if away is None:
+        absent = self.absent.get(node_id)
+        if absent is None:
             return
-        away.timer_set = False
-        away.due = True
+        absent.timer_set = False
+        absent.due = True
         queue = self.queues.by_name.get(self.local.forward_name(node_id))
         if queue is None or queue.consumers:
             return
-        if away.position == 0:
-            away.begin()
-        moved = self._scan(now, queue, away, self.mark_of(node_id, queue))
+        if absent.position == 0:
+            absent.begin()
+        moved = self._scan(now, queue, absent, self.mark_of(node_id, queue))
         if moved:
             self.local.trace.count("parked_messages_returned", moved)
-            away.returned += moved
-        if away.position > 0:
-            self._set_timer(node_id, away, now + (ROOM_NS if away.without_room else 0))
-        elif away.returned:
+            absent.returned += moved
+        if absent.position > 0:
+            self._set_timer(node_id, absent, now + (ROOM_NS if absent.without_room else 0))
+        elif absent.returned:
             self.local.trace.event(
                 "parked_messages_returned",
-                {"node": node_id, "messages": away.returned, "stay": queue.message_count},
+                {"node": node_id, "messages": absent.returned, "stay": queue.message_count},
             )
-            away.returned = 0
-        if away.again and not away.timer_set:
-            self._set_timer(node_id, away, now)
+            absent.returned = 0
+        if absent.again and not absent.timer_set:
+            self._set_timer(node_id, absent, now)
 
     # -- moving ---------------------------------------------------------------------------------
-    def _scan(self, now: int, queue: Queue, away: Away, mark: SentMark) -> int:
+    def _scan(self, now: int, queue: Queue, absent: AbsentMember, mark: SentMark) -> int:
         """Scans a limited part of the queue. Returns the number of moved messages."""
-        start = queue.index_of(max(away.position, 1))
+        start = queue.index_of(max(absent.position, 1))
         examined = queue.references[start : start + SCAN_MAX]
         moves = 0
         for reference in examined:
-            away.position = reference.sequence + 1
-            if reference.state == READY and self._return(reference, away, mark):
+            absent.position = reference.sequence + 1
+            if reference.state == READY and self._return(reference, absent, mark):
                 moves += 1
                 if moves >= self.moves_max:
                     return moves
         if len(examined) == SCAN_MAX:
             return moves
-        away.position = max(away.position, 1)
-        if queue.paged is not None and (self._next_page(now, queue, away) or moves):
+        absent.position = max(absent.position, 1)
+        if queue.paged is not None and (self._next_page(now, queue, absent) or moves):
             return moves
         for _, waiting in self.mover.store.scheduled.of_queue(queue):
             if moves >= self.moves_max:
                 return moves
             if waiting.state == SCHEDULED and waiting.sequence == 0:
-                moves += self._return(waiting, away, mark)
-        away.position = 0
+                moves += self._return(waiting, absent, mark)
+        absent.position = 0
         return moves
 
-    def _next_page(self, now: int, queue: Queue, away: Away) -> bool:
+    def _next_page(self, now: int, queue: Queue, absent: AbsentMember) -> bool:
         """Tells if the scan continues in page files. Moved messages may soon free memory for the next page."""
         paging = self.mover.store.paging
         if paging.read_more(now, queue, True):
-            away.without_room = 0
+            absent.without_room = 0
             return True
-        if queue.paged is None or not away.returned:
+        if queue.paged is None or not absent.returned:
             return False
-        away.without_room += 1
-        return away.without_room <= ROOM_CHECKS
+        absent.without_room += 1
+        return absent.without_room <= ROOM_CHECKS
 
-    def _return(self, reference: Reference, away: Away, mark: SentMark) -> bool:
+    def _return(self, reference: Reference, absent: AbsentMember, mark: SentMark) -> bool:
         """Moves a message. Returns False if it has to stay."""
         group = reference.message.group_id
         by_handler = self.router.grouping is not None
-        if group is not None and (by_handler or group in away.staying_groups):
+        if group is not None and (by_handler or group in absent.staying_groups):
             return False  # a grouping handler leaves its groups to the member (kernel/publish/grouping.py)
         chosen: list[Queue | RemoteBinding] = []
         unsent = reference.sequence > mark.through or reference.sequence == 0
-        if unsent and (away.given_up or not sent_by_another(reference.message)):
-            chosen = self._takers(reference, away, group)
+        if unsent and (absent.given_up or not sent_by_another(reference.message)):
+            chosen = self._takers(reference, absent, group)
         if not chosen:
             if group is not None:
-                away.staying_groups[group] = True
+                absent.staying_groups[group] = True
             return False
         if group is not None and len(chosen) == 1:
-            away.groups[group] = chosen[0]
+            absent.groups[group] = chosen[0]
         routes: list[Route] = []
         for taker in chosen:
             if isinstance(taker, RemoteBinding):
@@ -321,18 +321,18 @@ class ParkedMessages(Observer):
         return True
 
     def _takers(
-        self, reference: Reference, away: Away, group_id: str | None
+        self, reference: Reference, absent: AbsentMember, group_id: str | None
     ) -> list[Queue | RemoteBinding]:
         """Returns one target for each of the member's queues that the message is for; none if one has no target."""
         message = reference.message
         only_queue = split_fqqn(message.address)[1]
         takers: list[Queue | RemoteBinding] = []
-        for address_name, routing_name in self._meant(reference, away):
+        for address_name, routing_name in self._meant(reference, absent):
             address = self.addresses.get(address_name)
             group = None if address is None else address.groups.get(routing_name)
             if group is None:
                 return []
-            pinned = None if group_id is None else away.groups.get(group_id)
+            pinned = None if group_id is None else absent.groups.get(group_id)
             if pinned is not None:
                 if pinned not in group.locals and not (
                     isinstance(pinned, RemoteBinding)
@@ -349,7 +349,7 @@ class ParkedMessages(Observer):
             takers.append(group.locals[choice] if choice < here else group.remotes[choice - here])
         return takers
 
-    def _meant(self, reference: Reference, away: Away) -> list[tuple[str, str]]:
+    def _meant(self, reference: Reference, absent: AbsentMember) -> list[tuple[str, str]]:
         """Returns address and routing name of each binding id; empty if one of them is unknown.
 
         A single unknown id means the message's address, if the message is anycast or the address has no multicast.
@@ -357,7 +357,7 @@ class ParkedMessages(Observer):
         ids = binding_names.ids_of(reference.route_to)
         found: list[tuple[str, str]] = []
         for binding_id in ids:
-            known = away.meant.get(binding_id)
+            known = absent.meant.get(binding_id)
             if known is None:
                 name = split_fqqn(reference.message.address)[0]
                 address = self.addresses.get(name)

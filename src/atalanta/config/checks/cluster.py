@@ -6,8 +6,8 @@ import ipaddress
 from collections.abc import Iterable
 
 from atalanta.cluster.config import (
-    BroadcastGroupConfig,
     ClusterConnectionConfig,
+    DiscoveryConfig,
     DiscoveryGroupConfig,
 )
 from atalanta.cluster.discovery.dns import dns_names
@@ -33,7 +33,7 @@ def check_cluster(nodes: list[CheckedNode], findings: Findings) -> None:
                 WARNING, node, "it has no cluster-connection: it stays alone beside the cluster"
             )
     _check_credentials(members, findings)
-    _check_meeting(members, findings)
+    _check_discovery(members, findings)
     _check_connections(members, findings)
     _check_settings(members, findings)
     _check_addresses(members, findings)
@@ -46,12 +46,12 @@ def _check_groups(node: CheckedNode, findings: Findings) -> None:
         *(
             ("broadcast-group", each.name, each.group_address, each.local_bind_address)
             for each in configuration.broadcast_groups
-            if each.meeting is None
+            if each.stack is None
         ),
         *(
             ("discovery-group", each.name, each.group_address, each.local_bind_address)
             for each in configuration.discovery_groups.values()
-            if each.meeting is None
+            if each.stack is None
         ),
     ]
     for kind, name, address, local in groups:
@@ -109,17 +109,17 @@ def _hears(listener: CheckedNode, speaker: CheckedNode) -> bool:
 def _hears_in(group: DiscoveryGroupConfig, speaker: CheckedNode) -> bool:
     """Tells whether `group` receives the broadcasts of that node."""
     return any(
-        _meeting_key(each) == _meeting_key(group) and each.connectors
+        _group_key(each) == _group_key(group) and each.connectors
         for each in speaker.configuration.broadcast_groups
     )
 
 
-def _meeting_key(group: BroadcastGroupConfig | DiscoveryGroupConfig) -> str:
+def _group_key(group: DiscoveryConfig) -> str:
     """Returns the text that is equal for two groups that meet: multicast address, or JGroups channel."""
-    meeting = group.meeting
-    if meeting is None:
+    stack = group.stack
+    if stack is None:
         return f"{group.group_address}:{group.group_port}"
-    return f"{meeting.protocol}, {meeting.describe()}, channel {meeting.channel}"
+    return f"{stack.protocol}, {stack.describe()}, channel {stack.channel}"
 
 
 def _dials(node: CheckedNode, other: CheckedNode) -> bool:
@@ -143,7 +143,7 @@ def _named(node: CheckedNode, other: CheckedNode) -> bool:
     return any(name in theirs for name in mine)
 
 
-def _check_meeting(members: list[CheckedNode], findings: Findings) -> None:
+def _check_discovery(members: list[CheckedNode], findings: Findings) -> None:
     for node in members:
         for connection in node.configuration.cluster_connections:
             _check_hearing(node, connection, members, findings)
@@ -170,10 +170,10 @@ def _check_hearing(
         if other is node or not _shares(node, connection, other):
             continue
         if not _hears_in(group, other) and not _dials(other, node) and not _named(node, other):
-            sent = [_meeting_key(each) for each in other.configuration.broadcast_groups]
+            sent = [_group_key(each) for each in other.configuration.broadcast_groups]
             findings.add(
                 ERROR, node, "discovery-group", name,
-                f"discovery-group '{name}' listens to {_meeting_key(group)}; "
+                f"discovery-group '{name}' listens to {_group_key(group)}; "
                 f"{other.configuration.path} announces itself to {', '.join(sent) or 'nobody'}",
             )  # fmt: skip
 

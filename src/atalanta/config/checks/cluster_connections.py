@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atalanta.cluster.address_prefixes import Covered, overlaps, shown
 from atalanta.cluster.config import ClusterConnectionConfig
-from atalanta.config.checks.findings import reaches
+from atalanta.config.checks.findings import is_loopback, reaches
 from atalanta.config.configuration import Configuration
 
 OLD_PREFIX = "jms"
@@ -25,6 +25,26 @@ def link_warnings(configuration: Configuration) -> list[str]:
             warnings.append(text)
     if len(connections) > 1:
         warnings.extend(_acceptor_warnings(configuration))
+    return warnings
+
+
+def password_warnings(configuration: Configuration) -> list[str]:
+    """Returns the warnings of cluster passwords that discovered addresses get without TLS, for each start.
+
+    A UDP group on loopback is one machine's own.
+    """
+    warnings: list[str] = []
+    for connection in configuration.cluster_connections:
+        group = configuration.discovery_groups.get(connection.discovery_group or "")
+        own = configuration.connectors.get(connection.connector)
+        if group is None or own is None or own.tls is not None:
+            continue
+        if not is_loopback(group.local_bind_address or ""):
+            warnings.append(
+                f"cluster-connection '{connection.name}' finds nodes by discovery-group '{group.name}', without TLS:"
+                " any host that can announce itself there gets the cluster password in clear text; use sslEnabled or"
+                " static-connectors"
+            )
     return warnings
 
 

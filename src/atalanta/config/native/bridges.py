@@ -24,16 +24,16 @@ def read_own_bridges(value: object, problem: Problem) -> dict[str, OwnBridge]:
             problem("bridges", f"bridges.{name} is not a table", f"write [bridges.{name}]")
             continue
         own = OwnBridge()
-        for key, said in table.items():
+        for key, text in table.items():
             entry = known.get(key)
             if entry is None:
                 problem(key, f"unknown key '{key}' in [bridges.{name}]", nearest(key, known))
-            elif not isinstance(said, str):
-                problem(key, f"{key}: {said!r} is not a string", "")
-            elif key == "transformer" and not is_function(said):
-                problem(key, f"transformer: '{said}' is not module:function", "")
+            elif not isinstance(text, str):
+                problem(key, f"{key}: {text!r} is not a string", "")
+            elif key == "transformer" and not is_function(text):
+                problem(key, f"transformer: '{text}' is not module:function", "")
             else:
-                setattr(own, entry.name, said)
+                setattr(own, entry.name, text)
         found[name] = own
     return found
 

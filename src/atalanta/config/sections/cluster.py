@@ -14,6 +14,7 @@ from atalanta.cluster.config import (
     STRICT,
     BroadcastGroupConfig,
     ClusterConnectionConfig,
+    DiscoveryConfig,
     DiscoveryGroupConfig,
 )
 from atalanta.config.configuration import Configuration
@@ -111,7 +112,7 @@ class ClusterSections:
         self.reader.read(section, [], {"discovery-group": group})
 
     def _usable(
-        self, node: Node, config: BroadcastGroupConfig | DiscoveryGroupConfig, taken: list[str]
+        self, node: Node, config: DiscoveryConfig, taken: list[str]
     ) -> bool:
         if not config.name:
             self.report.problem(node.file, node.line, f"a <{node.name}> needs a name")
@@ -127,7 +128,7 @@ class ClusterSections:
                 jgroups[0].file,
                 jgroups[0].line,
                 f"{node.name} '{config.name}' has <{jgroups[0].name}> and <{udp[0].name}> (line {udp[0].line})",
-                "a group meets by UDP or by JGroups, not by both",
+                "a group uses UDP or JGroups, not both",
             )
             return False
         if jgroups:
@@ -142,7 +143,7 @@ class ClusterSections:
             return False
         return True
 
-    def _read_stack(self, node: Node, config: BroadcastGroupConfig | DiscoveryGroupConfig) -> bool:
+    def _read_stack(self, node: Node, config: DiscoveryConfig) -> bool:
         """Reads a JGroups stack file; the file is beside the broker.xml, as on Artemis' class path."""
         if not config.jgroups_file or not config.jgroups_channel:
             self.report.problem(
@@ -156,7 +157,7 @@ class ClusterSections:
             return self._read_inside(node, config, config.jgroups_channel, inside)
         path = Path(node.file).parent / config.jgroups_file
         try:
-            config.meeting = read_stack(path, config.jgroups_channel, self.values)
+            config.stack = read_stack(path, config.jgroups_channel, self.values)
         except StackError as error:
             self.report.problem(str(path), error.line, error.text)
             return False
@@ -167,13 +168,13 @@ class ClusterSections:
     def _read_inside(
         self,
         node: Node,
-        config: BroadcastGroupConfig | DiscoveryGroupConfig,
+        config: DiscoveryConfig,
         channel: str,
         stack: str,
     ) -> bool:
         """Reads a stack of the jgroups subsystem in the same standalone.xml."""
         try:
-            config.meeting = parse_stack(stack.encode("utf-8"), channel, self.values)
+            config.stack = parse_stack(stack.encode("utf-8"), channel, self.values)
         except StackError as error:
             self.report.problem(node.file, node.line, error.text)
             return False

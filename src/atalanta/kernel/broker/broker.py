@@ -199,7 +199,6 @@ class Broker:
         self.publisher = Publisher(
             self.plans,
             diverts,
-            self.dead_letters,
             unknown_bindings,
             self.origins,
         )

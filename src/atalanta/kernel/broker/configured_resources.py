@@ -129,6 +129,7 @@ class ConfiguredResources:
         self.config.addresses = fresh.addresses
         self.delete_unnamed(now)
         self.create(now)
+        self.addresses.implied.clear()
         for address in self.addresses.by_name.values():
             self.addresses.apply_settings(address)
 

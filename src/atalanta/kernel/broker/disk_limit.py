@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from atalanta.kernel.memory.memory import Memory
     from atalanta.kernel.ports import Trace
-    from atalanta.kernel.registry.addresses import AddressRegistry
     from atalanta.kernel.settings.broker_config import BrokerConfig
 
 
 class DiskLimit:
     """Compares the usage of the disk with min-disk-free, if that is set, else with max-disk-usage; -1 is no limit."""
 
-    def __init__(
-        self, config: BrokerConfig, memory: Memory, addresses: AddressRegistry, trace: Trace
-    ) -> None:
+    def __init__(self, config: BrokerConfig, memory: Memory, trace: Trace) -> None:
         self.config = config
         self.memory = memory
-        self.addresses = addresses
         self.trace = trace
 
     def update(self, used_fraction: float, free_bytes: int) -> None:
@@ -29,10 +25,20 @@ class DiskLimit:
             full = free_bytes < config.min_disk_free_bytes
         else:
             full = 0 <= config.max_disk_usage < used_fraction * 100
+        full = full or self.memory.disk_exhausted
         if full != self.memory.disk_full:
-            accounts = [address.account for address in self.addresses.by_name.values()]
-            self.memory.set_disk_full(full, accounts)
+            self.memory.set_disk_full(full)
             self.trace.event(
                 "disk_full" if full else "disk_has_room",
                 {"used_percent": round(used_fraction * 100, 1), "free_bytes": free_bytes},
             )
+
+    def set_exhausted(self, exhausted: bool) -> None:
+        """Records whether the disk has room for no new file: then every message is refused, not only credits."""
+        memory = self.memory
+        if exhausted == memory.disk_exhausted:
+            return
+        memory.disk_exhausted = exhausted
+        if exhausted:
+            memory.set_disk_full(True)
+        self.trace.event("disk_exhausted" if exhausted else "disk_usable_again", {})

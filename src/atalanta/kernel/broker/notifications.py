@@ -13,6 +13,7 @@ from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.bindings import RemoteBinding
 from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.kernel.routing.router import Route, route
+from atalanta.kernel.security.permissions import check_type
 from atalanta.kernel.sessions.clients import ClientObserver
 from atalanta.kernel.sessions.session_consumer import SessionConsumer
 from atalanta.message.message import Message
@@ -220,10 +221,9 @@ class Notifications(ClientObserver):
     def on_permission_refused(
         self, now: int, identity: Identity, permission: str, address: str
     ) -> None:
-        """Sends the refusal; its check type is Artemis' constant: createDurableQueue is CREATE_DURABLE_QUEUE."""
         properties: Properties = {
             "_AMQ_Address": address.split("::", 1)[0],
-            "_AMQ_CheckType": constant(permission),
+            "_AMQ_CheckType": check_type(permission),
             "_AMQ_User": identity.user,
         }
         self.publish(now, "SECURITY_PERMISSION_VIOLATION", properties)
@@ -375,12 +375,6 @@ def covers(prefixes: str, address: str) -> bool:
 def connection_name(client: Client) -> str:
     """Returns the connection's name as the lists of management show it."""
     return f"{client.connection:08x}"
-
-
-def constant(name: str) -> str:
-    """Converts createDurableQueue to CREATE_DURABLE_QUEUE."""
-    parts = [f"_{one}" if one.isupper() else one.upper() for one in name]
-    return "".join(parts)
 
 
 def remote_properties(remote: RemoteBinding) -> Properties:

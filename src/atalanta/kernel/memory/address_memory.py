@@ -30,9 +30,9 @@ class Account:
     """Bytes and messages of one address in memory, and their limits (this part of PagingStoreImpl).
 
     A message is charged to the address of the first queue that takes it; a message in a store-and-forward queue is
-    charged to that queue's address. `refusing`: senders must check whether the address is still full (FAIL, DROP, a
-    page limit or a disk limit); the flag stays set until one of them has checked. Limits are inclusive: at the limit an
-    address is full.
+    charged to that queue's address. `refusing`: senders must check whether the address is still full; the flag stays
+    set until one of them has checked. `blockages`: how often it was set. Limits are inclusive: at the limit an address
+    is full.
     """
 
     def __init__(self) -> None:
@@ -42,6 +42,7 @@ class Account:
         self.limit_messages: int = UNLIMITED
         self.policy: int = PAGE
         self.refusing: bool = False
+        self.blockages: int = 0
         # The policies of max-size, of the page limit and of a full disk; -1: senders wait.
         self.page_policy: int = -1
         self.disk_policy: int = -1

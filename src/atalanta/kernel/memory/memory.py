@@ -3,16 +3,16 @@
 A sender asks for credits (bytes) before it sends. An address may be full by its own limits or by the node's
 (global-max-size, global-max-messages). Its address-full-policy then applies to its senders
 (PagingStoreImpl.checkMemory): BLOCK delays the reply until consumers have freed memory; FAIL refuses the request, and
-grants it later all the same; PAGE and DROP grant it. While the disk is full all requests wait. For a peer's bridge only
-messages in clients' queues count. If messages for other nodes counted too, two nodes full of messages for each other
-would wait for ever.
+grants it later all the same; PAGE and DROP grant it. While the disk is full all requests wait. A sender that sends on
+without credits is refused (kernel/memory/overrun.py). For a peer's bridge only messages in clients' queues count. If
+messages for other nodes counted too, two nodes full of messages for each other would wait for ever.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.errors import ADDRESS_FULL, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.memory.address_memory import (
     BLOCK,
     DROP,
@@ -22,6 +22,7 @@ from atalanta.kernel.memory.address_memory import (
     Account,
     CreditRequest,
 )
+from atalanta.kernel.memory.overrun import Overruns
 from atalanta.kernel.memory.producer_window import CreditWindows
 
 if TYPE_CHECKING:
@@ -55,12 +56,15 @@ class Memory:
         # Pages that wait for the disk are in memory too: senders wait while there are many.
         self.disk_behind: bool = False
         self.disk_full: bool = False
-        # Number of accounts that are refusing; senders check no account while it is 0.
+        # No further file can be made: what is left of the disk is for acknowledgements.
+        self.disk_exhausted: bool = False
+        # Number of accounts that are refusing, and of reasons to ask all; senders check no account while it is 0.
         self.refusing: int = 0
         self.freed: bool = False
         self.waiting: list[Account] = []
         self.waits: dict[SenderEndpoint, int] = {}
         self.windows = CreditWindows()
+        self.overruns = Overruns()
 
     # -- charging -------------------------------------------------------------------------------
     def charge(self, reference: Reference) -> bool:
@@ -132,10 +136,12 @@ class Memory:
         """Makes senders to the address check `refusal` before each message from here on."""
         if not account.refusing:
             account.refusing = True
+            account.blockages += 1
             self.refusing += 1
 
     def refusal(self, account: Account) -> int:
-        """Returns FAIL or DROP if the address takes no message now; else -1, and checks stop until `refuse`."""
+        """Returns FAIL or DROP if the address takes no message now, BLOCK if its senders should wait; else -1, and
+        checks stop until `refuse`."""
         if self.disk_full and account.disk_policy >= 0:
             return account.disk_policy
         if account.policy in (FAIL, DROP):
@@ -143,6 +149,8 @@ class Memory:
                 return account.policy
         elif account.policy == PAGE and account.page_full():
             return account.page_policy
+        if self.withheld(account, False):
+            return BLOCK
         if account.refusing:
             account.refusing = False
             self.refusing -= 1
@@ -160,12 +168,14 @@ class Memory:
         if request is not None:
             request.amount = min(request.amount + amount, 0x7FFFFFFF)
             return
+        self.overruns.requested(endpoint, amount)
         windows = self.windows
         if not self.withheld(account, peer):
             if windows.more_bytes and not peer and self.limit_messages == UNLIMITED:
                 amount = windows.answer(
                     endpoint, account, address, amount, self.used_bytes, self.limit_bytes
                 )
+            self.overruns.granted(endpoint, account)
             endpoint.credits(address, amount)
             return
         waits = self.waits.get(endpoint, 0)
@@ -200,13 +210,30 @@ class Memory:
         self.refusal(account)
         self.freed = True
 
-    def set_disk_full(self, full: bool, accounts: list[Account]) -> None:
-        """Records the result of a disk check; `accounts`: those of all addresses."""
-        self.disk_full = full
+    def set_disk_full(self, full: bool) -> None:
+        """Records the result of a disk check."""
+        if full != self.disk_full:
+            self.disk_full = full
+            self.refusing += 1 if full else -1
         self.freed = True
-        for account in accounts:
-            if full and account.disk_policy >= 0:
-                self.refuse(account)
+
+    def exhaustion(self) -> BrokerError | None:
+        """Returns the error for messages while the disk has room for no new file."""
+        if not self.disk_exhausted:
+            return None
+        return BrokerError(ADDRESS_FULL, "the disk of the node is full: it takes no messages")
+
+    def set_disk_behind(self, behind: bool) -> None:
+        """Records whether many pages wait for the disk."""
+        if behind != self.disk_behind:
+            self.disk_behind = behind
+            self.refusing += 1 if behind else -1
+            if not behind:
+                self.freed = True
+
+    def asks_all(self) -> bool:
+        """Returns true if senders to every address must check `refusal`."""
+        return self.disk_full or self.disk_behind
 
     def _report_blocked(self, account: Account, address: str) -> None:
         """Reports a blocked address once until it grants credits again; it stays in `waiting` even without senders."""
@@ -239,6 +266,7 @@ class Memory:
                 del account.waiting[endpoint]
                 self._waits_less(endpoint)
                 amount = self.windows.late(endpoint, request.address, request.amount)
+                self.overruns.granted(endpoint, account)
                 endpoint.unblocked(request.address)
                 endpoint.credits(request.address, amount)
                 granted += 1
@@ -262,6 +290,7 @@ class Memory:
     def forget(self, endpoint: SenderEndpoint) -> None:
         """Removes the requests of a closed endpoint."""
         self.windows.forget(endpoint)
+        self.overruns.forget(endpoint)
         if endpoint not in self.waits:
             return
         del self.waits[endpoint]

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.queue.delivery.origin_headers import remember_origin
-from atalanta.message.fqqn import split_fqqn
-
 if TYPE_CHECKING:
     from atalanta.kernel.publish.dead_letter_resources import DeadLetterResources
     from atalanta.kernel.publish.message_mover import MessageMover
-    from atalanta.kernel.queue.delivery.plan import Plan
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.settings.repository import AddressSettingsRepository
 
@@ -43,27 +39,3 @@ class DeadLetters:
         )
         self.resources.for_dead_letter(now, settings, reference.message)
         self.mover.move_to_address(now, reference, target, why)
-
-    def route_unrouted(self, now: int, plan: Plan, name: str) -> None:
-        """Routes the message to the dead-letter address: no queue of address `name` takes it.
-
-        Follows send-to-dla-on-no-route (PostOfficeImpl.maybeSendToDLA). As in Artemis, the dead-letter address and its
-        queue are not created for the message.
-        """
-        mover = self.mover
-        target = self.settings.match(name).dead_letter_address
-        message = plan.message
-        if target is None:
-            mover.trace.event("dead_letter_address_missing", {"address": name})
-            return
-        dead, only_queue = split_fqqn(target)
-        address = mover.addresses.by_name.get(dead)
-        plan.origin = plan
-        if address is not None:
-            remember_origin(message, message, None)
-            message.properties.remove("_AMQ_ROUTING_TYPE")
-            message.expiration = 0
-            message.address = target
-            mover.diverts.route(now, plan, address, only_queue, False)
-        if not plan.routes and plan.diverted is None:
-            mover.report_lost(message.id, name, target, "no queue took it")

@@ -2,7 +2,7 @@
 
 Follows BindingsImpl.route (exclusive diverts first: if one takes the message, the address' queues do not), DivertImpl
 and PostOfficeImpl.route, with two differences. A message passes each divert once, where Artemis would loop for ever. A
-message that an exclusive divert took counts as routed, where Artemis may send it to the dead-letter address besides.
+message counts as routed if a queue takes one of its copies, where Artemis may make it a dead letter besides.
 """
 
 from __future__ import annotations
@@ -52,17 +52,33 @@ class DivertRouting:
         self.trace = trace
 
     def route(
-        self, now: int, plan: Plan, address: Address, only_queue: str, may_create: bool
+        self, now: int, plan: Plan, address: Address, only_queue: str, may_refuse: bool
     ) -> None:
         """Sets the routes of the plan's message at `address`, and of the copies that diverts make.
 
-        `may_create`: addresses of diverts may be created; BrokerError is raised if the settings forbid that.
+        `may_refuse`: a sender waits for the answer. BrokerError is raised if the settings forbid to create the address
+        that a divert leads to, and Undecided as in `MessageRouter.routes`.
         """
-        rules = address.rules
-        if rules is None:
-            plan.routes = self.router.routes(now, plan, address, only_queue, may_create)
+        if address.rules is None:
+            plan.routes = self.router.routes(now, plan, address, only_queue, may_refuse)
         else:
-            DivertCopies(self, now, plan, may_create).route(plan, address, rules, only_queue, [])
+            DivertCopies(self, now, plan, may_refuse).route(plan, address, only_queue, [])
+
+    def route_unrouted(self, now: int, plan: Plan, name: str) -> None:
+        """Routes a message that no queue of address `name` takes to the dead-letter address, if the settings say so."""
+        DivertCopies(self, now, plan, False).route_unrouted(plan, name, [])
+
+    def report_lost(self, message_id: int, queue: str, target: str, why: str) -> None:
+        """Reports that no queue of `target` takes the message that leaves `queue`."""
+        self.trace.count("messages_moved_nowhere")
+        self.trace.event(
+            "moved_message_lost",
+            {
+                "message": message_id,
+                "queue": queue,
+                "why": f"{why}, and no queue of {target} takes it",
+            },
+        )
 
     def divert_exclusively(self, now: int, plan: Plan, address: Address) -> bool:
         """Applies exclusive diverts to a peer's message, which names its queues; returns true if one took the message.
@@ -97,28 +113,56 @@ class DivertRouting:
 class DivertCopies:
     """The copies that diverts make of one message, also of its copies; they are collected in `root.diverted`."""
 
-    def __init__(self, routing: DivertRouting, now: int, root: Plan, may_create: bool) -> None:
+    def __init__(self, routing: DivertRouting, now: int, root: Plan, may_refuse: bool) -> None:
         self.routing = routing
         self.now = now
         self.root = root
-        self.may_create = may_create
+        self.may_refuse = may_refuse
 
-    def route(
-        self, plan: Plan, address: Address, rules: AddressRules, only_queue: str, passed: list[str]
-    ) -> None:
+    def route(self, plan: Plan, address: Address, only_queue: str, passed: list[str]) -> None:
         """Routes the plan's message at the address. `passed`: the diverts that this copy has passed already."""
-        message = plan.message
-        if rules.expiry is not None:
-            rules.expiry.apply(message, self.now)
-        if rules.exclusive and self.divert_exclusively(plan, rules, passed):
-            return
+        rules = address.rules
+        if rules is not None:
+            if rules.expiry is not None:
+                rules.expiry.apply(plan.message, self.now)
+            if rules.exclusive and self.divert_exclusively(plan, rules, passed):
+                return
         plan.routes = self.routing.router.routes(
-            self.now, plan, address, only_queue, self.may_create
+            self.now, plan, address, only_queue, self.may_refuse
         )
-        for group in rules.copying:
-            divert = group.choose(message, passed)
-            if divert is not None:
-                self._send_on(plan, divert, [*passed, divert.name])
+        if rules is not None:
+            for group in rules.copying:
+                divert = group.choose(plan.message, passed)
+                if divert is not None:
+                    self._send_on(plan, divert, [*passed, divert.name])
+
+    def route_unrouted(self, plan: Plan, name: str, passed: list[str]) -> None:
+        """Routes to the dead-letter address of address `name`, which took no copy of the message.
+
+        Follows send-to-dla-on-no-route (PostOfficeImpl.maybeSendToDLA). As in Artemis, the dead-letter address and its
+        queue are not created for the message.
+        """
+        routing = self.routing
+        settings = routing.settings.match(name)
+        if not settings.send_to_dla_on_no_route:
+            return
+        target = settings.dead_letter_address
+        if target is None:
+            routing.trace.event("dead_letter_address_missing", {"address": name})
+            return
+        message = plan.message
+        dead, only_queue = split_fqqn(target)
+        address = routing.addresses.routable(dead)
+        plan.origin = plan
+        before = self._copies()
+        if address is not None:
+            remember_origin(message, message, None)
+            message.properties.remove("_AMQ_ROUTING_TYPE")
+            message.expiration = 0
+            message.address = target
+            self.route(plan, address, only_queue, passed)
+        if not self._took(plan, before):
+            routing.report_lost(message.id, name, target, "no queue took it")
 
     def divert_exclusively(self, plan: Plan, rules: AddressRules, passed: list[str]) -> bool:
         taken = False
@@ -141,12 +185,6 @@ class DivertCopies:
             copy = diverted_copy(plan.message, divert, target)
             name, only_queue = split_fqqn(target)
             address = self._target(name, copy.routing_type)
-            if address is None:
-                routing.trace.count("diverted_nowhere")
-                routing.trace.event(
-                    "divert_address_missing", {"divert": divert.name, "address": name}
-                )
-                continue
             twin = Plan(copy)
             twin.origin = plan
             if not divert.automatic:  # else the copy is kept each time its own address took the message
@@ -154,20 +192,41 @@ class DivertCopies:
                 if duplicate_id is not None and routing.duplicates.find_id(twin, name, duplicate_id) >= 0:
                     continue
             self.root.diverted.append(twin)
-            if address.rules is None:
-                twin.routes = routing.router.routes(
-                    self.now, twin, address, only_queue, self.may_create
+            before = self._copies()
+            if address is None:
+                routing.trace.count("diverted_nowhere")
+                routing.trace.event(
+                    "divert_address_missing", {"divert": divert.name, "address": name}
                 )
             else:
-                self.route(twin, address, address.rules, only_queue, passed)
-            if twin.routes:
-                address.routed += 1
+                self.route(twin, address, only_queue, passed)
+                taken = self._took(twin, before)
+                address.count_routed(taken)
+                if taken:
+                    continue
+            if not divert.automatic:
+                self.route_unrouted(twin, name, passed)
+
+    def _copies(self) -> int:
+        """Returns the number of copies made so far."""
+        return 0 if self.root.diverted is None else len(self.root.diverted)
+
+    def _took(self, plan: Plan, before: int) -> bool:
+        """Returns True if a queue takes the plan's message, or a copy made when there were `before` copies."""
+        if plan.routes or self.root.diverted is None:
+            return bool(plan.routes)
+        return any(copy.routes for copy in self.root.diverted[before:])
 
     def _target(self, name: str, routing_type: int) -> Address | None:
         """Returns the copy's address. It is created if the routing type is known and that is allowed."""
-        if not self.may_create or routing_type < 0:
-            return self.routing.addresses.by_name.get(name)
-        return self.routing.target(self.now, name, routing_type)
+        routing = self.routing
+        if routing_type >= 0:
+            try:
+                return routing.target(self.now, name, routing_type)
+            except BrokerError:
+                if self.may_refuse:
+                    raise
+        return routing.addresses.routable(name)
 
 
 def diverted_copy(message: Message, divert: Divert, target: str) -> Message:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.routing.router import Route, add_remote_route
+from atalanta.kernel.routing.router import Route, add_route
 
 if TYPE_CHECKING:
     from atalanta.kernel.publish.grouping import GroupingHandler
@@ -76,9 +76,5 @@ class GroupRoutes:
                 return
             else:
                 handler.used(self.now, full_id)
-        if index < 0:
-            return
-        if index < len(group.locals):
-            self.routes.append(Route(group.locals[index], b""))
-        else:
-            add_remote_route(self.routes, group.remotes[index - len(group.locals)])
+        if index >= 0:
+            add_route(self.routes, group, index)

@@ -60,13 +60,13 @@ class MessageMover:
         plan: Plan | None = None
         if target is not None:
             name, only_queue = split_fqqn(target)
-            address = self.addresses.by_name.get(name)
+            address = self.addresses.routable(name)
             if address is not None:
                 plan = Plan(moved_copy(reference, target, now, expired))
                 self.diverts.route(now, plan, address, only_queue, False)
-            if plan is None or (not plan.routes and plan.diverted is None):
+            if plan is None or not plan.is_routed():
                 # Artemis drops it too (QueueImpl.sendToDeadLetterAddress, noBindingsOnDLA): an event reports the loss.
-                self.report_lost(original.id, reference.queue.name, target, why)
+                self.diverts.report_lost(original.id, reference.queue.name, target, why)
         references: list[Reference] = []
         if plan is not None:
             references = self.plans.add(plan, batch)
@@ -74,18 +74,6 @@ class MessageMover:
             batch.add(records.ACKS, records.encode_acks(reference.queue.id, [original.id]))
         store.drop_from_queue(reference)
         self.plans.append(batch, [] if plan is None else [plan], references, None, 0)
-
-    def report_lost(self, message_id: int, queue: str, target: str, why: str) -> None:
-        """Reports that no queue of `target` takes the message that leaves `queue`."""
-        self.trace.count("messages_moved_nowhere")
-        self.trace.event(
-            "moved_message_lost",
-            {
-                "message": message_id,
-                "queue": queue,
-                "why": f"{why}, and no queue of {target} takes it",
-            },
-        )
 
     def redistribute(self, reference: Reference, target: Queue, route_to: bytes) -> None:
         """Moves the message to `target`, the store-and-forward queue of another node."""

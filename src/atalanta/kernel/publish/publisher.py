@@ -7,20 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
+from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, DUPLICATE_ID, BrokerError
 from atalanta.kernel.publish.acknowledged_routes import set_acknowledged_aside
-from atalanta.kernel.publish.duplicate_detection import restore_bridge_id
+from atalanta.kernel.publish.duplicate_detection import (
+    headers_of_links,
+    put_back,
+    restore_bridge_id,
+)
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE, BRIDGE_PREFIX
-from atalanta.kernel.routing.router import route_by_ids
+from atalanta.kernel.routing.router import add_remote_route, add_route, route_by_ids
 from atalanta.message.fqqn import split_fqqn
-from atalanta.message.internal_headers import ACK_ROUTE_TO, ORIGIN
+from atalanta.message.internal_headers import ACK_ROUTE_TO, FORWARD_DUPLICATE, ORIGIN
 from atalanta.message.message import ROUTE_TO, Message
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
-    from atalanta.kernel.publish.dead_letters import DeadLetters
     from atalanta.kernel.publish.divert_routing import DivertRouting
     from atalanta.kernel.publish.plan_writer import PlanWriter
     from atalanta.kernel.publish.unknown_bindings import UnknownBindings
@@ -37,7 +40,6 @@ class Publisher:
         self,
         plans: PlanWriter,
         diverts: DivertRouting,
-        dead_letters: DeadLetters,
         unknown_bindings: UnknownBindings,
         origins: Origins,
     ) -> None:
@@ -46,13 +48,12 @@ class Publisher:
         self.diverts = diverts
         self.router = diverts.router
         self.duplicates = diverts.duplicates
+        self.registry = diverts.addresses
         self.addresses: dict[str, Address] = diverts.addresses.by_name
         self.queues_by_id: dict[int, Queue] = diverts.queues.by_id
         # A peer's message names remote bindings like local queues.
         self.remotes_by_id: dict[int, RemoteBinding] = unknown_bindings.bindings.remotes
-        self.dead_letters = dead_letters
         self.unknown_bindings = unknown_bindings
-        self.settings = diverts.settings
         self.origins = origins
         self.trace = diverts.trace
 
@@ -94,7 +95,7 @@ class Publisher:
             self._prepare_from_peer(now, plan, message)
             return plan
         name, only_queue = split_fqqn(message.address)
-        address = self.addresses.get(name)
+        address = self.registry.routable(name)
         if address is None:
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
         if message.special:
@@ -106,13 +107,33 @@ class Publisher:
         except Undecided:
             restore_bridge_id(plan)  # the message is prepared again
             raise
-        if plan.routes or plan.diverted is not None:
-            address.routed += 1
-        else:
-            address.unrouted += 1
-            if self.settings.match(name).send_to_dla_on_no_route:
-                self.dead_letters.route_unrouted(now, plan, name)
+        taken = plan.is_routed()
+        address.count_routed(taken)
+        if not taken:
+            self.diverts.route_unrouted(now, plan, name)
         return plan
+
+    def prepare_all(self, now: int, messages: list[Message]) -> list[Plan]:
+        """Prepares the messages of a transaction. Raises BrokerError with DUPLICATE_ID for a repeat.
+
+        Raises Undecided if the node of a group is not known yet; then the messages can be prepared again.
+        """
+        plans: list[Plan] = []
+        undecided: list[str] = []
+        headers = [] if self.router.grouping is None else headers_of_links(messages)
+        for message in messages:
+            try:
+                plan = self.prepare(now, message)
+            except Undecided as waiting:
+                undecided.extend(waiting.ids)
+                continue
+            if plan.repeats_lsn >= 0:
+                raise BrokerError(DUPLICATE_ID, f"duplicate message detected on {message.address}")
+            plans.append(plan)
+        if undecided:
+            put_back(headers)
+            raise Undecided(undecided)
+        return plans
 
     def _prepare_from_peer(self, now: int, plan: Plan, message: Message) -> None:
         """Prepares a message that another node forwards: routed by binding ids, repeats dropped by the bridge's id."""
@@ -133,15 +154,39 @@ class Publisher:
         message.remove_property(BRIDGE_DUPLICATE)
         if message.special and message.has_property(ORIGIN):
             self.origins.note()
-        address = self.addresses.get(message.address)
+        address = self.registry.routable(message.address)
         if address is not None and self.diverts.divert_exclusively(now, plan, address):
             return
         if isinstance(raw_ids, bytes):
-            plan.routes, unknown = route_by_ids(raw_ids, self.queues_by_id, self.remotes_by_id)
+            plan.routes, unknown, away = route_by_ids(
+                raw_ids, self.queues_by_id, self.remotes_by_id
+            )
+            for remote in away:
+                self._route_around(plan, message, remote)
             if unknown and not plan.routes:
                 self._route_again(now, plan, message, unknown)
             if message.special and message.has_property(ACK_ROUTE_TO):
                 set_acknowledged_aside(plan, message)
+
+    def _route_around(self, plan: Plan, message: Message, away: RemoteBinding) -> None:
+        """Routes a message to another binding of its group than that of a member that is away, if there is one.
+
+        The node that chose the member is further off and does not know. A message of a group that a grouping handler
+        keeps together, and one that the member may have already, wait for the member.
+        """
+        address = self.addresses.get(away.address)
+        group = None if address is None else address.groups.get(away.routing_name)
+        if (
+            group is not None
+            and away in group.remotes
+            and (message.group_id is None or self.router.grouping is None)
+            and not message.has_property(FORWARD_DUPLICATE)
+        ):
+            place = group.choose(message, message.routing_type, split_fqqn(message.address)[1])
+            if place >= 0 and not group.is_away(place):
+                add_route(plan.routes, group, place)
+                return
+        add_remote_route(plan.routes, away)
 
     def _route_again(self, now: int, plan: Plan, message: Message, unknown: list[int]) -> None:
         """Routes a message whose peer named unknown queues by its address, and reports the bindings."""

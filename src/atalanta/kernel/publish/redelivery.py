@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.settings.repository import AddressSettings, AddressSettingsRepository
 
 MAX_FACTOR: Final = 10  # default of max-redelivery-delay, as a multiple of redelivery-delay
+ADDRESS_DELAY: Final = -1  # the delay that the address settings give
+DELAY_MS_MAX: Final = 10 * 365 * 86_400_000  # that a client may ask for
 MASK: Final = (1 << 64) - 1
 
 
@@ -34,11 +36,14 @@ class Redelivery:
         self.settings = settings
         self.trace = mover.trace
 
-    def redeliver(self, now: int, back: list[Reference], delayed: bool) -> None:
+    def redeliver(
+        self, now: int, back: list[Reference], delayed: bool, delay_ms: int = ADDRESS_DELAY
+    ) -> None:
         """Returns each message to its old position in its queue, or to the dead-letter address after the last attempt.
 
         The delivery counts of durable messages are stored. `delayed`: the address' redelivery-delay applies. Messages
-        of a closed consumer return at once (ServerConsumerImpl.close ignores the delay).
+        of a closed consumer return at once (ServerConsumerImpl.close ignores the delay). `delay_ms` replaces the delay
+        of the address.
         """
         store = self.store
         for reference in back:
@@ -54,9 +59,13 @@ class Redelivery:
                 self.dead_letters.move(now, reference)
                 continue
             at_ms = 0
-            if delayed and settings.redelivery_delay_ms > 0 and not queue.internal:
+            if delay_ms > 0:
+                at_ms = now // 1_000_000 + min(delay_ms, DELAY_MS_MAX)
+            elif delay_ms < 0 and delayed and settings.redelivery_delay_ms > 0 and not queue.internal:
                 message_id = int(reference.message.id)
-                at_ms = now // 1_000_000 + delay_ms(settings, message_id, reference.delivery_count)
+                at_ms = now // 1_000_000 + address_delay_ms(
+                    settings, message_id, reference.delivery_count
+                )
             counted = reference.delivery_count > 0 or at_ms > 0 or queue.counted_first
             if reference.durable and counted:
                 store.store_delivery_count(reference, at_ms)
@@ -75,7 +84,7 @@ class Redelivery:
                 self.mover.purge(queue, "purged without consumers")
 
 
-def delay_ms(settings: AddressSettings, message_id: int, delivery_count: int) -> int:
+def address_delay_ms(settings: AddressSettings, message_id: int, delivery_count: int) -> int:
     """Returns the milliseconds until the next attempt; 0: at once.
 
     Artemis draws the collision-avoidance share at random. Here the share is a hash of the message id and the attempt:

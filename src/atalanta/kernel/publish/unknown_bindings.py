@@ -44,9 +44,9 @@ class UnknownBindings:
         copies already: a subscription that was deleted is owed nothing.
         """
         name, queue_name = split_fqqn(message.address)
-        address = self.addresses.by_name.get(name)
+        address = self.addresses.routable(name)
         anycast = message.routing_type == ANYCAST or (
-            address is not None and not address.multicast
+            address is not None and address.anycast and not address.multicast
         )
         if not anycast:
             return []

@@ -22,11 +22,14 @@ def configure(queue: Queue) -> None:
 
 
 def add_consumer(queue: Queue, consumer: Consumer) -> None:
-    """Adds the consumer behind those of its priority and of higher ones; it starts at the cursor, or at 1 (browser)."""
+    """Adds the consumer behind those of its priority and of higher ones; it starts at the cursor, or at 1 (browser).
+
+    The browsers of a priority are behind its consumers, whose turns they do not change.
+    """
     consumer.position = 1 if consumer.browse_only else queue.cursor
     consumer.cursors = [consumer.position] * LEVELS
     at = len(queue.consumers)
-    while at > 0 and queue.consumers[at - 1].priority < consumer.priority:
+    while at > 0 and _is_behind(queue.consumers[at - 1], consumer):
         at -= 1
     queue.consumers.insert(at, consumer)
     consumer.shares = shares(queue, consumer)
@@ -34,11 +37,17 @@ def add_consumer(queue: Queue, consumer: Consumer) -> None:
         queue.open_consumers += 1
     if queue.spec.group_rebalance and not consumer.browse_only:
         share_groups_anew(queue)
+    if not consumer.browse_only:
+        queue.level_turns = []
     arrange(queue)
-    special = queue.special
-    if special is not None and special.exclusive:
-        queue.next_turn = 0  # the first consumer of the list becomes the exclusive one
     queue.usage.add_consumer()
+
+
+def _is_behind(one: Consumer, other: Consumer) -> bool:
+    """Returns true if `one`, added before, comes behind `other` in the list."""
+    if one.priority != other.priority:
+        return one.priority < other.priority
+    return one.browse_only and not other.browse_only
 
 
 def shares(queue: Queue, consumer: Consumer) -> bool:
@@ -52,7 +61,11 @@ def shares(queue: Queue, consumer: Consumer) -> bool:
 
 
 def arrange(queue: Queue) -> None:
-    """Sets the consumers to be offered messages, and the end of each priority among them, the highest first."""
+    """Sets the consumers to be offered messages, and the end of each priority among them, the highest first.
+
+    Each priority has its own turns (PriorityCollection): they begin anew when a consumer is added or removed, so the
+    first consumer of an exclusive queue becomes its only one.
+    """
     special = queue.special
     queue.turns = queue.consumers if special is None else special.turns(queue.consumers)
     ends: list[int] = []
@@ -64,6 +77,8 @@ def arrange(queue: Queue) -> None:
         ):
             ends.append(index)
     queue.level_ends = ends
+    if len(queue.level_turns) != len(ends):
+        queue.level_turns = [0] * len(ends)
     queue.alike = queue.plain and len(ends) == 1 and queue.open_consumers == len(consumers)
 
 
@@ -74,8 +89,9 @@ def remove_consumer(queue: Queue, consumer: Consumer) -> None:
         consumer_left(queue, consumer)
     if consumer.selector is None and not consumer.browse_only:
         queue.open_consumers -= 1
+    if not consumer.browse_only:
+        queue.level_turns = []
     arrange(queue)
-    queue.next_turn = 0
 
 
 def share_groups_anew(queue: Queue) -> None:

@@ -60,7 +60,7 @@ class Queue:
         self.consumers: list[Consumer] = []
         self.turns: list[Consumer] = self.consumers  # those that are offered messages, see arrange
         self.cursor: int = 1
-        self.next_turn: int = 0  # counts the offers to consumers, round-robin
+        self.level_turns: list[int] = []  # by level: the consumer with the next turn, see arrange
         self.delivering_count: int = 0
         self.acknowledged: int = 0
         self.tombstones: int = 0

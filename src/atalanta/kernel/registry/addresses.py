@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
@@ -24,12 +24,19 @@ if TYPE_CHECKING:
     from atalanta.kernel.memory.memory import Memory
     from atalanta.kernel.observer import Observer
     from atalanta.kernel.ports import Journal
+    from atalanta.kernel.routing.divert import Divert
     from atalanta.kernel.settings.broker_config import BrokerConfig
     from atalanta.kernel.settings.repository import AddressSettingsRepository
 
+IMPLIED_MAX: Final = 1_000  # a sender may use any number of names that a wildcard matches
+
 
 class AddressRegistry:
-    """The addresses by name, their links with wildcard addresses, and the diverts of each."""
+    """The addresses by name, their links with wildcard addresses, and the diverts of each.
+
+    `implied`: addresses that do not exist, but that diverts or wildcard addresses make routable. They are found again
+    after each change.
+    """
 
     def __init__(
         self,
@@ -51,6 +58,28 @@ class AddressRegistry:
             config.internal_naming_prefix,
         )
         self.diverts = DivertIndex()
+        self.implied: dict[str, Address] = {}
+
+    def routable(self, name: str) -> Address | None:
+        """Returns the address that messages to the name are routed at; None if nothing is bound to it.
+
+        A divert alone makes its address routable, and so does a wildcard address that matches
+        (getBindingsForRoutingAddress). Such an address is in no list and not stored.
+        """
+        address = self.by_name.get(name)
+        if address is None:
+            address = self.implied.get(name)
+        if address is not None:
+            return address
+        address = Address(name, False, False, True)
+        self.wildcards.join(address)
+        self.refresh_rules(address)
+        if address.wildcards is None and (address.rules is None or not address.rules.divert()):
+            return None
+        if len(self.implied) >= IMPLIED_MAX:
+            self.implied.clear()
+        self.implied[name] = address
+        return address
 
     def create(
         self,
@@ -111,6 +140,7 @@ class AddressRegistry:
     def add(self, address: Address) -> None:
         """Adds an address with its settings and rules, and links it with wildcard addresses."""
         self.by_name[address.name] = address
+        self.implied.clear()
         self.apply_settings(address)
         self.wildcards.enter(address, self.by_name)
 
@@ -118,6 +148,7 @@ class AddressRegistry:
         """Removes what `add` added."""
         del self.by_name[address.name]
         address.gone = True
+        self.implied.clear()
         self.wildcards.leave(address, self.by_name)
 
     def store(self, address: Address) -> None:
@@ -128,6 +159,27 @@ class AddressRegistry:
         writer.boolean(address.multicast)
         writer.boolean(address.auto_created)
         address.lsn = self.journal.append(records.ADDRESS, writer.getvalue())
+
+    # -- diverts ------------------------------------------------------------------------------------
+    def add_divert(self, divert: Divert) -> None:
+        """Adds a divert: the addresses that it covers divert to it from now on."""
+        self.diverts.add(divert)
+        self._refresh_covered(divert)
+
+    def remove_divert(self, divert: Divert) -> None:
+        """Removes a divert from its addresses."""
+        self.diverts.remove(divert)
+        self._refresh_covered(divert)
+
+    def _refresh_covered(self, divert: Divert) -> None:
+        self.implied.clear()
+        exact = self.by_name.get(divert.address)
+        if exact is not None:
+            self.refresh_rules(exact)
+        if divert.pattern is not None:
+            for address in self.by_name.values():
+                if address is not exact and divert.covers(address.name):
+                    self.refresh_rules(address)
 
     # -- settings -----------------------------------------------------------------------------------
     def apply_settings(self, address: Address) -> None:

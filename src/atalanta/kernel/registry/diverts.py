@@ -70,7 +70,6 @@ class DivertRegistry:
         if stored:
             divert.stored = True
             self.values.set(KEY_PREFIX + divert.name, encode(config))
-        self._refresh_rules(divert)
         return divert
 
     def update(self, config: DivertConfig) -> Divert:
@@ -97,7 +96,6 @@ class DivertRegistry:
         self._remove(divert)
         if divert.stored:
             self.values.forget(KEY_PREFIX + name)
-        self._refresh_rules(divert)
         address = self.addresses.by_name.get(divert.address)
         if address is not None:
             address.queue_left_at = now
@@ -123,21 +121,11 @@ class DivertRegistry:
 
     def _add(self, divert: Divert) -> None:
         self.by_name[divert.name] = divert
-        self.addresses.diverts.add(divert)
+        self.addresses.add_divert(divert)
 
     def _remove(self, divert: Divert) -> None:
         del self.by_name[divert.name]
-        self.addresses.diverts.remove(divert)
-
-    def _refresh_rules(self, divert: Divert) -> None:
-        """Renews the rules of the addresses whose messages the divert takes."""
-        exact = self.addresses.by_name.get(divert.address)
-        if exact is not None:
-            self.addresses.refresh_rules(exact)
-        if divert.pattern is not None:
-            for address in self.addresses.by_name.values():
-                if address is not exact and divert.covers(address.name):
-                    self.addresses.refresh_rules(address)
+        self.addresses.remove_divert(divert)
 
 
 def encode(config: DivertConfig) -> bytes:

@@ -49,6 +49,13 @@ class Address:
     def supports(self, routing_type: int) -> bool:
         return self.anycast if routing_type == ANYCAST else self.multicast
 
+    def count_routed(self, taken: bool) -> None:
+        """Counts a message that was routed here, as taken by a queue or not."""
+        if taken:
+            self.routed += 1
+        else:
+            self.unrouted += 1
+
     def set_routing_types(self, anycast: bool, multicast: bool) -> None:
         """Sets the routing types that queues and messages may have here."""
         self.anycast = anycast

@@ -45,6 +45,10 @@ class AddressRules:
         self.exclusive = exclusive
         self.copying = copying
 
+    def divert(self) -> bool:
+        """Returns True if the address has diverts."""
+        return bool(self.exclusive or self.copying)
+
 
 def make_rules(settings: AddressSettings, diverts: list[Divert]) -> AddressRules | None:
     """Returns the rules of an address with these settings and diverts; None without any."""

@@ -135,14 +135,14 @@ class BindingGroup:
                 if not _local_eligible(queue, message, routing_type, only_queue):
                     continue
                 high = strict or queue.has_match(message)
-                if fallback < 0 or (fallback >= here and (stays or self._is_away(fallback))):
+                if fallback < 0 or (fallback >= here and (stays or self.is_away(fallback))):
                     fallback = place
             else:
                 remote = remotes[place - here]
                 if not _remote_eligible(remote, message, routing_type, only_queue):
                     continue
                 high = remote.connected and (strict or remote.high_accept(message))
-                if fallback < 0 or (remote.connected and self._is_away(fallback)):
+                if fallback < 0 or (remote.connected and self.is_away(fallback)):
                     fallback = place
             if high:
                 self.position = (place + 1) % total
@@ -151,7 +151,7 @@ class BindingGroup:
             self.position = (fallback + 1) % total
         return fallback
 
-    def _is_away(self, place: int) -> bool:
+    def is_away(self, place: int) -> bool:
         """Returns True if the binding belongs to a disconnected node."""
         here = len(self.locals)
         return place >= here and not self.remotes[place - here].connected

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.routing.bindings import RemoteBinding
+from atalanta.kernel.routing.bindings import BindingGroup, RemoteBinding
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
@@ -34,17 +34,22 @@ def route(address: Address, message: Message, routing_type: int, only_queue: str
     routes: list[Route] = []
     for group in address.groups.values():
         choice = group.choose(message, routing_type, only_queue)
-        if choice < 0:
-            continue
-        if choice < len(group.locals):
-            routes.append(Route(group.locals[choice], b""))
-        else:
-            add_remote_route(routes, group.remotes[choice - len(group.locals)])
+        if choice >= 0:
+            add_route(routes, group, choice)
     wildcards = address.wildcards
     if wildcards is not None:
         for wild in wildcards:
             routes.extend(route(wild, message, routing_type, only_queue))
     return routes
+
+
+def add_route(routes: list[Route], group: BindingGroup, place: int) -> None:
+    """Adds the route to the binding at that index of the group's locals + remotes."""
+    here = len(group.locals)
+    if place < here:
+        routes.append(Route(group.locals[place], b""))
+    else:
+        add_remote_route(routes, group.remotes[place - here])
 
 
 def add_remote_route(routes: list[Route], remote: RemoteBinding) -> None:
@@ -59,10 +64,14 @@ def add_remote_route(routes: list[Route], remote: RemoteBinding) -> None:
 
 def route_by_ids(
     raw_ids: bytes, queues_by_id: dict[int, Queue], remotes_by_id: dict[int, RemoteBinding]
-) -> tuple[list[Route], list[int]]:
-    """Routes a peer's message to the ids of `_AMQ_ROUTE_TO`, without a new choice; also returns the unknown ids."""
+) -> tuple[list[Route], list[int], list[RemoteBinding]]:
+    """Routes a peer's message to the ids of `_AMQ_ROUTE_TO`, without a new choice.
+
+    Also returns the unknown ids, and the bindings of members that are away, which have no route yet.
+    """
     routes: list[Route] = []
     unknown: list[int] = []
+    away: list[RemoteBinding] = []
     seen: dict[int, bool] = {}
     for start in range(0, len(raw_ids) - 7, 8):
         binding_id = int.from_bytes(raw_ids[start : start + 8], "big", signed=True)
@@ -74,8 +83,10 @@ def route_by_ids(
             routes.append(Route(queue, b""))
             continue
         remote = remotes_by_id.get(binding_id)
-        if remote is not None:
+        if remote is None:
+            unknown.append(binding_id)
+        elif remote.connected:
             add_remote_route(routes, remote)
         else:
-            unknown.append(binding_id)
-    return routes, unknown
+            away.append(remote)
+    return routes, unknown, away

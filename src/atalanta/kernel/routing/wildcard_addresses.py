@@ -69,7 +69,7 @@ class WildcardAddresses:
         """Links a new address with matching ones; `others` are all addresses of the broker."""
         pattern = self.pattern(address.name)
         if pattern is None:
-            self._join(address)
+            self.join(address)
             return
         self.known[address.name] = (pattern, address)
         for other in others.values():
@@ -86,7 +86,8 @@ class WildcardAddresses:
                 left = [kept for kept in other.wildcards if kept is not address]
                 other.set_wildcards(left if left else None)
 
-    def _join(self, address: Address) -> None:
+    def join(self, address: Address) -> None:
+        """Links an address that is no wildcard with the wildcard addresses that match it."""
         found: list[Address] = []
         if not self.hides(address.name):
             for pattern, wild in self.known.values():

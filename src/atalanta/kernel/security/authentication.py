@@ -1,8 +1,9 @@
 """Logins: checks credentials without computing a hash on the node's own thread.
 
-The Passwords port compares a password with its hash, once for all connections with the same credentials. Correct
-credentials are cached (Artemis' authentication cache: `security-invalidation-interval`,
-`authentication-cache-size`). The cache holds a digest with a salt of this process, never the password.
+The Passwords port compares a password with its hash, once for all connections of a host with the same credentials.
+Hosts take turns, and nothing is computed for connections that are closed. Correct credentials are cached (Artemis'
+authentication cache: `security-invalidation-interval`, `authentication-cache-size`). The cache holds a digest with a
+salt of this process, never the password.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ from atalanta.kernel.errors import SESSION_CREATION_REJECTED, BrokerError
 from atalanta.kernel.ports import Ids, Passwords
 from atalanta.kernel.security.login_modules import UNDECIDED
 from atalanta.kernel.security.password import StoredPassword
+from atalanta.kernel.security.remote_host import remote_host
 from atalanta.kernel.security.security import Identity, Security
 
 # Comparisons of different credentials at the same time; a connection waits for one.
 CHECKS_MAX: Final = 10_000
+# Comparisons that the port has; the others wait for the turn of their host.
+COMPUTED_MAX: Final = 4
+LEFT_MIN: Final = 64  # so many comparisons wait before those of closed connections are removed
 DEFAULT_REMEMBERED_NS: Final = 10_000_000_000
 DEFAULT_REMEMBERED_MAX: Final = 1_000
 
@@ -29,6 +34,14 @@ class LoginWaiter:
     """A connection that has asked for a login; called once, at once or much later."""
 
     conn: int = 0
+
+    def peer(self) -> str:
+        """Returns the address of the peer, host:port, or "" if it is unknown."""
+        return ""
+
+    def left(self) -> bool:
+        """Returns True if the connection is closed: the login needs no answer."""
+        return False
 
     def login_done(self, now: int, identity: Identity | None) -> None:
         """Handles the result; `identity` None: the credentials are wrong."""
@@ -47,19 +60,42 @@ class Chained(LoginWaiter):
         self.waiter = waiter
         self.conn = waiter.conn
 
+    def peer(self) -> str:
+        return self.waiter.peer()
+
+    def left(self) -> bool:
+        return self.waiter.left()
+
     def login_done(self, now: int, identity: Identity | None) -> None:
         self.waiter.login_done(now, self.security.combined(self.subject, identity, self.guest))
 
 
 class Check:
-    """A comparison in progress, and the logins that wait for it."""
+    """A comparison that waits or is in progress, and the logins of one host that wait for it."""
 
-    def __init__(self, security: Security, user: str, stored: StoredPassword, key: bytes) -> None:
+    def __init__(
+        self,
+        security: Security,
+        user: str,
+        stored: StoredPassword,
+        password: str,
+        host: str,
+        key: bytes,
+    ) -> None:
         self.security = security
         self.user = user
         self.stored = stored
+        self.password = password
+        self.host = host
         self.key = key
         self.waiters: list[LoginWaiter] = []
+
+    def left(self) -> bool:
+        """Returns True if all connections that waited are closed."""
+        for waiter in self.waiters:
+            if not waiter.left():
+                return False
+        return True
 
 
 class Verdict:
@@ -71,7 +107,11 @@ class Verdict:
 
 
 class Logins:
-    """The logins in progress and the authentication cache; no login is cached if either limit is 0."""
+    """The logins in progress and the authentication cache; no login is cached if either limit is 0.
+
+    `waiting` has the comparisons of each host by token, the host whose turn is next first. `computed` counts those
+    that the Passwords port has.
+    """
 
     def __init__(
         self,
@@ -88,7 +128,10 @@ class Logins:
         self.remembered_ns = remembered_ns
         self.remembered_max = remembered_max
         self.checks: dict[int, Check] = {}
-        self.by_key: dict[bytes, Check] = {}
+        self.by_key: dict[tuple[str, bytes], Check] = {}
+        self.waiting: dict[str, dict[int, Check]] = {}
+        self.computed: int = 0
+        self.sweep_at: int = LEFT_MIN  # the number of comparisons that removes those of closed connections
         self.remembered: dict[bytes, int] = {}  # digest -> end of validity, oldest first
         self.last_token: int = 0
 
@@ -127,7 +170,7 @@ class Logins:
             waiter.login_done(now, identity)
             return
         stored = security.stored_password(user)
-        if not stored.slow:
+        if security.rounds_max == 0 or stored.verify_plain(password):
             waiter.login_done(now, security.verified(user, stored, stored.verify(password)))
             return
         key = self._key(domain, user, stored, password)
@@ -135,29 +178,65 @@ class Logins:
         if until is not None and now < until:
             waiter.login_done(now, security.verified(user, stored, True))
             return
-        check = self.by_key.get(key)
-        if check is None:
-            check = self._check(security, user, stored, password, key)
+        host = remote_host(waiter.peer())
+        check = self.by_key.get((host, key))
+        if check is not None:
+            check.waiters.append(waiter)
+            return
+        check = Check(security, user, stored, password, host, key)
         check.waiters.append(waiter)
+        self._add(check)
 
-    def _check(
-        self, security: Security, user: str, stored: StoredPassword, password: str, key: bytes
-    ) -> Check:
+    def _add(self, check: Check) -> None:
+        """Adds a comparison. BrokerError if too many wait."""
+        if len(self.checks) >= self.sweep_at:
+            self._sweep()
         if len(self.checks) >= CHECKS_MAX:
             raise BrokerError(SESSION_CREATION_REJECTED, "too many logins are waiting")
-        check = Check(security, user, stored, key)
         self.last_token += 1
         self.checks[self.last_token] = check
-        self.by_key[key] = check
-        self.passwords.verify(self.last_token, stored, password)
-        return check
+        self.by_key[check.host, check.key] = check
+        self.waiting.setdefault(check.host, {})[self.last_token] = check
+        self._compute()
+
+    def _compute(self) -> None:
+        """Gives the port the next comparisons, one of each host in turn."""
+        while self.computed < COMPUTED_MAX and self.waiting:
+            host = next(iter(self.waiting))
+            line = self.waiting.pop(host)
+            token = next(iter(line))
+            check = line.pop(token)
+            if line:
+                self.waiting[host] = line
+            if check.left():
+                self._remove(token, check)
+                continue
+            self.computed += 1
+            self.passwords.verify(token, check.stored, check.password)
+
+    def _sweep(self) -> None:
+        """Removes the waiting comparisons whose connections are all closed."""
+        for host, line in list(self.waiting.items()):
+            for token, check in list(line.items()):
+                if check.left():
+                    del line[token]
+                    self._remove(token, check)
+            if not line:
+                del self.waiting[host]
+        self.sweep_at = min(2 * len(self.checks) + LEFT_MIN, CHECKS_MAX)
+
+    def _remove(self, token: int, check: Check) -> None:
+        del self.checks[token]
+        del self.by_key[check.host, check.key]
 
     def finished(self, now: int, token: int, ok: bool) -> Verdict:
         """Ends the comparison `token`; returns its waiters and their identity."""
-        check = self.checks.pop(token, None)
+        check = self.checks.get(token)
         if check is None:
             return Verdict([], None)
-        del self.by_key[check.key]
+        self._remove(token, check)
+        self.computed -= 1
+        self._compute()
         identity = check.security.verified(check.user, check.stored, ok)
         if identity is not None:
             self._remember(now, check.key)

@@ -14,16 +14,23 @@ from atalanta.message.encoding.digits import all_digits
 
 ITERATIONS_MAX: Final = 10_000_000
 HASH_BYTES_MAX: Final = 256
+SHA1_BYTES: Final = 20
 
 
 class StoredPassword:
-    """A stored password. `verify` compares in constant time. ValueError for a malformed `ENC(...)`."""
+    """A stored password. `verify` compares in constant time. ValueError for a malformed `ENC(...)`.
+
+    `rounds` is the work of its hash, in computations of HMAC-SHA1. `refusal_rounds` is the work of a refusal: that of
+    the strongest hash of all users, so that the time of a refusal tells nothing about the user.
+    """
 
     def __init__(self, text: str) -> None:
         self.plain: bytes = b""
         self.iterations: int = 0
         self.salt: bytes = b""
         self.hash: bytes = b""
+        self.rounds: int = 0
+        self.refusal_rounds: int = 0
         if text.startswith("ENC(") and text.endswith(")"):
             self._parse(text[4:-1])
         else:
@@ -45,6 +52,7 @@ class StoredPassword:
             raise ValueError("salt and hash of a password are hexadecimal") from None
         if not 1 <= len(self.hash) <= HASH_BYTES_MAX:
             raise ValueError(f"a password's hash has 1 to {HASH_BYTES_MAX} bytes")
+        self.rounds = self.iterations * (-(-len(self.hash) // SHA1_BYTES))
 
     @property
     def slow(self) -> bool:
@@ -60,12 +68,27 @@ class StoredPassword:
             and self.plain == other.plain
         )
 
-    def verify(self, password: str) -> bool:
+    def refuse_after(self, rounds: int) -> None:
+        """Sets `refusal_rounds`."""
+        self.refusal_rounds = rounds
+
+    def verify_plain(self, password: str) -> bool:
+        """Returns True if the password is stored as plain text, and is this one."""
         given = password.encode("utf-8", "surrogatepass")
-        if self.iterations == 0:
-            return hmac.compare_digest(self.plain, given)
-        made = hashlib.pbkdf2_hmac("sha1", given, self.salt, self.iterations, len(self.hash))
-        return hmac.compare_digest(made, self.hash)
+        return self.iterations == 0 and hmac.compare_digest(self.plain, given)
+
+    def verify(self, password: str) -> bool:
+        """Returns True if the password is this one. A refusal takes the time of `refusal_rounds`."""
+        if self.verify_plain(password):
+            return True
+        given = password.encode("utf-8", "surrogatepass")
+        if self.iterations > 0:
+            made = hashlib.pbkdf2_hmac("sha1", given, self.salt, self.iterations, len(self.hash))
+            if hmac.compare_digest(made, self.hash):
+                return True
+        if self.refusal_rounds > self.rounds:
+            hashlib.pbkdf2_hmac("sha1", given, b"", self.refusal_rounds - self.rounds, SHA1_BYTES)
+        return False
 
 
 def hash_password(password: str, salt: bytes, iterations: int = 1024) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import SECURITY, BrokerError
+from atalanta.kernel.security.resource_limits import check_name
+from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.observer import Observer
@@ -21,13 +23,29 @@ class Permissions:
         self.refused: int = 0
 
     def check(self, now: int, identity: Identity, permission: str, address: str) -> None:
-        """Raises BrokerError SECURITY unless the user has the permission on the address."""
+        """Raises BrokerError SECURITY unless the user has the permission on the address, or the FQQN `address`.
+
+        ILLEGAL_STATE for a name that is too long: answers about names are kept.
+        """
+        if not identity.cluster:
+            check_name(address)
         if not self.security.allowed(identity, permission, address):
             self.refused += 1
             for observer in self.observers:
                 observer.on_permission_refused(now, identity, permission, address)
-            raise BrokerError(
-                SECURITY,
-                f"user {identity.user} does not have permission {permission} on address {address}",
-            )
+            raise BrokerError(SECURITY, _refusal(identity.user, permission, address))
         self.granted += 1
+
+
+def check_type(permission: str) -> str:
+    """Returns Artemis' constant of a permission: createDurableQueue is CREATE_DURABLE_QUEUE."""
+    parts = [f"_{one}" if one.isupper() else one.upper() for one in permission]
+    return "".join(parts)
+
+
+def _refusal(user: str, permission: str, address: str) -> str:
+    bare, queue = split_fqqn(address)
+    wanted = f"User: {user} does not have permission='{check_type(permission)}'"
+    if queue:
+        return f"AMQ229213: {wanted} for queue {queue} on address {bare}"
+    return f"AMQ229032: {wanted} on address {bare}"

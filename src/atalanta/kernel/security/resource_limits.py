@@ -1,14 +1,19 @@
-"""Limits of a single user: sessions at once, and queues that the user created.
+"""Limits of a single user: sessions at once, queues that the user created, and the length of names.
 
-Follows ActiveMQServerImpl.checkSessionLimit and checkQueueCreationLimit. Users without a limit are not counted.
+Follows ActiveMQServerImpl.checkSessionLimit and checkQueueCreationLimit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from atalanta.kernel.errors import SECURITY, SESSION_CREATION_REJECTED, BrokerError
+from atalanta.kernel.errors import ILLEGAL_STATE, SECURITY, SESSION_CREATION_REJECTED, BrokerError
 from atalanta.kernel.option import option
+from atalanta.message.fqqn import split_fqqn
+
+NAME_CHARS_MAX: Final = 1_024  # of a queue or an address that a client names
+QUEUES_PER_USER_MAX: Final = 20_000  # of a user without a setting: about 120 MB
 
 
 @dataclass
@@ -27,7 +32,7 @@ class ResourceLimit:
     max_queues: int = option(
         -1,
         "max-queues",
-        "queues created by that user that may exist at once, -1 any, 0 none",
+        "queues created by that user that may exist at once, -1 any, 0 none; without a setting 20,000",
         unit="count",
         minimum=-1,
     )
@@ -45,7 +50,20 @@ class ResourceLimit:
         if 0 <= self.max_queues <= count:
             raise BrokerError(
                 SECURITY,
-                f"too many queues created by user {self.match}, queues allowed: {self.max_queues}",
+                f"too many queues created by user {self.match}, queues allowed: {self.max_queues} "
+                "(max-queues of a resource-limit-setting)",
+            )
+
+
+def check_name(name: str) -> None:
+    """Raises BrokerError ILLEGAL_STATE if an address, a queue or a part of an FQQN has a name that is too long."""
+    if len(name) <= NAME_CHARS_MAX:
+        return
+    for part in split_fqqn(name):
+        if len(part) > NAME_CHARS_MAX:
+            raise BrokerError(
+                ILLEGAL_STATE,
+                f"the name {part[:40]!r}… has {len(part)} characters, at most {NAME_CHARS_MAX} are allowed",
             )
 
 

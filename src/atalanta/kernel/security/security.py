@@ -50,10 +50,9 @@ DEFAULT_CLUSTER_USER: Final = "ACTIVEMQ.CLUSTER.ADMIN.USER"
 DEFAULT_CLUSTER_PASSWORD: Final = "CHANGE ME!!"
 CERTIFIED_MAX: Final = 10_000  # identities by certificate that a change of users updates
 ANSWERS_MAX: Final = 10_000  # cached answers of one identity and permission
-# The hash that an unknown user's password is compared with, if passwords are hashed, so that the answer takes
-# as long as for a known user.
-NOBODY: Final = StoredPassword("ENC(1024:00:" + "00" * 64 + ")")
+# The stored passwords of unknown users: plain if those of all users are, else the hash of no password.
 NOBODY_PLAIN: Final = StoredPassword("")
+NOBODY_HASHED: Final = "ENC(1:00:" + "00" * 64 + ")"
 
 
 @dataclass
@@ -106,7 +105,8 @@ class Security:
         self.uuid_namespace = uuid_namespace
         self.users: dict[str, User] = {}
         self.peer: Identity = Identity(cluster_user, (), True)
-        self.slow: bool = False  # True if the password of some user is hashed
+        self.rounds_max: int = 0  # the work of the strongest hash of a password; 0: all are plain text
+        self.nobody: StoredPassword = StoredPassword(NOBODY_HASHED)
         self.exact: dict[str, SecurityRule] = {}
         self.wild: list[tuple[WildcardMatch, SecurityRule]] = []
         self.version: int = 0
@@ -123,7 +123,7 @@ class Security:
         """Adds a user. ValueError if `password` begins like a hash but is malformed."""
         user = User(name, StoredPassword(password), tuple(roles))
         self.users[name] = user
-        self.slow = self.slow or user.password.slow
+        self.rounds_max = max(self.rounds_max, user.password.rounds)
         self.version += 1
 
     def replace(self, fresh: Security) -> None:
@@ -160,7 +160,7 @@ class Security:
                 del self.certified[key]
         self.exact = fresh.exact
         self.wild = fresh.wild
-        self.slow = fresh.slow
+        self.rounds_max = fresh.rounds_max
         self.version += 1
         for name, domain in self.domains.items():
             domain.replace(fresh.domains.get(name, Security()))
@@ -209,11 +209,16 @@ class Security:
         return None
 
     def stored_password(self, user: str) -> StoredPassword:
-        """Returns the stored password of `user`; for an unknown user one that takes as long to compare."""
+        """Returns the stored password of `user`; for an unknown user one that nobody has.
+
+        A refusal takes the same time for each.
+        """
         known = self.users.get(user)
-        if known is not None:
-            return known.password
-        return NOBODY if self.slow else NOBODY_PLAIN
+        if self.rounds_max == 0:
+            return NOBODY_PLAIN if known is None else known.password
+        found = self.nobody if known is None else known.password
+        found.refuse_after(self.rounds_max)
+        return found
 
     def verified(self, user: str, stored: StoredPassword, ok: bool) -> Identity | None:
         """Returns the identity after a comparison with `stored`; None if it failed or the password has changed."""

@@ -83,7 +83,7 @@ class AutoCreation:
     ) -> None:
         name, queue_name = split_fqqn(message.address)
         if message.address not in known.by_name:
-            self._check_send(now, identity, name)
+            self._check_send(now, identity, message.address, name)
             if len(known.by_name) >= SEND_ADDRESSES_MAX:
                 known.by_name.clear()
             known.by_name[message.address] = None
@@ -107,8 +107,8 @@ class AutoCreation:
         if queue_name or (routing_type == ANYCAST and address.anycast_count == 0):
             self._create_queue(now, identity, owner, address, queue_name, routing_type)
 
-    def _check_send(self, now: int, identity: Identity, name: str) -> None:
-        self.permissions.check(now, identity, "send", name)
+    def _check_send(self, now: int, identity: Identity, destination: str, name: str) -> None:
+        self.permissions.check(now, identity, "send", destination)
         address = self.addresses.by_name.get(name)
         if address is not None and address.lsn == 0 and not identity.cluster:
             self.retroactive.adopt(now, address)
@@ -122,6 +122,9 @@ class AutoCreation:
         if not settings.auto_create_addresses:
             if address is not None:
                 check_routing_type(address, routing_type)
+            address = self.addresses.routable(name) if routing_type < 0 else None
+            if address is not None:
+                return address
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
         self.permissions.check(now, identity, "createAddress", name)
         kind = routing_type if routing_type >= 0 else settings.default_address_routing_type

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
-from atalanta.kernel.memory.address_memory import DROP, FAIL, Account
+from atalanta.kernel.memory.address_memory import BLOCK, DROP, FAIL, Account
 from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES
 from atalanta.message.fqqn import split_fqqn
 
@@ -29,6 +29,7 @@ class FullAddresses:
         self.addresses = addresses
         self.memory = memory
         self.trace = trace
+        self.unknown = Account()  # of addresses that do not exist yet
 
     def request_credits(
         self, endpoint: SenderEndpoint, peer: bool, address: str, amount: int
@@ -49,23 +50,60 @@ class FullAddresses:
             account.apply(self.addresses.settings.match(name))
         self.memory.request(endpoint, account, address, amount, peer)
 
-    def drops(self, message: Message, peer: bool) -> bool:
-        """Returns True if a full address drops the message; BrokerError ADDRESS_FULL if it fails senders.
+    def drops(self, message: Message, peer: bool, endpoint: SenderEndpoint) -> bool:
+        """Returns True if a full address drops the message; BrokerError ADDRESS_FULL if it fails senders, or if the
+        sender ignores that it gets no credits.
 
         Called while any address refuses.
         """
         name = split_fqqn(message.address)[0]
         address = self.addresses.by_name.get(name)
-        if address is None or not address.account.refusing:
+        if address is None or address.internal:
             return False
+        memory = self.memory
         account = address.account
-        policy = self.memory.refusal(account)
+        if not account.refusing and not memory.asks_all():
+            return False
+        policy = memory.refusal(account)
         if policy == FAIL and not peer:
             raise BrokerError(ADDRESS_FULL, f"address {name} is full")
+        exhaustion = memory.exhaustion()
+        if exhaustion is not None and policy != DROP:
+            raise exhaustion
+        if policy == BLOCK and not peer:
+            memory.refuse(account)
+            self._check_overrun(endpoint, account, name, message.size)
         if policy != DROP:
             return False
         self._count_dropped(account, name)
         return True
+
+    def check_piece(self, address_name: str, size: int, peer: bool, endpoint: SenderEndpoint) -> None:
+        """Raises BrokerError ADDRESS_FULL if the sender of a large message ignores that it gets no credits, or if the
+        node has no disk for it.
+
+        Called for each piece, while any address refuses.
+        """
+        name = split_fqqn(address_name)[0]
+        address = self.addresses.by_name.get(name)
+        exhaustion = self.memory.exhaustion()
+        if exhaustion is not None:
+            raise exhaustion
+        if peer or (address is not None and address.internal):
+            return
+        account = self.unknown
+        if address is not None:
+            account = address.account
+        if self.memory.withheld(account, False):
+            self._check_overrun(endpoint, account, name, size)
+
+    def _check_overrun(
+        self, endpoint: SenderEndpoint, account: Account, name: str, size: int
+    ) -> None:
+        if self.memory.overruns.exceeded(endpoint, account, size):
+            why = f"address {name} is full, and its sender goes on without credits (producerWindowSize=-1?)"
+            endpoint.cut_off(why)
+            raise BrokerError(ADDRESS_FULL, why)
 
     def drops_in_transaction(
         self, transaction: Transaction, address: Address | None, message: Message

@@ -18,12 +18,14 @@ from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry.queues import parse_filter
+from atalanta.kernel.security.resource_limits import NAME_CHARS_MAX
 from atalanta.kernel.sessions.auto_create import SendAddresses
 from atalanta.kernel.sessions.group_wait import GroupWait
 from atalanta.kernel.sessions.session_consumer import SessionConsumer, check_consumer_allowed
 from atalanta.kernel.transactions.commit import SinkId
 from atalanta.kernel.transactions.owner import TransactionOwner
 from atalanta.kernel.transactions.transaction import Transaction
+from atalanta.message.fqqn import join_fqqn
 from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
 
 if TYPE_CHECKING:
@@ -40,10 +42,6 @@ if TYPE_CHECKING:
 
 PRODUCERS_MAX: Final = 10_000
 DRAINS_MAX: Final = 10_000  # that may wait at one queue
-# Outcomes of a delivery.
-ACCEPT: Final = 0
-RELEASE: Final = 1  # the delivery does not count as an attempt
-REJECT: Final = 2  # the message can never be processed
 
 
 class Session(TransactionOwner):
@@ -83,7 +81,7 @@ class Session(TransactionOwner):
         services.clients.opened(self)
 
     def check(self, permission: str, address: str) -> None:
-        """Raises BrokerError SECURITY unless the user has the permission."""
+        """Raises BrokerError SECURITY unless the user has the permission on the address or FQQN."""
         services = self.services
         services.permissions.check(services.store.now, self.identity, permission, address)
 
@@ -124,11 +122,14 @@ class Session(TransactionOwner):
                 or addresses.rules_version != services.security.version
                 or (routing_type == ANYCAST and address.anycast_count == 0)
                 or (routing_type >= 0 and not address.supports(routing_type))
+                or (routing_type < 0 and address.local_count == 0)
             ):
                 address = services.auto_creation.prepare(
                     now, self.identity, self.client, addresses, message
                 )
-            if services.memory.refusing and services.full_addresses.drops(message, peer):
+            if services.memory.refusing and services.full_addresses.drops(
+                message, peer, self.endpoint
+            ):
                 self.endpoint.done(token)
                 return
             if services.ingress_headers.wanted:
@@ -176,6 +177,12 @@ class Session(TransactionOwner):
         peer = self.identity.cluster
         self.services.full_addresses.request_credits(self.endpoint, peer, address, amount)
 
+    def check_piece(self, address: str, size: int) -> None:
+        """Raises BrokerError if a piece of a large message may not be stored: the address, or the disk, is full."""
+        self.services.full_addresses.check_piece(
+            address, size, self.identity.cluster, self.endpoint
+        )
+
     # -- consuming ------------------------------------------------------------------------------
     def create_consumer(
         self,
@@ -188,7 +195,8 @@ class Session(TransactionOwner):
     ) -> Queue:
         services = self.services
         queue = services.queue_registry.find(queue_name)
-        self.check("browse" if browse_only else "consume", queue.spec.address)
+        permission = "browse" if browse_only else "consume"
+        self.check(permission, join_fqqn(queue.spec.address, queue.name))
         if consumer_id in self.consumers:
             raise BrokerError(
                 ILLEGAL_STATE, f"consumer {consumer_id} already exists in session {self.name}"
@@ -284,7 +292,8 @@ class Session(TransactionOwner):
     def add_producer(self, now: int, producer_id: int, address: str | None) -> None:
         """Records a producer for the lists of management, up to PRODUCERS_MAX per session."""
         if len(self.producers) < PRODUCERS_MAX:
-            self.producers[producer_id] = (address, now)
+            listed = None if address is None else address[:NAME_CHARS_MAX]
+            self.producers[producer_id] = (listed, now)
 
     def expire(self, now: int, consumer_id: int, message_id: int) -> None:
         """Expires a message that the client found expired."""
@@ -345,16 +354,14 @@ class Session(TransactionOwner):
         raise error
 
     def settle(
-        self, now: int, consumer_id: int, message_id: int, outcome: int, token: int
+        self, now: int, consumer_id: int, message_id: int, reject: bool, delay_ms: int, token: int
     ) -> None:
-        """Accepts, releases or rejects one delivery; `endpoint.done(token)` follows when that is durable.
+        """Gives back one delivery, like a rollback of it alone; `endpoint.done(token)` follows when that is durable.
 
-        A release or rejection is never part of a transaction. BrokerError ILLEGAL_STATE if the message is not delivered
-        to the consumer.
+        The attempt counts. `delay_ms` replaces the redelivery-delay of the address unless it is negative. With `reject`
+        the message goes to the dead-letter address at once. No transaction has a part in it. BrokerError ILLEGAL_STATE:
+        the message is not delivered to the consumer.
         """
-        if outcome == ACCEPT:
-            self.acknowledge(now, consumer_id, message_id, True, token)
-            return
         services = self.services
         consumer = self.consumer(consumer_id)
         reference = consumer.unacknowledged.pop(message_id)
@@ -362,12 +369,11 @@ class Session(TransactionOwner):
             raise BrokerError(
                 ILLEGAL_STATE, f"message {message_id} is not delivered to consumer {consumer_id}"
             )
-        if outcome == REJECT:
+        if reject:
             if reference.state == DELIVERING or consumer.queue.has(reference):
                 services.dead_letters.move(now, reference, "rejected by its consumer")
         elif reference.state == DELIVERING:
-            reference.delivery_count -= 1
-            services.redelivery.redeliver(now, [reference], False)
+            services.redelivery.redeliver(now, [reference], True, delay_ms)
         elif consumer.queue.keeps_messages:
             consumer.rewind(reference.sequence)
             services.dispatches.mark_dirty(consumer.queue)

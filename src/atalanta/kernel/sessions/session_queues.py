@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.registry.addresses import check_routing_type
-from atalanta.kernel.security.resource_limits import limit_of
+from atalanta.kernel.security.resource_limits import QUEUES_PER_USER_MAX, ResourceLimit, limit_of
+from atalanta.message.fqqn import join_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
@@ -70,12 +71,9 @@ class SessionQueues:
     def create(self, now: int, identity: Identity, owner: QueueOwner, spec: QueueSpec) -> Queue:
         """Creates a queue; needs createDurableQueue or createNonDurableQueue, and createAddress for a new address."""
         permission = "createDurableQueue" if spec.durable else "createNonDurableQueue"
-        self.permissions.check(now, identity, permission, spec.address)
+        self.permissions.check(now, identity, permission, join_fqqn(spec.address, spec.name))
         self._check_address(now, identity, spec)
-        limit = limit_of(self.config.resource_limits, identity.user)
-        if limit is not None:
-            users = [queue.spec.user for queue in self.registry.by_name.values()]
-            limit.check_queues(users.count(identity.user))
+        self._check_limit(identity)
         spec.user = identity.user
         # A leaving node creates queues that continue its own: these get no retained messages.
         queue = self.registry.create(now, spec, not identity.cluster)
@@ -84,6 +82,18 @@ class SessionQueues:
         if spec.transient:
             owner.use_transient(queue)
         return queue
+
+    def _check_limit(self, identity: Identity) -> None:
+        """Checks that the user may create one more queue. Clients without a user's name have no limit."""
+        user = identity.user
+        if not user or identity.cluster:
+            return
+        limit = limit_of(self.config.resource_limits, user)
+        if limit is None:
+            limit = ResourceLimit(user, -1, QUEUES_PER_USER_MAX)
+        if 0 <= limit.max_queues <= len(self.registry.by_name):
+            users = [queue.spec.user for queue in self.registry.by_name.values()]
+            limit.check_queues(users.count(user))
 
     def _check_address(self, now: int, identity: Identity, spec: QueueSpec) -> None:
         """Checks that the user may create the address of the queue, or its routing type, if either is missing."""
@@ -97,13 +107,15 @@ class SessionQueues:
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {spec.address} does not exist")
         # A temporary queue gets an address of its own even if addresses are not created automatically.
         if automatic or address is not None:
-            self.permissions.check(now, identity, "createAddress", spec.address)
+            self.permissions.check(
+                now, identity, "createAddress", join_fqqn(spec.address, spec.name)
+            )
 
     def delete(self, now: int, identity: Identity, owner: QueueOwner, name: str) -> None:
         """Deletes a queue without consumers; needs deleteDurableQueue or deleteNonDurableQueue."""
         queue = self.registry.find(name)
         permission = "deleteDurableQueue" if queue.durable else "deleteNonDurableQueue"
-        self.permissions.check(now, identity, permission, queue.spec.address)
+        self.permissions.check(now, identity, permission, join_fqqn(queue.spec.address, queue.name))
         if queue.consumer_count() > 0:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} still has consumers")
         owner.temporary_queues.pop(queue.name, None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.kernel.option import option
+from atalanta.kernel.option import ignored, option
 
 ROUTING_TYPES: Final = {"MULTICAST": 0, "ANYCAST": 1}
 FULL_POLICIES: Final = {"PAGE": "PAGE", "BLOCK": "BLOCK", "DROP": "DROP", "FAIL": "FAIL"}
@@ -90,12 +90,11 @@ class AddressSettings:
         "messages of an address before it is full",
         unit="count",
     )
-    max_size_bytes_reject_threshold: int = option(
+    max_size_bytes_reject_threshold: int = ignored(
         -1,
         "max-size-bytes-reject-threshold",
         "for AMQP clients alone, in Artemis as well: senders over CORE wait for credit",
         unit="bytes",
-        supported=False,
     )
     address_full_policy: str = option(
         "PAGE",
@@ -110,8 +109,8 @@ class AddressSettings:
         unit="bytes",
         minimum=1,
     )
-    page_max_cache_size: int = option(
-        5, "page-max-cache-size", "without use in Artemis since 2.20", unit="count", supported=False
+    page_max_cache_size: int = ignored(
+        5, "page-max-cache-size", "without use in Artemis since 2.20", unit="count"
     )
     max_read_page_messages: int = option(
         -1,
@@ -153,12 +152,11 @@ class AddressSettings:
         "what happens when the disk is full",
         choices={"BLOCK": "BLOCK", "DROP": "DROP", "FAIL": "FAIL"},
     )
-    message_counter_history_day_limit: int = option(
+    message_counter_history_day_limit: int = ignored(
         0,
         "message-counter-history-day-limit",
         "not read by Artemis 2.44 either: see message-counter-max-day-history",
         unit="count",
-        supported=False,
     )
     redistribution_delay_ms: int = option(
         -1,
@@ -253,12 +251,11 @@ class AddressSettings:
         " with their queues, unless they came by themselves",
         choices=DELETION_POLICIES,
     )
-    config_delete_diverts: str = option(
+    config_delete_diverts: str = ignored(
         "OFF",
         "config-delete-diverts",
         "diverts of the file always go when they leave it, as in Artemis",
         choices=DELETION_POLICIES,
-        supported=False,
     )
     default_address_routing_type: int = option(
         0,
@@ -353,23 +350,10 @@ class AddressSettings:
         unit="count",
         minimum=0,
     )
-    initial_queue_buffer_size: int = option(
-        8192,
-        "initial-queue-buffer-size",
-        "without meaning here",
-        unit="count",
-        minimum=1,
-        supported=False,
+    initial_queue_buffer_size: int = ignored(
+        8192, "initial-queue-buffer-size", "without meaning here", unit="count", minimum=1
     )
-    auto_create_jms_queues: bool = option(
-        True, "auto-create-jms-queues", "before 2.0", supported=False
-    )
-    auto_delete_jms_queues: bool = option(
-        True, "auto-delete-jms-queues", "before 2.0", supported=False
-    )
-    auto_create_jms_topics: bool = option(
-        True, "auto-create-jms-topics", "before 2.0", supported=False
-    )
-    auto_delete_jms_topics: bool = option(
-        True, "auto-delete-jms-topics", "before 2.0", supported=False
-    )
+    auto_create_jms_queues: bool = ignored(True, "auto-create-jms-queues", "before 2.0")
+    auto_delete_jms_queues: bool = ignored(True, "auto-delete-jms-queues", "before 2.0")
+    auto_create_jms_topics: bool = ignored(True, "auto-create-jms-topics", "before 2.0")
+    auto_delete_jms_topics: bool = ignored(True, "auto-delete-jms-topics", "before 2.0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.kernel.option import option
+from atalanta.kernel.option import ignored, option
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.routing.divert_config import DivertConfig
@@ -221,12 +221,11 @@ class BrokerConfig:
         unit="count",
         minimum=0,
     )
-    authorization_cache_size: int = option(
+    authorization_cache_size: int = ignored(
         1000,
         "authorization-cache-size",
         "answers are remembered for each user until the rules change",
         unit="count",
-        supported=False,
     )
     cluster_user: str = option(
         DEFAULT_CLUSTER_USER, "cluster-user", "user with which the nodes of a cluster log in at each other"
@@ -316,23 +315,14 @@ class BrokerConfig:
         "memory for messages; above it senders get no credit",
         unit="bytes",
     )
-    global_max_size_percent: int = option(
-        50,
-        "global-max-size-percent-of-jvm-max-memory",
-        "there is no JVM",
-        supported=False,
-        minimum=1,
-        maximum=100,
+    global_max_size_percent: int = ignored(
+        50, "global-max-size-percent-of-jvm-max-memory", "there is no JVM", minimum=1, maximum=100
     )
     global_max_messages: int = option(
         -1, "global-max-messages", "messages in memory, -1 any", unit="count"
     )
-    max_redelivery_records: int = option(
-        10,
-        "max-redelivery-records",
-        "delivery counts kept on disk for a message",
-        unit="count",
-        supported=False,
+    max_redelivery_records: int = ignored(
+        10, "max-redelivery-records", "delivery counts kept on disk for a message", unit="count"
     )
     message_counter_enabled: bool = option(
         False, "message-counter-enabled", "the messages of each queue are counted by the hour"

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
 from atalanta.kernel.journal import records
-from atalanta.kernel.publish.duplicate_detection import headers_of_links, put_back
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import Reference
@@ -52,35 +51,23 @@ class Commits:
         back. After Undecided nothing has changed, and the commit is tried again.
         """
         error = transaction.rollback_only
+        plans: list[Plan] = []
+        if error is None and transaction.messages:
+            error = self.store.memory.exhaustion()
+        if error is None:
+            try:
+                plans = self.publisher.prepare_all(now, transaction.messages)
+            except Undecided:
+                raise
+            except BrokerError as refused:
+                error = refused
+        if error is not None and error.code == DUPLICATE_ID:
+            lsn = self.store.journal.last
+            self.refuse_duplicate(owner, now, transaction, endpoint, token, lsn, error.text)
+            return
         if error is not None:
-            if error.code == DUPLICATE_ID:
-                lsn = self.store.journal.last
-                self.refuse_duplicate(owner, now, transaction, endpoint, token, lsn, error.text)
-                return
             owner.roll_back(now, transaction, False)
             raise error
-        plans: list[Plan] = []
-        undecided: list[str] = []
-        grouped = self.publisher.router.grouping is not None
-        headers = headers_of_links(transaction.messages) if grouped else []
-        for message in transaction.messages:
-            try:
-                plan = self.publisher.prepare(now, message)
-            except Undecided as waiting:
-                undecided.extend(waiting.ids)
-                continue
-            except BrokerError:
-                owner.roll_back(now, transaction, False)
-                raise
-            if plan.repeats_lsn >= 0:
-                why = f"duplicate message detected on {message.address}"
-                lsn = plan.repeats_lsn
-                self.refuse_duplicate(owner, now, transaction, endpoint, token, lsn, why)
-                return
-            plans.append(plan)
-        if undecided:
-            put_back(headers)
-            raise Undecided(undecided)
         owner.end_transaction(transaction)
         self._write(transaction, plans, endpoint, token, sink)
 

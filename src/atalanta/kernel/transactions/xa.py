@@ -19,7 +19,6 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish.acknowledged_routes import store_acknowledged
-from atalanta.kernel.publish.duplicate_detection import headers_of_links, put_back
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import Reference
@@ -152,10 +151,16 @@ class Branches:
         """
         transaction = branch.transaction
         error = transaction.rollback_only
+        if error is None and transaction.messages:
+            error = self.store.memory.exhaustion()
         plans: list[Plan] = []
         if error is None:
             try:
-                plans = self._plans_of(now, transaction)
+                for plan in self.publisher.prepare_all(now, transaction.messages):
+                    plans.append(plan)
+                    if plan.diverted is not None:
+                        plans.extend(plan.diverted)
+                        plan.diverted = None
             except Undecided:
                 raise  # the prepare is tried again
             except BrokerError as refused:
@@ -181,28 +186,6 @@ class Branches:
         batch.add(records.XA_PREPARED, payload)
         branch.lsn = self.plans.append(batch, written, arrived, endpoint, token)
         duplicates.add(shipment_ids, branch.lsn)
-
-    def _plans_of(self, now: int, transaction: Transaction) -> list[Plan]:
-        plans: list[Plan] = []
-        undecided: list[str] = []
-        grouped = self.publisher.router.grouping is not None
-        headers = headers_of_links(transaction.messages) if grouped else []
-        for message in transaction.messages:
-            try:
-                plan = self.publisher.prepare(now, message)
-            except Undecided as waiting:
-                undecided.extend(waiting.ids)
-                continue
-            if plan.repeats_lsn >= 0:
-                raise BrokerError(DUPLICATE_ID, f"duplicate message detected on {message.address}")
-            plans.append(plan)
-            if plan.diverted is not None:
-                plans.extend(plan.diverted)
-                plan.diverted = None
-        if undecided:
-            put_back(headers)
-            raise Undecided(undecided)
-        return plans
 
     def add_prepared(self, branch: Branch, stored_bytes: int) -> None:
         """Makes the branch a prepared one, whose record has `stored_bytes`."""

@@ -195,6 +195,7 @@ class AddressControl(Control):
         if account.blocked_by_operator:
             return False
         account.blocked_by_operator = True
+        self.memory.refuse(account)
         return True
 
     def unblock(self, call: Call, given: Parameters) -> object:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.kernel.security.resource_limits import check_name
 from atalanta.management.operations.message_changes import Removal
 from atalanta.management.operations.queue_definition import (
     LONG_FORM,
@@ -167,6 +168,8 @@ class DestinationOperations:
     def make_queue(self, call: Call, definition: Definition) -> Queue:
         """Creates a queue with the checks of ActiveMQServerImpl.createQueue: address, routing type, unused name."""
         spec = spec_of(self.settings, definition)
+        check_name(spec.name)
+        check_name(spec.address)
         address = self.addresses.by_name.get(spec.address)
         settings = self.settings.match(spec.address)
         may_create = boolean(definition, "auto-create-address")
@@ -280,6 +283,7 @@ class DestinationOperations:
     # -- addresses -------------------------------------------------------------------------------
     def create_address(self, call: Call, given: Parameters) -> object:
         name = text_of(given, 0)
+        check_name(name)
         anycast, multicast = read_routing_types(optional_text(given, 1))
         if name in self.addresses.by_name:
             raise BrokerError(ILLEGAL_STATE, f"AMQ229204: Address already exists: {name}")

@@ -14,14 +14,12 @@ from atalanta.message.message import TEXT, Message
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Ids
     from atalanta.kernel.publish.publisher import Publisher
-    from atalanta.kernel.security.security import Security
 
 
 class MessageSender:
     """Sends the messages that an operator writes."""
 
-    def __init__(self, security: Security, ids: Ids, publisher: Publisher) -> None:
-        self.security = security
+    def __init__(self, ids: Ids, publisher: Publisher) -> None:
         self.ids = ids
         self.publisher = publisher
 
@@ -61,9 +59,7 @@ class MessageSender:
             raise BrokerError(
                 SECURITY, f"a message is sent as the session's user {identity.user}, not as {user}"
             )
-        if not self.security.allowed(identity, SEND, target):
-            text = f"user {identity.user} does not have permission send on address {target}"
-            raise BrokerError(SECURITY, text)
+        session.check(SEND, target)
 
 
 def text_body(text: str) -> bytes:

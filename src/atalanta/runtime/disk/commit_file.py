@@ -14,6 +14,8 @@ import mmap
 import os
 from pathlib import Path
 
+from atalanta.runtime.disk.descriptors import DescriptorReserve
+
 # pwritev(2): the write is as durable as after fdatasync. 0 if the system does not have the flag.
 WRITE_SYNCED: int = getattr(os, "RWF_DSYNC", 0)
 # open(2): direct I/O. 0 if the system does not have the flag.
@@ -32,8 +34,9 @@ UNKNOWN = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 class CommitFile:
     """The open file `name`; "" = none. The caller makes one call at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: DescriptorReserve) -> None:
         self.name = ""
+        self._files = files
         # Files are opened for direct writes until one is refused.
         self.direct = DIRECT != 0
         self._path = Path()
@@ -55,7 +58,7 @@ class CommitFile:
     def close(self) -> None:
         """Closes the file, if one is open."""
         if self._file >= 0:
-            os.close(self._file)
+            self._files.close(self._file)
         self.name = ""
         self._file = -1
         self._end = -1
@@ -73,7 +76,7 @@ class CommitFile:
                         raise
             # Some file systems refuse only the write. All of the data is written again without direct I/O.
             self.direct = False
-            os.close(self._file)
+            self._files.close(self._file)
             self._file = -1
             self._open_file()
         write_synced(self._file, offset, data + more)
@@ -81,7 +84,7 @@ class CommitFile:
     def _open_file(self) -> None:
         if self.direct:
             try:
-                self._file = os.open(self._path, os.O_RDWR | os.O_CLOEXEC | DIRECT)
+                self._file = self._files.open(self._path, os.O_RDWR | DIRECT)
             except OSError as error:
                 if error.errno not in UNKNOWN:
                     raise
@@ -92,10 +95,10 @@ class CommitFile:
                 self._end = -1
                 if self._file_direct:
                     return
-                os.close(self._file)
+                self._files.close(self._file)
                 self._file = -1
         self._file_direct = False
-        self._file = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
+        self._file = self._files.open(self._path, os.O_WRONLY)
 
     def _write_direct(self, offset: int, data: bytes, more: bytes) -> None:
         buffer = self._buffer

@@ -1,13 +1,12 @@
 """The data folder of a node: used by one process at a time, with a permanent node id and the journal's folder.
 
-    <folder>/node.lock   locked while a node runs; its text is that process' id
+    <folder>/node.lock   locked, like the folder, while a node runs; its text is that process' id
     <folder>/node-id     the node id, a version-1 UUID as text, as Artemis' node ids are
     <folder>/journal/    segments (store/segment.py), unless journal-directory names another folder
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import uuid
 from collections.abc import Callable
@@ -15,31 +14,31 @@ from pathlib import Path
 
 from atalanta.runtime.disk.commit_file import write_all
 from atalanta.runtime.disk.disk import sync_folder
+from atalanta.runtime.disk.folder_lock import DataFolderError, FolderLock, lock_folder
 
-LOCK_NAME = "node.lock"
 NODE_ID_NAME = "node-id"
 JOURNAL_NAME = "journal"
-
-
-class DataFolderError(Exception):
-    """The folder cannot be used; the text names it and gives the reason."""
 
 
 class DataFolder:
     """An opened and locked data folder. Close it after the disk."""
 
-    def __init__(self, folder: Path, journal: Path, node_id: uuid.UUID, locks: list[int]) -> None:
+    def __init__(self, folder: Path, journal: Path, node_id: uuid.UUID, locks: list[FolderLock]) -> None:
         self.folder = folder
         self.journal = journal
         self.node_id = node_id
         self._locks = locks
         self.journal_missing: bool = False  # the node id is there, its journal is not
 
+    def check_locks(self) -> None:
+        """Raises DataFolderError if another process could have locked the folder by now."""
+        for lock in self._locks:
+            lock.check()
+
     def close(self) -> None:
         """Releases the locks."""
         for lock in self._locks:
-            os.close(lock)
-        self._locks = []
+            lock.close()
 
 
 def open_data_folder(
@@ -68,7 +67,7 @@ def open_data_folder(
             missing = not has_journal(journal)
     except BaseException:
         for lock in locks:
-            os.close(lock)
+            lock.close()
         raise
     found = DataFolder(folder, journal, node_id, locks)
     found.journal_missing = missing
@@ -86,27 +85,6 @@ def make_folder(folder: Path) -> None:
     except FileExistsError as error:
         raise DataFolderError(f"{folder}: a folder is needed here, this is a file") from error
     sync_folder(folder.parent)
-
-
-def lock_folder(folder: Path) -> int:
-    """Returns the open lock file; DataFolderError names the process that holds the lock."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-    lock = os.open(folder / LOCK_NAME, flags, 0o640)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        holder = os.pread(lock, 64, 0).decode("ascii", "replace").strip()
-        os.close(lock)
-        raise DataFolderError(
-            f"the data folder {folder} is in use by process {holder or 'unknown'}: stop that "
-            "node, or give this one a folder of its own"
-        ) from error
-    except BaseException:
-        os.close(lock)
-        raise
-    os.ftruncate(lock, 0)
-    write_all(lock, 0, f"{os.getpid()}\n".encode("ascii"))
-    return lock
 
 
 def read_node_id(folder: Path) -> uuid.UUID | None:

@@ -6,7 +6,8 @@ itself, at the end of its event-loop iteration. It does so while recent commits 
 (runtime/disk/inline_commit.py) and no other job is in progress (`commit_at_turn_end`).
 
 The first job that fails is reported and ends all work. After a failed sync the page cache may report success
-although the data is lost, so no job is tried again.
+although the data is lost, so no job is tried again. A full disk is no failure as long as there is a reserve
+(runtime/disk/reserve.py), or the new file is not needed yet.
 """
 
 from __future__ import annotations
@@ -21,13 +22,12 @@ from queue import SimpleQueue
 
 from atalanta.kernel.ports import Disk
 from atalanta.runtime.disk.commit_file import CommitFile, write_all, write_synced
+from atalanta.runtime.disk.descriptors import DescriptorReserve
 from atalanta.runtime.disk.inline_commit import OwnCommits
+from atalanta.runtime.disk.reserve import NO_ROOM, DiskReserve, write_zeroed
 from atalanta.runtime.process.logs import log_event
 
 logger = logging.getLogger("atalanta.runtime")
-
-# Zeros are written in parts of this size.
-ZEROS = bytes(1 << 20)
 
 Job = Callable[[], None]
 
@@ -36,7 +36,8 @@ class FileDisk(Disk):
     """The files of one existing folder; files whose names begin with a key of `elsewhere` are in another folder.
 
     `call_soon` schedules a call from the worker on the node's thread, like `loop.call_soon_threadsafe`.
-    `committed(token)` and `failed(why)` are called that way.
+    `committed(token)`, `failed(why)` and `no_room(name)` are called that way. `check_locks` raises an error if the
+    folder is no longer locked by this process; it is called before a file is made.
     """
 
     def __init__(
@@ -46,8 +47,14 @@ class FileDisk(Disk):
         committed: Callable[[int], None],
         failed: Callable[[str], None],
         elsewhere: Mapping[str, Path] | None = None,
+        check_locks: Callable[[], None] | None = None,
+        reserve: DiskReserve | None = None,
+        no_room: Callable[[str], None] | None = None,
     ) -> None:
         self.folder = folder
+        self._check_locks = check_locks
+        self._reserve = reserve
+        self._no_room = no_room
         self._elsewhere = dict(elsewhere or {})
         self._call_soon = call_soon
         self._committed = committed
@@ -64,7 +71,8 @@ class FileDisk(Disk):
         # The last file read is kept open by the node's thread, the last file written by the worker.
         self._read_name = ""
         self._read_file = -1
-        self._write_file = CommitFile()
+        self._files = DescriptorReserve()
+        self._write_file = CommitFile(self._files)
         # None: all commits are the worker's. The thread that does a commit records its time; only one does at a
         # time.
         self._own: OwnCommits | None = None
@@ -94,6 +102,7 @@ class FileDisk(Disk):
             self._jobs.put(None)
             self._worker.join()
         self._close_read_file()
+        self._files.close_all()
 
     # --- the Disk port, at once -------------------------------------------------------------------
 
@@ -121,7 +130,7 @@ class FileDisk(Disk):
         """Reads up to `size` bytes; fewer only at the end of the file."""
         if name != self._read_name:
             self._close_read_file()
-            self._read_file = os.open(self._folder(name) / name, os.O_RDONLY | os.O_CLOEXEC)
+            self._read_file = self._files.open(self._folder(name) / name, os.O_RDONLY)
             self._read_name = name
         pieces: list[bytes] = []
         while size > 0:
@@ -135,20 +144,25 @@ class FileDisk(Disk):
 
     def repair(self, name: str, offset: int, data: bytes) -> None:
         """Overwrites data and syncs the file and the folder, before it returns."""
-        file = os.open(self._folder(name) / name, os.O_WRONLY | os.O_CLOEXEC)
+        file = self._files.open(self._folder(name) / name, os.O_WRONLY)
         try:
             write_all(file, offset, data)
             os.fsync(file)
         finally:
-            os.close(file)
-        sync_folder(self._folder(name))
+            self._files.close(file)
+        self._sync_folder(name)
 
     # --- the Disk port, by the worker -------------------------------------------------------------
 
     def create(self, name: str, size: int, head: bytes) -> None:
         """Adds a job: create a file with `head` and then zeros, so that later commits change no metadata."""
         self._forget(name)
-        self._add(lambda: self._do_create(name, size, head))
+        self._add(lambda: self._do_create(name, size, head, True))
+
+    def create_spare(self, name: str, size: int, head: bytes) -> None:
+        """Adds a job: create a file, if there is room for it."""
+        self._forget(name)
+        self._add(lambda: self._do_create(name, size, head, False))
 
     def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
         """Adds a job: write, fdatasync, then `committed(token)`."""
@@ -238,7 +252,7 @@ class FileDisk(Disk):
 
     def _close_read_file(self) -> None:
         if self._read_file >= 0:
-            os.close(self._read_file)
+            self._files.close(self._read_file)
         self._read_name = ""
         self._read_file = -1
 
@@ -285,39 +299,52 @@ class FileDisk(Disk):
             # The loop is closed already: nothing further is confirmed.
             log_event(logger, "journal_answer_lost", {"why": error})
 
-    def _do_create(self, name: str, size: int, head: bytes) -> None:
+    def _do_create(self, name: str, size: int, head: bytes, needed: bool) -> None:
+        if self._check_locks is not None:
+            self._check_locks()
         self._write_file.close()
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        file = os.open(self._folder(name) / name, flags, 0o640)
+        path = self._folder(name) / name
         try:
-            write_all(file, 0, head[:size])
-            offset = len(head)
-            while offset < size:
-                piece = min(len(ZEROS), size - offset)
-                write_all(file, offset, ZEROS[:piece])
-                offset += piece
-            os.fsync(file)
-        finally:
-            os.close(file)
-        sync_folder(self._folder(name))
+            self._write_new(path, size, head)
+        except OSError as error:
+            if error.errno not in NO_ROOM or self._no_room is None:
+                raise
+            path.unlink(missing_ok=True)
+            if self._reserve is not None and self._reserve.take(path, size, head):
+                self._report(self._no_room, "")
+            elif needed:
+                raise
+            else:
+                self._report(self._no_room, name)
+        self._sync_folder(name)
         self._report(self._answer, 0)
+
+    def _write_new(self, path: Path, size: int, head: bytes) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        file = self._files.open(path, flags, 0o640)
+        try:
+            write_zeroed(file, size, head)
+        finally:
+            self._files.close(file)
 
     def _do_set_aside(self, name: str, spare_name: str) -> None:
         if name == self._write_file.name:
             self._write_file.close()
         os.rename(self._folder(name) / name, self._folder(spare_name) / spare_name)
-        sync_folder(self._folder(name))
+        self._sync_folder(name)
         self._report(self._answer, 0)
 
     def _do_reuse(self, spare_name: str, name: str, head: bytes) -> None:
+        if self._check_locks is not None:
+            self._check_locks()
         old, new = self._folder(spare_name) / spare_name, self._folder(name) / name
-        file = os.open(old, os.O_WRONLY | os.O_CLOEXEC)
+        file = self._files.open(old, os.O_WRONLY)
         try:
             write_synced(file, 0, head)
         finally:
-            os.close(file)
+            self._files.close(file)
         os.rename(old, new)
-        sync_folder(self._folder(name))
+        self._sync_folder(name)
         self._report(self._answer, 0)
 
     def _do_commit(self, name: str, offset: int, data: bytes, token: int, more: bytes) -> None:
@@ -340,8 +367,15 @@ class FileDisk(Disk):
         if name == self._write_file.name:
             self._write_file.close()
         os.unlink(self._folder(name) / name)
-        sync_folder(self._folder(name))
+        self._sync_folder(name)
         self._report(self._answer, 0)
+
+    def _sync_folder(self, name: str) -> None:
+        folder = self._files.open(self._folder(name), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            self._files.close(folder)
 
 
 def sync_folder(folder: Path) -> None:

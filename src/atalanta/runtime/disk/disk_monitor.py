@@ -1,4 +1,7 @@
-"""Checks the disk every disk-scan-period and reports its usage to the node (max-disk-usage, min-disk-free)."""
+"""Checks the disk every disk-scan-period and reports its usage to the node (max-disk-usage, min-disk-free).
+
+It also keeps the reserve of the disk complete, and reports when there is no room for it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import logging
 import os
 from pathlib import Path
 
+from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.process.logs import log_event
 
@@ -17,8 +21,14 @@ class DiskMonitor:
     """Checks the disk periodically. A folder that cannot be checked is logged and tried again."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, driver: Driver, folder: Path, period_s: float
+        self,
+        loop: asyncio.AbstractEventLoop,
+        driver: Driver,
+        folder: Path,
+        period_s: float,
+        reserve: DiskReserve | None = None,
     ) -> None:
+        self._reserve = reserve
         self._loop = loop
         self._driver = driver
         self._folder = folder
@@ -29,10 +39,15 @@ class DiskMonitor:
         """Checks now, and again every period."""
         self._timer = self._loop.call_later(self._period_s, self.start)
         try:
+            room = self._reserve is None or self._reserve.fill()
             found = os.statvfs(self._folder)
         except OSError as error:
             log_event(logger, "disk_usage_unknown", {"folder": self._folder, "why": error})
             return
+        if room:
+            self._driver.room()
+        else:
+            self._driver.no_room("")
         total = found.f_blocks * found.f_frsize
         free = found.f_bavail * found.f_frsize
         self._driver.disk_usage(1 - free / total if total else 0.0, free)

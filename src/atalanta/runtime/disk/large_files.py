@@ -16,6 +16,7 @@ from queue import SimpleQueue
 
 from atalanta.kernel.ports import LargeFiles
 from atalanta.runtime.disk.commit_file import sync_data, write_all
+from atalanta.runtime.disk.descriptors import DescriptorReserve
 from atalanta.runtime.disk.disk import sync_folder
 
 logger = logging.getLogger("atalanta.runtime")
@@ -59,6 +60,7 @@ class FolderLargeFiles(LargeFiles):
         self._worker: threading.Thread | None = None
         self._closed = False
         # Used only by the worker: open files by number, the least recently used first.
+        self._files = DescriptorReserve()
         self._open: dict[int, OpenFile] = {}
         self._unsynced: dict[int, int] = {}  # bytes, of files that will be synced
         self._given_up: dict[int, bool] = {}
@@ -71,6 +73,7 @@ class FolderLargeFiles(LargeFiles):
         if self._worker is not None:
             self._jobs.put(None)
             self._worker.join()
+        self._files.close_all()
 
     # --- the port ---------------------------------------------------------------------------------
 
@@ -146,8 +149,8 @@ class FolderLargeFiles(LargeFiles):
         return self.folder / f"{file}{SUFFIX}"
 
     def _do_create(self, file: int, will_sync: bool) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        self._keep(file, OpenFile(os.open(self._path(file), flags, 0o640), 0))
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC
+        self._keep(file, OpenFile(self._files.open(self._path(file), flags, 0o640), 0))
         if will_sync and self._syncs:
             self._unsynced[file] = 0
 
@@ -199,7 +202,7 @@ class FolderLargeFiles(LargeFiles):
     def _file(self, file: int) -> OpenFile:
         found = self._open.pop(file, None)
         if found is None:
-            descriptor = os.open(self._path(file), os.O_RDWR | os.O_CLOEXEC)
+            descriptor = self._files.open(self._path(file), os.O_RDWR)
             found = OpenFile(descriptor, os.fstat(descriptor).st_size)
         self._keep(file, found)
         return found
@@ -213,4 +216,4 @@ class FolderLargeFiles(LargeFiles):
     def _forget(self, file: int) -> None:
         found = self._open.pop(file, None)
         if found is not None:
-            os.close(found.descriptor)
+            self._files.close(found.descriptor)

@@ -1,7 +1,8 @@
 """Listening sockets: bound early, so that a used port is known early; accepting when the node is ready.
 
-Each accepted connection is an input `on_accept` with the acceptor's name. Connections above the limits are
-closed at once and counted: a node without free file descriptors must continue to serve its clients.
+Each accepted connection is an input `on_accept` with the acceptor's name. A node without free file descriptors must
+continue to serve its clients. So above the limits a new connection replaces one without a login: the oldest of the
+host that has most of them. If all have logged in, the new one is closed. Either is counted.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import ssl
 from dataclasses import dataclass
 from typing import cast
 
+from atalanta.runtime.net.connections_by_host import Closable, ConnectionsByHost
 from atalanta.runtime.net.tcp import Connection, Connections, address_text
 from atalanta.runtime.net.tls_connection import SecureConnection
 from atalanta.runtime.trace import LogTrace
@@ -41,6 +43,7 @@ class Acceptor:
         self.listen = listen
         self.connections = connections
         self.accepted_now = 0
+        self.without_login = ConnectionsByHost()
         self.tls = listen.tls  # used by connections from now on
         self._trace = trace
         self._sockets: list[socket.socket] = []
@@ -88,18 +91,23 @@ class Acceptor:
             bound.close()
 
     def admit(self) -> bool:
-        """Tells whether the limits allow one more connection."""
+        """Tells whether the limits allow one more connection, after one without a login has made room for it."""
         own_max = self.listen.connections_max
+        limits = self.connections.limits
+        room = True
         if 0 <= own_max <= self.accepted_now:
-            refused = own_max
-        elif self.connections.descriptors() >= self.connections.limits.connections_max:
-            refused = self.connections.limits.connections_max
-        else:
+            self._refuse(own_max)
+            room = self.without_login.close_one()
+        elif self.connections.descriptors() >= limits.connections_max:
+            self._refuse(limits.connections_max)
+            room = self.connections.without_login.close_one()
+        if room:
             self.accepted_now += 1
-            return True
+        return room
+
+    def _refuse(self, limit: int) -> None:
         self._trace.count("connections.refused")
-        self._trace.event("connection_refused", {"acceptor": self.listen.name, "limit": refused})
-        return False
+        self._trace.event("connection_refused", {"acceptor": self.listen.name, "limit": limit})
 
     def enter(self, transport: asyncio.BaseTransport) -> bool:
         """Tells whether the connection is allowed; closes it if not."""
@@ -111,6 +119,21 @@ class Acceptor:
             sock = transport.get_extra_info("socket")
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
         return True
+
+    def entered(self, connection: Closable) -> None:
+        """Records a connection that is admitted, without a login yet."""
+        self.without_login.add(connection)
+        self.connections.without_login.add(connection)
+
+    def logged_in(self, connection: Closable) -> None:
+        """Records that the peer has logged in."""
+        self.without_login.remove(connection)
+        self.connections.without_login.remove(connection)
+
+    def left(self, connection: Closable) -> None:
+        """Frees the slot of a closed connection."""
+        self.accepted_now -= 1
+        self.logged_in(connection)
 
     def tls_failed(self, peer: str, why: str) -> None:
         """Records a handshake that failed."""
@@ -138,11 +161,16 @@ class AcceptedConnection(Connection):
         self._admitted = self._acceptor.enter(transport)
         if self._admitted:
             super().connection_made(transport)
+            self._acceptor.entered(self)
+
+    def logged_in(self) -> None:
+        """Records that the peer has logged in."""
+        self._acceptor.logged_in(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Frees a slot for another connection."""
         if self._admitted:
-            self._acceptor.accepted_now -= 1
+            self._acceptor.left(self)
             super().connection_lost(exc)
 
 
@@ -161,6 +189,11 @@ class AcceptedSecureConnection(SecureConnection):
         if self._admitted:
             self._connections.handshaking += 1
             super().connection_made(transport)
+            self._acceptor.entered(self)
+
+    def logged_in(self) -> None:
+        """Records that the peer has logged in."""
+        self._acceptor.logged_in(self)
 
     def _entered(self, number: int) -> None:
         self._connections.handshaking -= 1
@@ -173,7 +206,7 @@ class AcceptedSecureConnection(SecureConnection):
     def connection_lost(self, exc: Exception | None) -> None:
         """Frees a slot for another connection."""
         if self._admitted:
-            self._acceptor.accepted_now -= 1
+            self._acceptor.left(self)
             super().connection_lost(exc)
 
 

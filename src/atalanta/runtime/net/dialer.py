@@ -12,6 +12,27 @@ from atalanta.tls.context import ClientTls
 # Peers are dialled even when clients use all connections: with descriptors from `files_reserved`.
 DIALS_BEYOND = 64
 
+# Attempts to one host: so many at once, then so many each second. Any host can announce the addresses of others.
+BURST = 100
+RATE = 20
+HOSTS_MAX = 1_000  # so many hosts are known before those with a full burst are removed
+
+
+class DialRate:
+    """The times of attempts to each host, in seconds of a monotonic clock."""
+
+    def __init__(self) -> None:
+        self._next: dict[str, float] = {}
+
+    def wait_s(self, host: str, now_s: float) -> float:
+        """Takes the next time for an attempt to `host`. Returns how long that is from now, 0.0 for at once."""
+        full = now_s - BURST / RATE
+        if len(self._next) >= HOSTS_MAX:
+            self._next = {name: at for name, at in self._next.items() if at > full}
+        at = max(self._next.get(host, full), full) + 1 / RATE
+        self._next[host] = at
+        return max(0.0, at - now_s)
+
 
 class Dialer:
     """Makes at most one attempt per key at a time."""
@@ -20,6 +41,7 @@ class Dialer:
         self._connections = connections
         self._timeout_s = connections.limits.dial_timeout_s
         self._attempts: dict[str, asyncio.Task[None]] = {}
+        self._rate = DialRate()
         self.connectors: dict[str, ClientTls] = {}
 
     def dial(
@@ -58,6 +80,9 @@ class Dialer:
             driver.dialed(number, key)
 
         connections = self._connections
+        wait_s = self._rate.wait_s(host, connections.loop.time())
+        if wait_s:
+            await asyncio.sleep(wait_s)
         if connections.descriptors() >= connections.limits.connections_max + DIALS_BEYOND:
             driver.dial_failed(key, f"not tried: {host}:{port} is above the limit of connections")
             return

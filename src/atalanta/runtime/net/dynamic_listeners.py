@@ -36,9 +36,9 @@ class DynamicListeners:
             self._open[key] = acceptor
             task = self._connections.loop.create_task(acceptor.accept())
             self._starting[key] = task
-            self._trace.event("meeting_door", {"name": key, "at": " ".join(acceptor.addresses)})
+            self._trace.event("discovery_port_opened", {"name": key, "at": " ".join(acceptor.addresses)})
             return
-        self._trace.event("meeting_door_failed", {"name": key, "why": why})
+        self._trace.event("discovery_port_failed", {"name": key, "why": why})
         retry = self._connections.limits.join_retry_s
         again = (key, host, port, port_range)
         self._retries[key] = self._connections.loop.call_later(retry, self.listen, *again)

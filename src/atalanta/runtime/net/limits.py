@@ -21,8 +21,9 @@ class Limits:
     write_max_bytes: int = 256 * 1024 * 1024
     # All acceptors together; the operating system's limit on files may be lower.
     connections_max: int = 10_000
-    # Files of the process other than connections: journal segments, logs, acceptors, the event loop.
-    files_reserved: int = 128
+    # Files of the process other than connections of acceptors: journal, large messages and their reserves, logs,
+    # dialled peers, acceptors, HTTP, the event loop.
+    files_reserved: int = 256
     # Time for output that was written before a close.
     close_linger_s: float = 5.0
     dial_timeout_s: float = 30.0

@@ -11,6 +11,7 @@ from typing import cast
 
 from atalanta.kernel.ports import Wire
 from atalanta.runtime.driver import Driver
+from atalanta.runtime.net.connections_by_host import ConnectionsByHost
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.net.tls_handshakes import Handshakes
 
@@ -25,6 +26,8 @@ class Connections(Wire):
         # Accepted, with an unfinished TLS handshake: they have no number yet.
         self.handshaking = 0
         self.handshakes = Handshakes(loop)
+        # Accepted, without a login: when the limit is reached, they make room for others.
+        self.without_login = ConnectionsByHost()
         # Being dialled: unknown peers may announce any number of addresses that do not answer.
         self.dialing = 0
         self._open: dict[int, Connection] = {}
@@ -81,6 +84,12 @@ class Connections(Wire):
         connection.closing = why or "closed"
         if not connection.unsent:
             self._dirty.append(connection)
+
+    def logged_in(self, conn: int) -> None:
+        """Implements Wire.logged_in."""
+        connection = self._open.get(conn)
+        if connection is not None:
+            connection.logged_in()
 
     def write_out(self) -> bool:
         """Sends the output of an iteration, one write per connection, then closes as requested. Returns whether
@@ -145,6 +154,9 @@ class Connection(asyncio.Protocol):
         self._opened(self.number)
         if not self._reading:  # uvloop begins to read after this call, even if it was paused in it
             self._connections.loop.call_soon(self._pause_again)
+
+    def logged_in(self) -> None:
+        """Records that the peer has logged in."""
 
     def _pause_again(self) -> None:
         if not self._reading and not self._transport.is_closing():

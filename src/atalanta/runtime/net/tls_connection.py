@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from atalanta.runtime.net.tcp import Connection, Connections, address_text
-from atalanta.runtime.net.tls_handshakes import Outcome
+from atalanta.runtime.net.tls_handshakes import Outcome, handshake_step
 
 RECORD_BYTES = 1 << 14  # maximum result of one TLS read
 EARLY_BYTES_MAX = 1 << 20  # input limit while a handshake step is in progress
@@ -56,12 +56,7 @@ class SecureConnection(Connection):
         self.peer = address_text(transport.get_extra_info("peername"))
         if self._timeout_s > 0:
             self._timer = self._connections.loop.call_later(self._timeout_s, self._too_slow)
-        outcome: Outcome = None
-        try:
-            self._tls.do_handshake()
-        except ssl.SSLError as error:
-            outcome = error
-        self._stepped(outcome)
+        self._stepped(handshake_step(self._tls))
 
     def _too_slow(self) -> None:
         self._fail(f"the handshake took longer than {self._timeout_s:g} s")
@@ -201,3 +196,9 @@ class SecureConnection(Connection):
             super().connection_lost(exc)
         else:
             self._failed(self._why or (str(exc) if exc is not None else "closed by the peer"))
+        # They may be methods of this object: without the circle it is freed now, with OpenSSL's memory.
+        self._opened = self._failed = _ignore
+
+
+def _ignore(_: int | str) -> None:
+    return None

@@ -16,6 +16,19 @@ from concurrent.futures import ThreadPoolExecutor
 Outcome = ssl.SSLError | None
 
 
+def handshake_step(tls: ssl.SSLObject) -> Outcome:
+    """Continues the handshake with the input that has come.
+
+    The error is returned without its traceback: that would refer to `tls` in a circle, and OpenSSL's memory would stay
+    until the garbage collector runs, which is rare.
+    """
+    try:
+        tls.do_handshake()
+    except ssl.SSLError as error:
+        return error.with_traceback(None)
+    return None
+
+
 class Handshakes:
     """Runs handshake steps; the thread starts with the first one."""
 
@@ -44,11 +57,7 @@ class Handshakes:
     ) -> None:
         if gone():
             return
-        outcome: Outcome = None
-        try:
-            tls.do_handshake()
-        except ssl.SSLError as error:
-            outcome = error
+        outcome = handshake_step(tls)
         if not self._closed:
             self._loop.call_soon_threadsafe(done, outcome)
 

@@ -113,16 +113,16 @@ class GroupLedger:
 
     def _check_order(self, queue: str, node: str, found: Grouped) -> None:
         sender, _, number = found.key.partition("/")
-        place = (queue, node, sender, found.group)
+        stream = (queue, node, sender, found.group)
         if found.key in self.unordered or self.departed.excuses(node, sender):
             return
-        if int(number) < self.newest.get(place, -1):
+        if int(number) < self.newest.get(stream, -1):
             raise Violation(
                 f"{queue} of {node} delivered {found.key} of group {found.group} after number"
-                f" {self.newest[place]} of the same sender",
+                f" {self.newest[stream]} of the same sender",
                 found.key,
             )
-        self.newest[place] = int(number)
+        self.newest[stream] = int(number)
 
     def _connected(self, who: Consumer) -> bool:
         """Returns True if both the client and the node regard the connection as open."""

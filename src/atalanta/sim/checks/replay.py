@@ -88,7 +88,7 @@ def _waiting(broker: Broker) -> list[tuple[int, int, int]]:
 
 
 def _compare_queue(name: str, live: Queue, replayed: Queue) -> None:
-    place = f"{name}, queue {live.name}: a restart would"
+    prefix = f"{name}, queue {live.name}: a restart would"
     after = {reference.sequence: reference for reference in everything(replayed)}
     for reference in everything(live):
         if not reference.durable:
@@ -96,20 +96,20 @@ def _compare_queue(name: str, live: Queue, replayed: Queue) -> None:
         found = after.pop(reference.sequence, None)
         key = str(reference.message.properties.get("key"))
         if found is None or found.message.id != reference.message.id:
-            raise Violation(f"{place} lose {key} (sequence {reference.sequence})", key)
+            raise Violation(f"{prefix} lose {key} (sequence {reference.sequence})", key)
         if found.route_to != reference.route_to or found.message.body != reference.message.body:
-            raise Violation(f"{place} change {key} (sequence {reference.sequence})", key)
+            raise Violation(f"{prefix} change {key} (sequence {reference.sequence})", key)
     for sequence, reference in after.items():
         key = str(reference.message.properties.get("key"))
-        raise Violation(f"{place} bring {key} back (sequence {sequence})", key)
+        raise Violation(f"{prefix} bring {key} back (sequence {sequence})", key)
     if replayed.next_sequence <= live.durable_through:
         raise Violation(
-            f"{place} give sequence {replayed.next_sequence} again, {live.durable_through} was used"
+            f"{prefix} give sequence {replayed.next_sequence} again, {live.durable_through} was used"
         )
     if (replayed.log.acked_through, replayed.incarnation) != (live.log.acked_through, live.incarnation):
-        raise Violation(f"{place} know another incarnation or acknowledged sequence")
+        raise Violation(f"{prefix} know another incarnation or acknowledged sequence")
     epochs = {group: lease.epoch for group, lease in live.log.leases.items()}
     if epochs != {group: lease.epoch for group, lease in replayed.log.leases.items()}:
-        raise Violation(f"{place} know other lease epochs than {epochs}")
+        raise Violation(f"{prefix} know other lease epochs than {epochs}")
     if live.log.lost != replayed.log.lost:
-        raise Violation(f"{place} know other lost ranges than {live.log.lost}")
+        raise Violation(f"{prefix} know other lost ranges than {live.log.lost}")

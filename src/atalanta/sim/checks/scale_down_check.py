@@ -34,24 +34,24 @@ def check_order(host: Host, source: str, order: dict[str, dict[str, int]]) -> No
     """Raises Violation if messages that came from `source` in that order have another order at their target."""
     if host.node is None:
         return
-    for name, places in order.items():
+    for name, positions in order.items():
         queue = host.node.broker.queues.get(name)
-        if queue is None or not places:
+        if queue is None or not positions:
             continue
         last = -1
         last_key = ""
         for reference in everything(queue):
             key = str(reference.message.properties.get("key"))
-            place = places.get(key, -1)
-            if place < 0 or reference.state != READY:
+            position = positions.get(key, -1)
+            if position < 0 or reference.state != READY:
                 continue
-            if place < last:
+            if position < last:
                 raise Violation(
                     f"{key} stands behind {last_key} in {name} of {host.name}, but stood before it at"
                     f" {source}, which has left",
                     key,
                 )
-            last = place
+            last = position
             last_key = key
 
 

@@ -87,11 +87,11 @@ class SimClient(Machine):
     def on_lost(self) -> None:
         """Handles a lost session. The session is created again on the next connection, or replaced by a new one."""
 
-    def on_disconnect_notice(self, reason: int, place: TransportConfiguration | None) -> None:
+    def on_disconnect_notice(self, reason: int, target: TransportConfiguration | None) -> None:
         """Handles the node's DISCONNECT, which may name another node."""
-        if self.follows and reason == REASON_SCALE_DOWN and place is not None:
-            self.world.note(f"{self.name} follows {self.target} to {place.host}")
-            self.target = place.host
+        if self.follows and reason == REASON_SCALE_DOWN and target is not None:
+            self.world.note(f"{self.name} follows {self.target} to {target.host}")
+            self.target = target.host
             self.followed += 1
             if not self.abroad:
                 self.abroad = True

@@ -24,12 +24,12 @@ class RouterWatcher(Protocol):
 
 
 class RouterTarget:
-    """The settings of the clients of one key: `doors` are names of nodes with a router."""
+    """The settings of the clients of one key: `nodes` are names of nodes with a router."""
 
-    def __init__(self, watching: RouterWatcher, key: str, doors: list[str], port: int) -> None:
+    def __init__(self, watching: RouterWatcher, key: str, nodes: list[str], port: int) -> None:
         self.watching = watching
         self.key = key
-        self.doors = doors
+        self.nodes = nodes
         self.port = port
 
 
@@ -54,7 +54,7 @@ class RoutedClient(SimClient):
             self.target, self.port = self.sent_to
             self.sent_to = None
         else:
-            self.target = self.draw.choice(self.routing.doors)
+            self.target = self.draw.choice(self.routing.nodes)
             self.port = self.routing.port
         super()._dial()
 
@@ -68,9 +68,9 @@ class RoutedClient(SimClient):
         settings.client_id = f"{self.routing.key}.{self.name}"
         return settings
 
-    def on_disconnect_notice(self, reason: int, place: TransportConfiguration | None) -> None:
-        if reason == REASON_REDIRECT and place is not None:
-            self.sent_to = (place.host, place.port)
+    def on_disconnect_notice(self, reason: int, target: TransportConfiguration | None) -> None:
+        if reason == REASON_REDIRECT and target is not None:
+            self.sent_to = (target.host, target.port)
             self.redirected += 1
 
 
@@ -93,7 +93,7 @@ class RoutedSender(RoutedClient, Sender):
         per_second: float,
     ) -> None:
         Sender.__init__(
-            self, world, network, name, routing.doors[0], ledger, address, total, per_second
+            self, world, network, name, routing.nodes[0], ledger, address, total, per_second
         )
         self.through(routing)
         self.served_by = ""
@@ -117,7 +117,7 @@ class RoutedConsumer(RoutedClient, Consumer):
         ledger: Ledger,
         queue: str,
     ) -> None:
-        Consumer.__init__(self, world, network, name, routing.doors[0], ledger, queue)
+        Consumer.__init__(self, world, network, name, routing.nodes[0], ledger, queue)
         self.through(routing)
 
     def on_session(self) -> None:

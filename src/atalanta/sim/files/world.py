@@ -19,25 +19,25 @@ from atalanta.sim.world.world import SECOND, World
 
 @dataclass
 class FileNode:
-    """A node: `label` is its name for people; `doors` are (host, port, acceptor) where it listens."""
+    """A node: `label` is its name for people; `listeners` are (host, port, acceptor) where it listens."""
 
     label: str
     make: Callable[[Ports], Node]
-    doors: list[tuple[str, int, str]] = field(default_factory=list)
+    listeners: list[tuple[str, int, str]] = field(default_factory=list)
 
 
 class FileHost(Host):
     """A host with several addresses."""
 
     def __init__(self, world: World, network: Network, node: FileNode) -> None:
-        first = node.doors[0] if node.doors else (node.label, 0, "")
+        first = node.listeners[0] if node.listeners else (node.label, 0, "")
         super().__init__(world, network, node.label, first[0], first[1], node.make)
         self.file_node = node
-        self.doors = {port: acceptor for _, port, acceptor in node.doors}
+        self.listeners = {port: acceptor for _, port, acceptor in node.listeners}
 
     def start(self) -> None:
         super().start()
-        for host, port, _ in self.file_node.doors:
+        for host, port, _ in self.file_node.listeners:
             self.network.listen(self, host, port)
         self._enter_names()
 
@@ -47,11 +47,11 @@ class FileHost(Host):
             return
         texts = self.node.config.own.dns_texts()
         for name in [found for text in texts for found in dns_names(text)]:
-            places = self.network.names.setdefault(name.name, [])
-            for host, port, _ in self.file_node.doors[:1]:
-                place = (host, 0 if name.port else port)
-                if place not in places:
-                    places.append(place)
+            addresses = self.network.names.setdefault(name.name, [])
+            for host, port, _ in self.file_node.listeners[:1]:
+                address = (host, 0 if name.port else port)
+                if address not in addresses:
+                    addresses.append(address)
 
 
 class FileWorld:

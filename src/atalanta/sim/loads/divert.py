@@ -1,4 +1,7 @@
-"""A divert at every node: a diverted message is delivered once at its target, and at its address if not exclusive."""
+"""A divert at every node: a diverted message is delivered once at its target, and at its address if not exclusive.
+
+In half of the simulations the copies pass a second divert, at a name that is no address.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import Final
 
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.routing.divert_config import ANYCAST as TO_ANYCAST
-from atalanta.kernel.routing.divert_config import DivertConfig
+from atalanta.kernel.routing.divert_config import STRIP, DivertConfig
 from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
@@ -21,7 +24,9 @@ from atalanta.sim.world.world import World
 
 MAIL: Final = "mail"
 COPIES: Final = "copies"
+RELAY: Final = "relay"
 SHARE: Final = 0.25
+CHAINED: Final = 0.5  # of the simulations
 
 
 class Diverts(SenderLoad):
@@ -34,17 +39,23 @@ class Diverts(SenderLoad):
         self.random = world.random("diverts")
         self.everywhere = everywhere
         self.exclusive = self.random.random() < 0.5
+        self.chained = world.random("diverts/chain").random() < CHAINED
 
     def configure(self, index: int, config: NodeConfig) -> None:
         for name in (MAIL, COPIES):
             address = AddressConfig(name)
             address.add(queue(name, name, ANYCAST))
             config.broker.addresses.append(address)
-        config.broker.diverts.append(
-            DivertConfig(
-                "copying", MAIL, COPIES, TO_ANYCAST, self.exclusive, filter_text="even = TRUE"
-            )
+        copying = DivertConfig(
+            "copying", MAIL, COPIES, TO_ANYCAST, self.exclusive, filter_text="even = TRUE"
         )
+        config.broker.diverts.append(copying)
+        if self.chained:
+            copying.forwarding_address = RELAY
+            copying.routing_type = STRIP
+            config.broker.diverts.append(
+                DivertConfig("relaying", RELAY, COPIES, TO_ANYCAST, self.exclusive)
+            )
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
         self.hosts = hosts

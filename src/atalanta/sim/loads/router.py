@@ -41,7 +41,7 @@ from atalanta.sim.world.world import World
 from atalanta.wire.core.config import AcceptorConfig
 
 SHARE: Final = 0.25
-DOOR: Final = 61617
+ROUTED_PORT: Final = 61617
 ROUTER: Final = "doorkeeper"
 HASHED: Final = "hashed"
 FIRST: Final = "first"
@@ -95,7 +95,7 @@ class Routers(SenderLoad):
             discover(config.cluster, index)
         if self.kind == GATE and index != self.gate:
             return
-        acceptor = AcceptorConfig("doors", f"n{index}", DOOR)
+        acceptor = AcceptorConfig("doors", f"n{index}", ROUTED_PORT)
         acceptor.router = ROUTER
         config.acceptors.append(acceptor)
         config.routers = RoutersConfig([self._router(index)], config.cluster)
@@ -133,13 +133,13 @@ class Routers(SenderLoad):
     def populate(self, hosts: list[Host], seconds: float) -> None:
         self.hosts = hosts
         for host in self.acceptors():
-            host.doors[DOOR] = "doors"
+            host.listeners[ROUTED_PORT] = "doors"
         if self.kind == GATE:
             self.homes[STAYS] = hosts[self.gate].name
         per_second = self.random.choice((1.0, 3.0))
         total = max(4, int(seconds * per_second))
         for key in self.keys:
-            routing = RouterTarget(self, key, [host.name for host in self.acceptors()], DOOR)
+            routing = RouterTarget(self, key, [host.name for host in self.acceptors()], ROUTED_PORT)
             self.senders.append(
                 RoutedSender(
                     self.world, self.network, f"rp-{key}", routing, self.ledger, shelf(key), total,

@@ -36,7 +36,7 @@ class Machine:
     def on_choked(self, conn: int, choked: bool) -> None:
         """Handles a send buffer that is full because the peer does not read, or that is free again."""
 
-    def on_resolved(self, key: str, places: list[tuple[str, int]], why: str) -> None:
+    def on_resolved(self, key: str, addresses: list[tuple[str, int]], why: str) -> None:
         raise NotImplementedError
 
     def on_posted(self, key: str, files: dict[str, bytes], why: str) -> None:
@@ -89,8 +89,8 @@ class Network:
         self.listening[(host, port)] = machine
 
     def unlisten(self, machine: Machine) -> None:
-        for place in [place for place, owner in self.listening.items() if owner is machine]:
-            del self.listening[place]
+        for address in [address for address, owner in self.listening.items() if owner is machine]:
+            del self.listening[address]
         for members in self.groups.values():
             if machine in members:
                 members.remove(machine)
@@ -288,9 +288,9 @@ class Network:
         def answer() -> None:
             found = self.names.get(name, [])
             why = self.names_fail or ("" if found else f"{name} is not known")
-            places = [] if why else sorted((host, own or port) for host, own in found)
+            addresses = [] if why else sorted((host, own or port) for host, own in found)
             if source.up:
-                source.on_resolved(key, places, why)
+                source.on_resolved(key, addresses, why)
 
         self.world.at(self._latency(source), answer)
 

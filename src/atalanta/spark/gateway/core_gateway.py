@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from atalanta import client
-from atalanta.client import blocking
+from atalanta.client import Chunk, Lease, LostRange, Plan, Position, blocking
 from atalanta.spark.errors import (
     Fenced,
     GatewayError,
@@ -19,17 +19,7 @@ from atalanta.spark.errors import (
     QueueMissing,
     RangeLost,
 )
-from atalanta.spark.gateway.gateway import (
-    Chunk,
-    Credentials,
-    Gateway,
-    LeaseGrant,
-    LostRange,
-    Member,
-    OutMessage,
-    Plan,
-    Position,
-)
+from atalanta.spark.gateway.gateway import Credentials, Gateway, Member, OutMessage
 
 NO_LIMIT: Final = -1
 # The client's errors, subclasses first. After an error of the first group the connection is unusable.
@@ -69,27 +59,17 @@ class CoreGateway:
 
     def position(self, queue: str) -> Position:
         with translated(self.server):
-            found = self.connection.logview(queue).position()
-        return Position(
-            found.node_id,
-            found.incarnation,
-            found.first,
-            found.last,
-            found.messages,
-            found.bytes,
-            found.acked_through,
-        )
+            return self.connection.logview(queue).position()
 
     def plan(
         self, queue: str, incarnation: str, start: int, max_messages: int, max_bytes: int
     ) -> Plan:
         with translated(self.server):
-            found = self.connection.logview(queue, incarnation).plan(
+            return self.connection.logview(queue, incarnation).plan(
                 start,
                 None if max_messages == NO_LIMIT else max_messages,
                 None if max_bytes == NO_LIMIT else max_bytes,
             )
-        return Plan(found.end, found.messages, found.bytes)
 
     def read(
         self,
@@ -102,24 +82,21 @@ class CoreGateway:
     ) -> Iterator[Chunk]:
         view = self.connection.logview(queue, incarnation)
         with translated(self.server):
-            for chunk in view.read_raw(start, end, selector, max_bytes):
-                yield Chunk(chunk.next, chunk.last, chunk.count, chunk.entries)
+            yield from view.read_raw(start, end, selector, max_bytes)
 
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         with translated(self.server):
             return self.connection.logview(queue, incarnation).ack_through(group, epoch, end)
 
-    def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> LeaseGrant:
+    def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> Lease:
         with translated(self.server):
-            grant = self.connection.logview(queue).lease(group, owner, ttl_ms, epoch)
-        return LeaseGrant(grant.epoch, grant.incarnation, grant.acked_through)
+            return self.connection.logview(queue).lease(group, owner, ttl_ms, epoch)
 
     def lost_ranges(
         self, queue: str, incarnation: str, start: int, end: int
     ) -> Sequence[LostRange]:
         with translated(self.server):
-            found = self.connection.logview(queue, incarnation).lost_ranges(start, end)
-        return [LostRange(one.start, one.end, one.why) for one in found]
+            return self.connection.logview(queue, incarnation).lost_ranges(start, end)
 
     def seek(self, queue: str, timestamp_ms: int) -> int:
         with translated(self.server):

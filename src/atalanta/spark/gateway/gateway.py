@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from atalanta.client import Chunk, Lease, LostRange, Plan, Position
 from atalanta.client.log.log_entries import PropertyValue
 
 
@@ -20,56 +21,6 @@ class Member:
 
     node_id: str
     server: str
-
-
-@dataclass(frozen=True)
-class Position:
-    """The limits of a queue; `first` is the lowest live sequence (last + 1 if none)."""
-
-    node_id: str
-    incarnation: str
-    first: int
-    last: int
-    messages: int
-    bytes: int
-    acked_through: int
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A planned range from a start up to `end`, with `messages` of `bytes` in all."""
-
-    end: int
-    messages: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A received part of a range in order: `count` encoded messages. Continue at `next` unless `last`."""
-
-    next: int
-    last: bool
-    count: int
-    entries: bytes
-
-
-@dataclass(frozen=True)
-class LeaseGrant:
-    """A granted lease: the epoch under which a group may acknowledge."""
-
-    epoch: int
-    incarnation: str
-    acked_through: int
-
-
-@dataclass(frozen=True)
-class LostRange:
-    """Sequences (start..end, both included) whose messages left the queue by other means than `ack_through`."""
-
-    start: int
-    end: int
-    why: str
 
 
 @dataclass
@@ -131,7 +82,7 @@ class Gateway(Protocol):
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         """Acknowledges and returns the number of messages. The result is durable; a repeat has no effect."""
 
-    def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> LeaseGrant:
+    def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> Lease:
         """Leases the queue. Epoch 0 takes over with a new epoch, any other epoch is renewed."""
 
     def lost_ranges(

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.spark.gateway.gateway import Gateway, Plan
+from atalanta.client import Plan
+from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.read.members import Members
 
 # A node may have less than its share (sequences have gaps): the rest is distributed again.

@@ -14,8 +14,9 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
+from atalanta.client import Lease
 from atalanta.spark.errors import Fenced, NodeUnavailable, SparkSourceError
-from atalanta.spark.gateway.gateway import Gateway, LeaseGrant
+from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.members import Located, Members
 
@@ -81,7 +82,7 @@ class Leases:
         )
 
     # Private: one node, and the thread.
-    def _take_over(self, gateway: Gateway) -> LeaseGrant:
+    def _take_over(self, gateway: Gateway) -> Lease:
         return gateway.lease(self.options.queue, self.options.group, self.owner, self.ttl_ms, 0)
 
     def _renew_until_end(self) -> None:

@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from atalanta.client import Position
 from atalanta.spark.errors import DriverGone, NodeTimeout, NodeUnavailable, QueueMissing
-from atalanta.spark.gateway.gateway import Connector, Gateway, Position
+from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import ReadOptions
 
 RETRY_S: Final = 0.2  # between two attempts at a node

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
+from atalanta.client import Chunk
 from atalanta.spark.errors import (
     DataLost,
     GatewayError,
@@ -27,7 +28,7 @@ from atalanta.spark.errors import (
     QueueMissing,
     RangeLost,
 )
-from atalanta.spark.gateway.gateway import Chunk, Connector, Gateway
+from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import LoginOptions, ReadOptions
 from atalanta.spark.read.members import CONNECT_TIMEOUT_S
 from atalanta.spark.read.offsets import Range

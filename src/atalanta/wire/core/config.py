@@ -112,12 +112,36 @@ TLS_FIELDS: Final = {entry.metadata["xml"]: entry for entry in fields(TlsConfig)
 
 
 @dataclass
-class AcceptorConfig:
-    """An acceptor for clients and nodes; `host`:`port` as written (0.0.0.0 is all interfaces)."""
+class EndpointConfig:
+    """The parameters that acceptors and connectors share. `params` are all of them as written."""
 
     name: str
     host: str
     port: int
+    tcp_no_delay: bool = option(True, "tcpNoDelay", "send small packets at once")
+    tcp_send_buffer_bytes: int = option(
+        1024 * 1024,
+        "tcpSendBufferSize",
+        "the socket's send buffer, -1 the system's",
+        unit="bytes",
+        minimum=-1,
+    )
+    tcp_receive_buffer_bytes: int = option(
+        1024 * 1024,
+        "tcpReceiveBufferSize",
+        "the socket's receive buffer, -1 the system's",
+        unit="bytes",
+        minimum=-1,
+    )
+    tls: TlsConfig | None = None  # None: sslEnabled is not true
+    params: dict[str, str] = field(default_factory=dict)
+    unused: list[tuple[str, str]] = field(default_factory=list)  # (parameter, why)
+
+
+@dataclass
+class AcceptorConfig(EndpointConfig):
+    """An acceptor for clients and nodes; `host`:`port` as written (0.0.0.0 is all interfaces)."""
+
     protocols: tuple[str, ...] = option((), "protocols", "empty: all that are served")
     cluster_connection: str | None = option(
         None, "clusterConnection", "the cluster connection whose topology clients of this acceptor get"
@@ -164,21 +188,6 @@ class AcceptorConfig:
         unit="count",
         minimum=1,
     )
-    tcp_no_delay: bool = option(True, "tcpNoDelay", "send small packets at once")
-    tcp_send_buffer_bytes: int = option(
-        1024 * 1024,
-        "tcpSendBufferSize",
-        "the socket's send buffer, -1 the system's",
-        unit="bytes",
-        minimum=-1,
-    )
-    tcp_receive_buffer_bytes: int = option(
-        1024 * 1024,
-        "tcpReceiveBufferSize",
-        "the socket's receive buffer, -1 the system's",
-        unit="bytes",
-        minimum=-1,
-    )
     auto_start: bool = option(True, "autoStart", "false: not opened at start")
     http_upgrade_enabled: bool = option(
         False,
@@ -191,41 +200,20 @@ class AcceptorConfig:
     multicast_prefix: str = option(
         "", "multicastPrefix", "address prefixes that mean multicast, comma separated"
     )
-    tls: TlsConfig | None = None  # None: sslEnabled is not true
-    params: dict[str, str] = field(default_factory=dict)  # everything as written
-    unused: list[tuple[str, str]] = field(default_factory=list)  # (parameter, why)
 
     def serves(self, protocol: str) -> bool:
         return not self.protocols or protocol in self.protocols
 
 
 @dataclass
-class ConnectorConfig:
+class ConnectorConfig(EndpointConfig):
     """A connector to a node; announced to clients and peers under `name`."""
 
-    name: str
-    host: str
-    port: int
     connect_timeout_ms: int = option(
         -1,
         "connect-timeout-millis",
         "longest wait for a connection between nodes, -1 is 30 s",
         unit="ms",
-        minimum=-1,
-    )
-    tcp_no_delay: bool = option(True, "tcpNoDelay", "send small packets at once")
-    tcp_send_buffer_bytes: int = option(
-        1024 * 1024,
-        "tcpSendBufferSize",
-        "the socket's send buffer, -1 the system's",
-        unit="bytes",
-        minimum=-1,
-    )
-    tcp_receive_buffer_bytes: int = option(
-        1024 * 1024,
-        "tcpReceiveBufferSize",
-        "the socket's receive buffer, -1 the system's",
-        unit="bytes",
         minimum=-1,
     )
     http_upgrade_enabled: bool = option(
@@ -237,9 +225,6 @@ class ConnectorConfig:
         "", "httpUpgradeEndpoint", "the http-acceptor that is asked for"
     )
     server_name: str = option("", "activemqServerName", "the broker in WildFly that is asked for")
-    tls: TlsConfig | None = None
-    params: dict[str, str] = field(default_factory=dict)  # as written, without host and port
-    unused: list[tuple[str, str]] = field(default_factory=list)
 
     def transport_params(self) -> dict[str, str]:
         """Returns the parameters of the TransportConfiguration on the wire: all strings, `port` too.
@@ -278,7 +263,7 @@ def _port_of(uri: Uri) -> int:
     return uri.port if uri.port is not None else DEFAULT_PORT
 
 
-def _fill(config: AcceptorConfig | ConnectorConfig, params: dict[str, str]) -> None:
+def _fill(config: EndpointConfig, params: dict[str, str]) -> None:
     known = {entry.metadata["xml"]: entry for entry in fields(config) if entry.metadata}
     others: dict[str, str] = {}
     config.tls = read_tls(params)

@@ -327,10 +327,11 @@ def test_a_late_answer_belongs_to_its_own_question() -> None:
     session = pair.session()
     pair.run()
     late = session.request(QueueQuery("late"))
-    next_one = session.request(QueueQuery("next"))
+    behind = session.request(QueueQuery("behind"))
     pair._out.clear()  # the question is held up in the network
     pair.tick(6)
-    assert isinstance(late.error, CallTimedOut)
+    assert isinstance(late.error, CallTimedOut) and isinstance(behind.error, CallTimedOut)
+    next_one = session.request(QueueQuery("next"))
     pair.link.send(10, QueueQueryResponseV3(exists=False, name="late"))
     pair.run()
     answer = next_one.result()

@@ -8,6 +8,7 @@ import pytest
 
 from atalanta.wire.core.client.errors import (
     ClientError,
+    ConnectionLost,
     DuplicateId,
     TransactionOutcomeUnknown,
     TransactionRolledBack,
@@ -255,6 +256,56 @@ def test_sends_use_no_confirmations_inside_a_transaction() -> None:
     pair.run()
     (packet,) = pair.link.packets(SendMessage)
     assert isinstance(packet, SendMessage) and not packet.requires_response
+
+
+@pytest.mark.parametrize("individual", [True, False])
+def test_a_commit_follows_the_acknowledgements_that_await_their_answers(individual: bool) -> None:
+    pair, session = opened(transacted=True)
+    for number in range(30):
+        pair.broker.publish(encoded(str(number)))
+    session.start()
+    consumer, _ = session.consumer("q")
+    pair.run()
+    replies = [consumer.acknowledge_and_wait(taken(consumer), individual) for _ in range(30)]
+    commit = session.commit()
+    pair.run()
+    assert commit.done and commit.error is None
+    assert all(reply.done and reply.error is None for reply in replies)
+    pair.cut()
+    assert kept(pair) == []
+
+
+def test_a_commit_behind_acknowledgements_is_rolled_back_by_a_loss() -> None:
+    pair, session = opened(transacted=True)
+    for number in range(2):
+        pair.broker.publish(encoded(str(number)))
+    session.start()
+    consumer, _ = session.consumer("q")
+    pair.run()
+    replies = [consumer.acknowledge_and_wait(taken(consumer), True) for _ in range(2)]
+    commit = session.commit()
+    pair.cut()
+    assert [type(reply.error) for reply in replies] == [ConnectionLost] * 2
+    assert isinstance(commit.error, TransactionRolledBack)
+    pair.dial()
+    assert taken(consumer).message.text() == "0"
+
+
+def test_an_acknowledgement_with_an_answer_fails_when_the_delivery_is_lost() -> None:
+    pair, session = opened()
+    pair.broker.publish(encoded("0"))
+    session.start()
+    consumer, _ = session.consumer("q")
+    pair.run()
+    delivery = taken(consumer)
+    under_way = consumer.acknowledge_and_wait(delivery, True)
+    pair.cut()
+    assert isinstance(under_way.error, ConnectionLost)
+    pair.dial()
+    assert isinstance(consumer.acknowledge_and_wait(delivery, True).error, ConnectionLost)
+    done = consumer.acknowledge_and_wait(taken(consumer), True)
+    pair.run()
+    assert done.done and done.error is None and kept(pair) == []
 
 
 def test_a_commit_waits_for_the_messages_before_it() -> None:

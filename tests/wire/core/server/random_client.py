@@ -17,6 +17,7 @@ from atalanta.wire.core.packets.consumer import (
     FlowToken,
     ForceConsumerDelivery,
     IndividualAcknowledge,
+    Settle,
 )
 from atalanta.wire.core.packets.logview import (
     LogAckThrough,
@@ -131,6 +132,9 @@ class Chaos:
         if wanted < 14:
             return FlowToken(pick.randrange(5), pick.choice((-1, 0, 1, 500, -77)))
         if wanted < 18:
+            if pick.random() < 0.2:
+                delay_ms = pick.choice((-1, 0, 5_000, 1 << 62))
+                return Settle(9, pick.randrange(5), self.message_id(), pick.random() < 0.5, delay_ms)
             kind = pick.choice((Acknowledge, IndividualAcknowledge))
             return kind(pick.randrange(5), self.message_id(), pick.random() < 0.5)
         if wanted < 20:

@@ -20,11 +20,13 @@ from atalanta.wire.core.packets.consumer import (
     FlowToken,
     ForceConsumerDelivery,
     IndividualAcknowledge,
+    Settle,
 )
 from atalanta.wire.core.packets.message import ReceiveMessage
 from atalanta.wire.core.packets.query import QueueQueryResponseV3
 from atalanta.wire.core.packets.queue import DeleteQueue
 from atalanta.wire.core.packets.session import SessionStart, SessionStop
+from atalanta.wire.core.packets.transaction import Rollback
 from tests.wire.core.server.server_rig import FORCED, Client, Server
 
 
@@ -224,6 +226,77 @@ def test_a_poisonous_message_that_goes_nowhere_is_at_least_reported(target: str 
     told = [name for name, _ in server.trace.events]
     assert "message_dead_lettered" in told
     assert ("moved_message_lost" in told) == (target is not None)
+
+
+# -- release and reject -------------------------------------------------------------------------
+def test_a_released_message_comes_again_and_counts() -> None:
+    server = Server()
+    server.settings.add("orders", {"dead_letter_address": "DLA", "max_delivery_attempts": 3})
+    client = filled(server, "poison", "good")
+    server.queue("DLA")
+    client.consume("orders")
+    found = client.deliveries()
+    poison = found[0].message.id
+    assert [each.message.text() for each in found] == ["poison", "good"]
+    for count in (2, 3):
+        client.succeeds(Settle(1, 0, poison, False))
+        again = [packet for _, packet in client.seen if isinstance(packet, ReceiveMessage)][-1]
+        assert (again.message.id, again.delivery_count) == (poison, count)
+    client.succeeds(Settle(1, 0, poison, False))
+    client.succeeds(IndividualAcknowledge(0, found[1].message.id, True))
+    assert server.broker.queues["orders"].message_count == 0
+    client.consume("DLA", consumer_id=1)
+    assert client.bodies() == ["poison"]
+    validate(server.broker)
+
+
+def test_the_count_of_a_released_message_survives_a_restart() -> None:
+    server = Server()
+    client = filled(server, "a")
+    client.consume("orders")
+    client.succeeds(Settle(1, 0, client.deliveries()[0].message.id, False, 3_600_000))
+    server.restart()
+    queue = server.broker.queues["orders"]
+    assert (queue.message_count, queue.scheduled_count) == (1, 1)
+    client = server.login()
+    client.consume("orders")
+    assert client.bodies() == []
+    server.now += 3_600_000_000_000
+    server.broker.on_timer(server.now, "kernel.scheduled")
+    assert [each.delivery_count for each in client.deliveries()] == [2]
+
+
+def test_a_rejected_message_is_a_dead_letter_at_once() -> None:
+    server = Server()
+    server.settings.add("orders", {"dead_letter_address": "DLA"})
+    client = filled(server, "bad", "good")
+    server.queue("DLA")
+    client.consume("orders")
+    bad, good = [each.message.id for each in client.deliveries()]
+    client.succeeds(Settle(1, 0, bad, True))
+    code, text = client.fails(Settle(2, 0, bad, True))
+    assert code == ILLEGAL_STATE and "not delivered" in text
+    assert client.fails(Settle(3, 9, good, False))[0] == ILLEGAL_STATE
+    server.restart()
+    assert [server.broker.queues[name].message_count for name in ("orders", "DLA")] == [1, 1]
+
+
+def test_release_and_reject_are_outside_of_a_transaction() -> None:
+    server = Server()
+    server.settings.add("orders", {"dead_letter_address": "DLA"})
+    filled(server, "a", "b", "c")
+    dead = server.queue("DLA")
+    client = server.login(transacted=True)
+    client.consume("orders")
+    first, second, third = [each.message.id for each in client.deliveries()]
+    client.succeeds(IndividualAcknowledge(0, first, True))
+    client.succeeds(Settle(1, 0, second, True))
+    client.succeeds(Settle(2, 0, third, False, 3_600_000))
+    client.succeeds(Rollback(False))
+    queue = server.broker.queues["orders"]
+    assert (queue.message_count, queue.scheduled_count, dead.message_count) == (2, 1, 1)
+    again = [packet for _, packet in client.seen if isinstance(packet, ReceiveMessage)][-1]
+    assert (again.message.text(), again.delivery_count) == ("a", 2)
 
 
 # -- expiry -------------------------------------------------------------------------------------

@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.errors import ILLEGAL_STATE, SECURITY
+from atalanta.kernel.errors import ADDRESS_FULL, ILLEGAL_STATE, SECURITY
 from atalanta.kernel.memory.large_body import OPEN_TIMER
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
 from atalanta.wire.core.packets.consumer import ConsumerClose, FlowToken, IndividualAcknowledge
 from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
 from atalanta.wire.core.packets.logview import LogRead
-from atalanta.wire.core.packets.message import SendContinuation
+from atalanta.wire.core.packets.message import SendContinuation, SendMessage
 from atalanta.wire.core.packets.queue import DeleteQueue
 from atalanta.wire.core.packets.transaction import Commit, Rollback
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.server.large_rig import PIECE, Reader, begin, body_of, files, send_large
-from tests.wire.core.server.server_rig import Client, Server
+from tests.wire.core.server.server_rig import Client, Server, text_message
 
 BODY = body_of(3 * PIECE + 77)
 
@@ -160,6 +160,65 @@ def test_a_full_disk_refuses_the_message_and_nothing_else() -> None:
     assert told(server, "large_message_write_failed")
 
 
+@pytest.mark.parametrize("address", ["orders", "an address to come"])
+def test_an_unfinished_message_does_not_fill_the_disk_past_its_limit(address: str) -> None:
+    """max-disk-usage: what an honest client has in hand is taken, what follows is not, and the file goes at once."""
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    begin(client, address)
+    client.send(SendContinuation(bytes(PIECE), continues=True, sender_id=0))
+    server.settle()
+    server.broker.memory.set_disk_full(True)
+    for _ in range(9):
+        client.send(SendContinuation(bytes(PIECE), continues=True, sender_id=0))
+        server.settle()
+    assert not client.closed and files(server) == 1
+    for _ in range(10):
+        if not client.closed:
+            client.send(SendContinuation(bytes(PIECE), continues=True, sender_id=0))
+        server.settle()
+    assert "without credits" in str(client.closed)
+    (error,) = client.packets(ExceptionResponse)
+    assert error.code == ADDRESS_FULL and "without credits" in (error.message or "")
+    assert files(server) == 0 and server.broker.large.bodies == {}
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_message_that_does_not_fit_leaves_its_room_at_once(finished: bool) -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    server.large.full_at = PIECE
+    if finished:
+        send_large(client, "orders", BODY)
+    else:
+        begin(client, "orders")
+        for _ in range(3):
+            client.send(SendContinuation(bytes(PIECE), continues=True, sender_id=0))
+    server.settle()
+    assert files(server) == 0 and server.broker.large.bodies == {}
+    assert client.closed is None and server.broker.large.unwritten == 0
+
+
+def test_a_sender_that_ignores_credits_loses_its_connection_only() -> None:
+    settings = AddressSettingsRepository()
+    settings.add("#", {"address_full_policy": "BLOCK", "max_size_bytes": 1 << 20})
+    server = Server(settings=settings)
+    greedy = server.login()
+    greedy.create_queue("orders")
+    other = server.login()
+    for _ in range(40):
+        if greedy.closed is None:
+            greedy.send(SendMessage(text_message("orders", "x" * 50_000, True, None), False, -1, 0))
+        server.settle()
+    assert greedy.closed is not None and "producerWindowSize" in greedy.closed
+    assert server.broker.addresses["orders"].account.bytes < 3 << 20
+    other.consume("orders")
+    server.settle()
+    assert other.bodies()[:1] == ["x" * 50_000] and other.closed is None
+
+
 def test_who_may_not_send_gets_no_file() -> None:
     server = Server()
     server.login().create_queue("orders")
@@ -257,6 +316,20 @@ def test_a_consumer_closed_in_the_middle_gives_it_back_whole() -> None:
     client.succeeds(ConsumerClose(0))
     client.consume("orders", 1)
     reader = Reader(client)
+    server.settle()
+    assert reader.bodies() == [BODY]
+    validate(server.broker)
+
+
+def test_a_client_that_leaves_while_the_file_is_read_gives_it_back_whole() -> None:
+    server, client = with_message()
+    client.consume("orders", credits=None)
+    client.send(FlowToken(0, PIECE))
+    server.turn()
+    server.lost(client.conn)
+    other = server.login()
+    other.consume("orders")
+    reader = Reader(other)
     server.settle()
     assert reader.bodies() == [BODY]
     validate(server.broker)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel.errors import SECURITY
-from atalanta.kernel.security.authentication import CHECKS_MAX
+from atalanta.kernel.security.authentication import CHECKS_MAX, COMPUTED_MAX
 from atalanta.kernel.security.password import hash_password
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -80,6 +80,17 @@ def test_a_wrong_password_and_an_unknown_user_are_checked_alike() -> None:
         assert isinstance(refusal, ExceptionResponse) and refusal.code == SECURITY
 
 
+def test_clients_that_hang_up_after_a_wrong_password_delay_nobody() -> None:
+    server = prepared()
+    for number in range(1_000):
+        client = asks(server, f"wrong {number}")
+        server.lost(client.conn)
+    anna = asks(server)
+    server.verify(COMPUTED_MAX)
+    server.verify(1)
+    assert answers(anna) == [CreateSessionResponse]
+
+
 def test_a_thousand_connections_cost_one_hash() -> None:
     server = prepared()
     herd = [asks(server) for _ in range(500)]
@@ -123,7 +134,8 @@ def test_the_credentials_believed_are_limited() -> None:
     for number in range(5):
         server.security.add_user(f"u{number}", HASHED, ["admin"])
         asks(server, "secret", f"u{number}")
-    server.verify()
+    while server.passwords.waiting:
+        server.verify()
     assert len(server.host.logins.remembered) == 2
     assert asks(server, "secret", "u4").closed is None
     assert server.passwords.waiting == []

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import random
+import json
 from collections import deque
 
 import pytest
 
 from atalanta.kernel.broker.invariants import validate
+from atalanta.kernel.sessions.session import Session
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.packet_types import HANDSHAKE, NOT_COUNTED
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import NullResponse, PacketsConfirmed, Ping
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken, IndividualAcknowledge
 from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
+from atalanta.wire.core.packets.producer import CreateProducer
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import (
     CreateSessionV2,
@@ -27,6 +29,8 @@ from atalanta.wire.core.server.redirect import CoreRedirect
 from atalanta.wire.core.transport import TransportConfiguration
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.server.server_rig import Client, Server, queue_request, text_message
+
+SECRET = "5b8f4f3e-c1a2-11f0-9d3c-0242ac120002"  # as a Java client names its session
 
 
 class Patient:
@@ -235,8 +239,9 @@ def test_management_sees_where_a_session_is_and_may_end_one_that_waits() -> None
     patient = consuming(server)
     first = patient.client.conn
     patient.lose()
-    assert [one.name for one in server.broker.clients.sessions()] == ["receiver"]
+    (name,) = [one.name for one in server.broker.clients.sessions()]
     assert patient.come_back()
+    assert [one.name for one in server.broker.clients.sessions()] == [name]
     assert list(server.broker.clients.connected) == [patient.client.conn]
     patient.lose()
     server.protocol.resumable.end(server.now, first)
@@ -283,6 +288,139 @@ def test_names_cannot_be_tried_without_end() -> None:
     for number in range(30):
         guesser.send(ReattachSession(f"guess-{number}", 0), 1)
     assert guesser.closed is not None and "refused logins" in guesser.closed
+
+
+LISTS = (
+    ("listSessions", "CONNECTION"),
+    ("listSessionsAsJSON", "CONNECTION"),
+    ("listAllSessionsAsJSON",),
+    ("listConsumersAsJSON", "CONNECTION"),
+    ("listAllConsumersAsJSON",),
+    ("listProducersInfoAsJSON",),
+    ("listConnectionsAsJSON",),
+    ("listConnections", "", 1, 50),
+    ("listSessions", "", 1, 50),
+    ("listConsumers", "", 1, 50),
+    ("listProducers", "", 1, 50),
+)
+
+
+def published(server: Server, conn: int, ear: Client) -> str:
+    """Everything that management, notifications and the log say about sessions."""
+    operator = server.login()
+    answers = f"answers-{operator.conn}"
+    operator.create_queue(answers)
+    operator.consume(answers)
+    texts = []
+    for name, *given in LISTS:
+        values = [f"{conn:08x}" if one == "CONNECTION" else one for one in given]
+        request = text_message(
+            "activemq.management",
+            json.dumps(values),
+            JMSReplyTo=answers,
+            _AMQ_ResourceName="broker",
+            _AMQ_OperationName=name,
+        )
+        operator.send(SendMessage(request, sender_id=0))
+        server.settle()
+        (answer,) = operator.deliveries()
+        assert answer.message.properties.get("_AMQ_OperationSucceeded") is True, name
+        texts.append(answer.message.text() or "")
+    texts += [repr(dict(one.message.properties.items())) for one in ear.deliveries()]
+    texts.append(repr(server.trace.events))
+    return "\n".join(texts)
+
+
+def test_names_that_are_published_open_nothing() -> None:
+    server = Server()
+    ear = server.login()
+    ear.create_queue("ear", "activemq.notifications", 0)
+    ear.consume("ear")
+    patient = Patient(server, SECRET)
+    patient.send(queue_request("q"))
+    patient.send(CreateConsumer(consumer_id=0, queue="q", priority=4))
+    patient.send(CreateProducer(3, "q"))
+    patient.send(CreateConsumer(consumer_id=0, queue="q", priority=4))  # refused: it exists
+    patient.send(SendMessage(text_message("q::other", "refused, and nobody waits"), sender_id=0))
+    server.settle()
+    patient.take()
+    for noticed in (False, True):
+        patient.lose(noticed)
+        text = published(server, patient.client.conn, ear)
+        assert "CONSUMER_CREATED" in text and "SESSION_CREATED" in text
+        assert SECRET not in text
+        (known,) = [one.name for one in server.broker.clients.sessions() if "q" in consumed(one)]
+        assert known in text
+        for name in (known, known.upper(), f"{patient.client.conn:08x}", ""):
+            stranger = server.greeted()
+            stranger.send(ReattachSession(name, patient.last), 1)
+            (answer,) = stranger.packets(ReattachSessionResponse)
+            assert not answer.reattached
+    assert patient.come_back()
+    assert SECRET not in published(server, patient.client.conn, ear)
+
+
+def consumed(session: Session) -> list[str]:
+    return [consumer.queue.name for consumer in session.consumers.values()]
+
+
+def test_an_operator_closes_a_session_by_its_published_id() -> None:
+    server = Server()
+    patient = consuming(server)
+    (session,) = server.broker.clients.sessions()
+    operator = server.login()
+    for name, closed in ((patient.name, False), (session.name, True)):
+        request = text_message(
+            "activemq.management",
+            json.dumps([f"{patient.client.conn:08x}", name]),
+            _AMQ_ResourceName="broker",
+            _AMQ_OperationName="closeSessionWithID",
+        )
+        operator.send(SendMessage(request, sender_id=0))
+        server.settle()
+        assert (server.broker.queues["q"].consumer_count() == 0) is closed
+
+
+def test_two_sessions_of_one_name_are_two() -> None:
+    """The second takes nothing from the first, which is another user's."""
+    server = Server()
+    patient = consuming(server)
+    other = Patient(server, "receiver", user="guest")
+    assert len(server.broker.clients.sessions()) == 2
+    other.lose()
+    publish(server, "a")
+    patient.take()
+    assert patient.bodies() == ["a"]
+
+
+def test_names_are_not_tried_from_many_connections() -> None:
+    """Java's session names are made from the time: they must not be searched."""
+    server = Server()
+    patient = consuming(server)
+    patient.lose()
+    for number in range(20):
+        guesser = server.greeted()
+        guesser.send(ReattachSession(f"guess-{number}", 0), 1)
+        server.close(guesser.conn, "enough")
+    assert not patient.come_back()
+    server.close(patient.client.conn, "refused")
+    elsewhere = server.connect()
+    elsewhere.feed(HANDSHAKE)
+    server.core(elsewhere.conn).client.remote = "9.9.9.9:1"
+    elsewhere.send(ReattachSession("guess", 0), 1)
+    assert len(elsewhere.packets(ReattachSessionResponse)) == 1
+    for each in server.protocol.resumable.lost.values():
+        each.ttl_ns = 3_600 * SECOND
+    server.now += 601 * SECOND
+    assert patient.come_back()
+
+
+def test_another_certificate_is_another_client() -> None:
+    server = Server()
+    patient = consuming(server)
+    server.core(patient.client.conn).client.certificate = "CN=one"
+    patient.lose()
+    assert not patient.come_back()
 
 
 def test_what_waits_for_confirmation_is_bounded() -> None:
@@ -337,60 +475,3 @@ def test_two_sessions_of_one_connection_come_back_one_by_one() -> None:
     assert [packet.correlation for channel, packet in seen if isinstance(packet, NullResponse)] == [-9]
     assert "from the other" in patient.bodies()
     assert not server.protocol.resumable.lost
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_sockets_that_break_at_any_time_lose_and_double_nothing(seed: int) -> None:
-    pick = random.Random(seed)
-    server = Server()
-    receiver = consuming(server, window=pick.choice((1, 300, 5_000)))
-    sender = Patient(server, "sender", window=pick.choice((1, 300, 5_000)))
-    sent = 0
-    acknowledged = 0
-    for _ in range(250):
-        step = pick.random()
-        patient = pick.choice((sender, receiver))
-        if step < 0.5:
-            packet = SendMessage(
-                text_message("q", str(sent)),
-                requires_response=pick.random() < 0.5,
-                correlation=sent + 1,
-                sender_id=0,
-            )
-            sender.send(packet, arrives=True)
-            sent += 1
-        elif step < 0.7:
-            patient.take()
-            while acknowledged < len(receiver.bodies()) and pick.random() < 0.8:
-                messages = [one for one in receiver.got if isinstance(one, ReceiveMessage)]
-                receiver.send(IndividualAcknowledge(0, messages[acknowledged].message.id, False))
-                acknowledged += 1
-        elif step < 0.85:
-            server.settle()
-        elif step < 0.9:
-            server.now += 2 * SECOND
-            server.check_alive()
-        else:
-            # The last packets never arrived, and nobody read what was on its way back.
-            patient.lose(noticed=pick.random() < 0.5)
-            if patient is sender and pick.random() < 0.5:
-                sender.send(
-                    SendMessage(
-                        text_message("q", str(sent)),
-                        requires_response=True,
-                        correlation=sent + 1,
-                        sender_id=0,
-                    ),
-                    False,
-                )
-                sent += 1
-            assert patient.come_back()
-        validate(server.broker)
-    for _ in range(3):
-        server.settle()
-        receiver.take()
-        sender.take()
-    assert receiver.bodies() == [str(number) for number in range(sent)]
-    answers = [one.correlation for one in sender.got if isinstance(one, NullResponse)]
-    assert len(answers) == len(set(answers))
-    assert isinstance(receiver.client, Client)

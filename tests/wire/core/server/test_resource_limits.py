@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.errors import SECURITY, SESSION_CREATION_REJECTED
-from atalanta.kernel.security.resource_limits import ResourceLimit
+import json
+
+import pytest
+
+from atalanta.kernel.errors import ILLEGAL_STATE, SECURITY, SESSION_CREATION_REJECTED
+from atalanta.kernel.security.resource_limits import NAME_CHARS_MAX, ResourceLimit
+from atalanta.kernel.security.security import PERMISSIONS
+from atalanta.kernel.sessions import session_queues
 from atalanta.kernel.settings.broker_config import BrokerConfig
+from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
-from atalanta.wire.core.packets.queue import DeleteQueue
-from tests.wire.core.server.server_rig import Server, queue_request
+from atalanta.wire.core.packets.message import SendMessage
+from atalanta.wire.core.packets.producer import CreateProducer
+from atalanta.wire.core.packets.queue import CreateAddress, CreateSharedQueueV2, DeleteQueue
+from tests.wire.core.server.large_rig import body_of, send_large
+from tests.wire.core.server.server_rig import Server, queue_request, text_message
 
 
 def limited(max_sessions: int = -1, max_queues: int = -1) -> Server:
@@ -49,3 +59,110 @@ def test_a_user_creates_no_more_queues_than_allowed() -> None:
     assert "c" not in server.broker.queues and "c" not in server.broker.addresses
     admin.succeeds(DeleteQueue("a"))
     admin.succeeds(queue_request("c", "c"))
+
+
+def test_a_user_without_a_setting_has_a_limit_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_queues, "QUEUES_PER_USER_MAX", 3)
+    server = Server(BrokerConfig(resource_limits=[ResourceLimit("guest")]))
+    server.security.add_rule("#", {name: ["admin", "guest"] for name in PERMISSIONS})
+    server.queue("of-the-file")
+    admin = server.login()
+    for name in "abc":
+        admin.succeeds(queue_request(name))
+    code, why = admin.fails(queue_request("d"))
+    assert code == SECURITY and "queues allowed: 3" in why and "max-queues" in why
+    code, why = admin.fails(
+        SendMessage(text_message("e", routing_type=1), requires_response=True, correlation=-7, sender_id=0)
+    )
+    assert code == SECURITY and "e" not in server.broker.queues
+    admin.succeeds(DeleteQueue("a"))
+    admin.succeeds(queue_request("d"))
+    guest = server.login("guest")  # has a setting, which says: any
+    for number in range(5):
+        guest.succeeds(queue_request(f"guest-{number}"))
+    peer = server.login("cluster", "secret")
+    for number in range(5):
+        peer.succeeds(queue_request(f"peer-{number}"))
+
+
+LONG = "x" * (NAME_CHARS_MAX + 1)
+
+
+def send(address: str) -> SendMessage:
+    return SendMessage(
+        text_message(address, routing_type=1), requires_response=True, correlation=-7, sender_id=0
+    )
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        queue_request(LONG, "a"),
+        queue_request("q", LONG),
+        queue_request(LONG, "a", temporary=True, durable=False),
+        CreateSharedQueueV2(address="a", queue=LONG, durable=True, requires_response=True),
+        CreateAddress(address=LONG, routing_types=[1]),
+        send(LONG),
+        send(f"a::{LONG}"),
+        send(f"{LONG}::a"),
+    ],
+)
+@pytest.mark.parametrize("user", ["admin", "guest"])
+def test_names_are_not_endless(user: str, request_: Packet) -> None:
+    server = Server()
+    client = server.login(user)
+    code, why = client.fails(request_)
+    assert code == ILLEGAL_STATE and str(NAME_CHARS_MAX) in why and len(why) < 300
+    assert not server.broker.queues and not server.broker.addresses
+    for session in server.broker.clients.sessions():
+        kept = session.identity.answers.values()
+        assert not any(len(name) > NAME_CHARS_MAX for answers in kept for name in answers)
+        assert not any(len(name) > NAME_CHARS_MAX for name in session.addresses.by_name)
+
+
+def test_the_longest_names() -> None:
+    server = Server()
+    name = "é" * NAME_CHARS_MAX
+    admin = server.login()
+    admin.succeeds(queue_request(name))
+    admin.succeeds(send(f"{name}::{name}"))
+    assert server.broker.queues[name].message_count == 1
+
+
+def test_a_large_message_for_an_endless_name_is_refused() -> None:
+    server = Server()
+    client = server.login()
+    send_large(client, LONG, body_of(300_000))
+    server.settle()
+    (answer,) = client.packets(ExceptionResponse)
+    assert answer.code == ILLEGAL_STATE and not server.broker.addresses
+
+
+@pytest.mark.parametrize(
+    ("operation", "given"),
+    [
+        ("createQueue", [json.dumps({"name": LONG, "address": "a"})]),
+        ("createQueue", [json.dumps({"name": "q", "address": LONG})]),
+        ("createQueue", ["a", LONG, "ANYCAST"]),
+        ("createAddress", [LONG, "ANYCAST"]),
+    ],
+)
+def test_operators_make_no_endless_names(operation: str, given: list[str]) -> None:
+    server = Server()
+    client = server.login()
+    request = text_message(
+        "activemq.management",
+        json.dumps(given),
+        _AMQ_ResourceName="broker",
+        _AMQ_OperationName=operation,
+    )
+    client.call(SendMessage(request, requires_response=True, correlation=-7, sender_id=0))
+    assert not server.broker.queues and not server.broker.addresses
+
+
+def test_the_listed_address_of_a_producer_is_cut() -> None:
+    server = Server()
+    client = server.login()
+    client.send(CreateProducer(1, "x" * 1_000_000))
+    (session,) = server.broker.clients.sessions()
+    assert session.producers[1][0] == "x" * NAME_CHARS_MAX

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 
-from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
     SECURITY,
@@ -307,18 +306,6 @@ def test_a_bridge_asks_for_an_answer_to_every_piece() -> None:
     assert confirmed(client) == []
     server.settle()
     assert confirmed(client) == [-10]
-
-
-def test_a_large_message_that_is_never_finished_leaves_nothing() -> None:
-    server = Server()
-    client = server.login()
-    client.create_queue("orders")
-    client.send(SendLargeMessage(text_message("orders")))
-    client.send(SendContinuation(bytes(1_000), continues=True, sender_id=0))
-    server.lost(client.conn)
-    server.settle()
-    assert server.broker.queues["orders"].message_count == 0
-    validate(server.broker)
 
 
 def test_a_piece_without_a_beginning_ends_the_connection() -> None:

@@ -92,8 +92,8 @@ class Dispatcher:
         while left > 0:
             start = 0
             result = NONE
-            for end in queue.level_ends:
-                result = self._offer(queue, start, end, now_ms)
+            for level, end in enumerate(queue.level_ends):
+                result = self._offer(queue, level, start, end, now_ms)
                 if result != NONE:
                     break
                 start = end
@@ -120,8 +120,8 @@ class Dispatcher:
             ):
                 consumer: Consumer | None = None
                 for _ in range(count):
-                    turn = queue.next_turn % count
-                    queue.next_turn = turn + 1
+                    turn = queue.level_turns[0] % count
+                    queue.level_turns[0] = turn + 1
                     if consumers[turn].ready():
                         consumer = consumers[turn]
                         break
@@ -138,12 +138,13 @@ class Dispatcher:
                 queue.cursor = passed
         return index < size
 
-    def _offer(self, queue: Queue, start: int, end: int, now_ms: int) -> int:
+    def _offer(self, queue: Queue, level: int, start: int, end: int, now_ms: int) -> int:
         """Delivers one message to a ready consumer of turns[start:end]; returns DELIVERED, NONE or UNKNOWN (yet)."""
         count = end - start
+        first = queue.level_turns[level] % count
         for _ in range(count):
-            turn = queue.next_turn % count
-            queue.next_turn = turn + 1
+            turn = queue.level_turns[level] % count
+            queue.level_turns[level] = (turn + 1) % count
             consumer = queue.turns[start + turn]
             if not consumer.ready():
                 continue
@@ -166,6 +167,8 @@ class Dispatcher:
                     if reference is None and consumer.position <= paged.last:
                         return UNKNOWN
             if reference is not None:
+                if consumer.browse_only:
+                    queue.level_turns[level] = first  # no turn of a consumer
                 self._deliver(queue, consumer, reference)
                 return DELIVERED
             if queue.priorities.unfinished if by_priority else consumer.position < queue.end():

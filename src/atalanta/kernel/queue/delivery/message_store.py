@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.journal import records
 from atalanta.kernel.journal.message_record import write_plain_message
-from atalanta.kernel.memory.address_memory import DROP, FAIL
+from atalanta.kernel.memory.address_memory import PAGE
 from atalanta.kernel.queue.delivery.awaiting_journal import Awaiting, DeferredRefusal
 from atalanta.kernel.queue.delivery.message_table import MessageTable
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
@@ -64,7 +64,7 @@ class MessageStore(MessageTable):
         reference = Reference(message, queue, sequence, route_to)
         if self.memory.charge(reference):
             account = queue.account
-            if account.policy in (FAIL, DROP):
+            if account.policy != PAGE or not self.memory.paging:
                 self.memory.refuse(account)
             elif queue.paged is None:
                 self.paging.start(queue)

@@ -25,3 +25,9 @@ class Plan:
         self.origin: Plan | None = None  # plan of the original: gives its id to the copy's headers (origin_headers.py)
         self.acknowledged: list[Route] | None = None  # by a transaction in doubt: kernel/publish/scale_down_target.py
         self.diverted: list[Plan] | None = None  # copies made by diverts, written with the message
+
+    def is_routed(self) -> bool:
+        """Returns True if a queue takes the message, or one of the copies that diverts made of it."""
+        if self.routes or self.diverted is None:
+            return bool(self.routes)
+        return any(copy.routes for copy in self.diverted)

@@ -218,7 +218,7 @@ class Paging:
         self.unwritten.append((page.lsn, page.number, size))
         self.unwritten_bytes += size
         self.written += 1
-        self.store.memory.disk_behind = self.unwritten_bytes >= UNWRITTEN_BYTES_MAX
+        self.store.memory.set_disk_behind(self.unwritten_bytes >= UNWRITTEN_BYTES_MAX)
 
     def on_durable(self, lsn: int) -> None:
         """Handles that everything up to `lsn` is on disk."""
@@ -228,8 +228,7 @@ class Paging:
             self.unwritten_bytes -= size
         memory = self.store.memory
         if memory.disk_behind and self.unwritten_bytes < UNWRITTEN_BYTES_MAX:
-            memory.disk_behind = False
-            memory.freed = True
+            memory.set_disk_behind(False)
         while self.deletable and self.deletable[0][0] <= lsn:
             page = self.deletable.popleft()[1]
             if page.damaged:

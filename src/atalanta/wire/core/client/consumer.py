@@ -18,14 +18,20 @@ from atalanta.message.codec import decode_header
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.message import Message
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.client.errors import ClientError, Closed
+from atalanta.wire.core.client.errors import (
+    ClientError,
+    Closed,
+    ConnectionLost,
+    TransactionRolledBack,
+)
 from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client.request import FAIL
 from atalanta.wire.core.packet_types import (
     SESS_ACKNOWLEDGE,
     SESS_FLOWTOKEN,
     SESS_INDIVIDUAL_ACKNOWLEDGE,
 )
-from atalanta.wire.core.packets.consumer import CreateConsumer, ForceConsumerDelivery
+from atalanta.wire.core.packets.consumer import CreateConsumer, ForceConsumerDelivery, Settle
 from atalanta.wire.core.packets.query import QueueQueryResponseV3
 from atalanta.wire.core.packets.queue import CreateQueueV2
 
@@ -345,15 +351,37 @@ class ClientConsumer:
         self._acknowledge(SESS_INDIVIDUAL_ACKNOWLEDGE, delivery.message.id)
 
     def acknowledge_and_wait(self, delivery: Delivery, individual: bool) -> Reply:
-        """Returns a reply that is done when the broker has acknowledged; at once for a lost delivery."""
-        if delivery.lost or self.failed is not None:
-            reply = Reply()
-            reply.resolve(None)
-            return reply
+        """Returns a reply that is done when the broker has acknowledged; it fails for a lost delivery."""
+        refusal = self.refusal(delivery)
+        if refusal is not None:
+            return refusal
         self._acknowledge_id = -1
         self._acknowledge_bytes = 0
         self.session.worked()
         return self.session.request_acknowledge(self.id, delivery.message.id, individual)
+
+    def settle(self, delivery: Delivery, reject: bool, delay_ms: int) -> Reply:
+        """Gives one delivery back (Settle); the reply is done when that is durable. An Atalanta node only."""
+        refusal = self.refusal(delivery)
+        if refusal is not None:
+            return refusal
+        session = self.session
+        correlation = session.next_correlation()
+        packet = Settle(correlation, self.id, delivery.message.id, reject, delay_ms)
+        return session.correlated_request(packet, correlation, FAIL)
+
+    def refusal(self, delivery: Delivery) -> Reply | None:
+        """Returns a failed reply if the broker has taken the delivery back, else None."""
+        error = self.failed
+        if error is None and not delivery.lost:
+            return None
+        if error is None and self.session.transacted:
+            error = TransactionRolledBack("the message is back in its queue: its transaction ended", 111)
+        elif error is None:
+            error = ConnectionLost("the message is back in its queue: its connection was lost", 4)
+        reply = Reply()
+        reply.fail(error)
+        return reply
 
     def _acknowledge(self, packet_type: int, message_id: int) -> None:
         session = self.session

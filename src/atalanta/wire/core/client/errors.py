@@ -130,6 +130,10 @@ class LogViewUnsupported(ClientError):
         self.node = node
 
 
+class SettleUnsupported(ClientError):
+    """The node is not an Atalanta node: a message can be given back only by a rollback of its transaction."""
+
+
 class SendFailed(ClientError):
     """Messages sent with send_soon were refused. `errors` has the first of them, in order."""
 

@@ -1,7 +1,7 @@
 """Requests on a session channel that the broker answers, and their outcome when the connection is lost.
 
 Requests without a correlation id are sent one at a time, because their answers cannot be told apart. Requests with an
-id need not wait for each other.
+id need not wait for each other, except an `ordered` one (a commit): it follows all requests before it.
 """
 
 from __future__ import annotations
@@ -42,12 +42,14 @@ class Request:
         at_loss: int,
         correlation: int = NO_CORRELATION,
         tolerated: int = NOTHING_TOLERATED,
+        ordered: bool = False,
     ) -> None:
         self.frame = frame
         self.reply = reply
         self.at_loss = at_loss
         self.correlation = correlation
         self.tolerated = tolerated
+        self.ordered = ordered or correlation == NO_CORRELATION
         self.sent: bool = False
         self.repeated: bool = False
         self.deadline: int = 0  # ns; 0 before it is sent
@@ -71,7 +73,7 @@ class RequestTable:
 
     def add(self, now: int, request: Request) -> Reply:
         """Sends the request as soon as possible."""
-        if request.correlation == NO_CORRELATION:
+        if request.ordered:
             self._waiting.append(request)
             self.pump(now)
         else:
@@ -84,15 +86,18 @@ class RequestTable:
         """Sends the requests after the session was created: those of `first`, then those that wait."""
         self.open = True
         self._waiting.extendleft(reversed(first))
-        self.pump(now)
         for request in list(self._correlated.values()):
             self._send(now, request)
+        self.pump(now)
 
     def pump(self, now: int) -> None:
-        """Sends the next request if no answer is awaited."""
-        if self.open and self._current is None and self._waiting:
+        """Sends the next requests until one without a correlation id awaits its answer."""
+        while self.open and self._current is None and self._waiting:
             request = self._waiting.popleft()
-            self._current = request
+            if request.correlation == NO_CORRELATION:
+                self._current = request
+            else:
+                self._correlated[request.correlation] = request
             self._send(now, request)
 
     def _send(self, now: int, request: Request) -> None:
@@ -132,14 +137,15 @@ class RequestTable:
         return self._current is None and not self._waiting
 
     def check_deadlines(self, now: int) -> None:
-        """Fails the requests that waited too long. A later answer is dropped."""
-        sent = list(self._correlated.values())
-        if self._current is not None:
-            sent.insert(0, self._current)
-        for request in sent:
-            if request.deadline and now >= request.deadline:
-                timeout_ms = self._call_timeout_ns // 1_000_000
-                request.reply.fail(CallTimedOut(f"no answer within {timeout_ms} ms", 3))
+        """Fails the requests that waited too long, and those that wait for them. A later answer is dropped."""
+        late = [each for each in self._correlated.values() if 0 < each.deadline <= now]
+        current = self._current
+        if current is not None and 0 < current.deadline <= now:
+            late = [current, *late, *self._waiting]
+            self._waiting.clear()
+        for request in late:
+            timeout_ms = self._call_timeout_ns // 1_000_000
+            request.reply.fail(CallTimedOut(f"no answer within {timeout_ms} ms", 3))
 
     def _all(self) -> list[Request]:
         requests = list(self._waiting)
@@ -161,7 +167,7 @@ class RequestTable:
                 request.repeated = request.repeated or request.sent
                 request.sent = False
                 request.deadline = 0
-                if request.correlation == NO_CORRELATION:
+                if request.ordered:
                     self._waiting.append(request)
                 else:
                     self._correlated[request.correlation] = request

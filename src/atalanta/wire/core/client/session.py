@@ -26,6 +26,7 @@ from atalanta.wire.core.client.errors import (
 from atalanta.wire.core.client.producer import ClientProducer, OutgoingMessage, SendQueue
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.request import (
+    FAIL,
     FORGET,
     NO_CORRELATION,
     NOTHING_TOLERATED,
@@ -142,10 +143,10 @@ class ClientSession:
             self.connection.write(self._encode(packet))
 
     def request_acknowledge(self, consumer_id: int, message_id: int, individual: bool) -> Reply:
-        """Acknowledges with an answer. A loss answers it too: the message is in the broker's queue."""
+        """Acknowledges with an answer. The reply fails if the connection is lost: the broker may deliver again."""
         if individual:
-            return self.request(IndividualAcknowledge(consumer_id, message_id, True), FORGET)
-        return self.request(Acknowledge(consumer_id, message_id, True), FORGET)
+            return self.request(IndividualAcknowledge(consumer_id, message_id, True), FAIL)
+        return self.request(Acknowledge(consumer_id, message_id, True), FAIL)
 
     def worked(self) -> None:
         """Records that the running transaction has an operation."""
@@ -245,7 +246,7 @@ class ClientSession:
         self.check_usable()
         for consumer in self.consumers.values():
             consumer.flush_acknowledge()
-        request = Request(self._encode(packet), Reply(), ROLLED_BACK, correlation)
+        request = Request(self._encode(packet), Reply(), ROLLED_BACK, correlation, ordered=True)
         self._commit = request
         self.send_queue_empty()
         return request.reply

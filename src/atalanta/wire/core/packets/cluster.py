@@ -5,16 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.wire.core.packet_types import (
-    BACKUP_REQUEST,
-    BACKUP_REQUEST_RESPONSE,
-    CLUSTER_CONNECT,
-    CLUSTER_CONNECT_REPLY,
-    NODE_ANNOUNCE,
-    QUORUM_VOTE,
-    QUORUM_VOTE_REPLY,
-    SCALEDOWN_ANNOUNCEMENT,
-)
+from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
     INT32,
@@ -112,13 +103,13 @@ class BackupRequestResponse(Packet):
 
 PACKETS: Final = numbered(
     {
-        CLUSTER_CONNECT: ClusterConnect,
-        CLUSTER_CONNECT_REPLY: ClusterConnectReply,
-        NODE_ANNOUNCE: NodeAnnounce,
-        SCALEDOWN_ANNOUNCEMENT: ScaleDownAnnouncement,
-        QUORUM_VOTE: QuorumVote,
-        QUORUM_VOTE_REPLY: QuorumVoteReply,
-        BACKUP_REQUEST: BackupRequest,
-        BACKUP_REQUEST_RESPONSE: BackupRequestResponse,
+        packet_types.CLUSTER_CONNECT: ClusterConnect,
+        packet_types.CLUSTER_CONNECT_REPLY: ClusterConnectReply,
+        packet_types.NODE_ANNOUNCE: NodeAnnounce,
+        packet_types.SCALEDOWN_ANNOUNCEMENT: ScaleDownAnnouncement,
+        packet_types.QUORUM_VOTE: QuorumVote,
+        packet_types.QUORUM_VOTE_REPLY: QuorumVoteReply,
+        packet_types.BACKUP_REQUEST: BackupRequest,
+        packet_types.BACKUP_REQUEST_RESPONSE: BackupRequestResponse,
     }
 )

@@ -5,18 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.wire.core.packet_types import (
-    ASYNC_RESPONSE_VERSION,
-    CHECK_FOR_FAILOVER,
-    CHECK_FOR_FAILOVER_REPLY,
-    DISCONNECT,
-    DISCONNECT_V2,
-    DISCONNECT_V3,
-    EXCEPTION,
-    NULL_RESPONSE,
-    PACKETS_CONFIRMED,
-    PING,
-)
+from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
     INT8,
@@ -83,14 +72,14 @@ class ExceptionResponse(Packet):
 
     code: int = field(metadata=wire(INT32))
     message: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
-    correlation: int = field(default=-1, metadata=wire(INT64, since=ASYNC_RESPONSE_VERSION))
+    correlation: int = field(default=-1, metadata=wire(INT64, since=packet_types.ASYNC_RESPONSE_VERSION))
 
 
 @dataclass(eq=False, repr=False, init=False)
 class NullResponse(Packet):
     """NULL_RESPONSE: the request is done; correlation -1 if the request had none."""
 
-    correlation: int = field(default=-1, metadata=wire(INT64, since=ASYNC_RESPONSE_VERSION))
+    correlation: int = field(default=-1, metadata=wire(INT64, since=packet_types.ASYNC_RESPONSE_VERSION))
 
     def __init__(self, correlation: int = -1) -> None:
         self.correlation = correlation
@@ -122,14 +111,14 @@ class CheckForFailoverReply(Packet):
 
 PACKETS: Final = numbered(
     {
-        PING: Ping,
-        DISCONNECT: Disconnect,
-        DISCONNECT_V2: DisconnectV2,
-        DISCONNECT_V3: DisconnectV3,
-        EXCEPTION: ExceptionResponse,
-        NULL_RESPONSE: NullResponse,
-        PACKETS_CONFIRMED: PacketsConfirmed,
-        CHECK_FOR_FAILOVER: CheckForFailover,
-        CHECK_FOR_FAILOVER_REPLY: CheckForFailoverReply,
+        packet_types.PING: Ping,
+        packet_types.DISCONNECT: Disconnect,
+        packet_types.DISCONNECT_V2: DisconnectV2,
+        packet_types.DISCONNECT_V3: DisconnectV3,
+        packet_types.EXCEPTION: ExceptionResponse,
+        packet_types.NULL_RESPONSE: NullResponse,
+        packet_types.PACKETS_CONFIRMED: PacketsConfirmed,
+        packet_types.CHECK_FOR_FAILOVER: CheckForFailover,
+        packet_types.CHECK_FOR_FAILOVER_REPLY: CheckForFailoverReply,
     }
 )

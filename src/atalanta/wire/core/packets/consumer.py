@@ -5,18 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.wire.core.packet_types import (
-    ASYNC_RESPONSE_VERSION,
-    DISCONNECT_CONSUMER,
-    DISCONNECT_CONSUMER_KILL,
-    SESS_ACKNOWLEDGE,
-    SESS_CONSUMER_CLOSE,
-    SESS_CREATECONSUMER,
-    SESS_EXPIRED,
-    SESS_FLOWTOKEN,
-    SESS_FORCE_CONSUMER_DELIVERY,
-    SESS_INDIVIDUAL_ACKNOWLEDGE,
-)
+from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
     INT32,
@@ -38,7 +27,7 @@ class CreateConsumer(Packet):
     filter: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
     browse_only: bool = field(default=False, metadata=wire(BOOL))
     requires_response: bool = field(default=True, metadata=wire(BOOL))
-    priority: int = field(default=0, metadata=wire(INT32, since=ASYNC_RESPONSE_VERSION))
+    priority: int = field(default=0, metadata=wire(INT32, since=packet_types.ASYNC_RESPONSE_VERSION))
 
 
 @dataclass(eq=False, repr=False, init=False)
@@ -98,6 +87,21 @@ class Expired(Packet):
 
 
 @dataclass(eq=False, repr=False)
+class Settle(Packet):
+    """SESS_SETTLE, a packet of Atalanta: gives one delivery back, outside of the session's transaction.
+
+    With `reject` the message goes to the dead-letter address. Else it is delivered again, after `delay_ms`; -1 is the
+    redelivery-delay of the address. Answered by NullResponse.
+    """
+
+    correlation: int = field(metadata=wire(INT64))
+    consumer_id: int = field(metadata=wire(INT64))
+    message_id: int = field(metadata=wire(INT64))
+    reject: bool = field(metadata=wire(BOOL))
+    delay_ms: int = field(default=-1, metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
 class ConsumerClose(Packet):
     """SESS_CONSUMER_CLOSE."""
 
@@ -120,14 +124,15 @@ class DisconnectConsumerKill(Packet):
 
 PACKETS: Final = numbered(
     {
-        SESS_CREATECONSUMER: CreateConsumer,
-        SESS_FLOWTOKEN: FlowToken,
-        SESS_FORCE_CONSUMER_DELIVERY: ForceConsumerDelivery,
-        SESS_ACKNOWLEDGE: Acknowledge,
-        SESS_INDIVIDUAL_ACKNOWLEDGE: IndividualAcknowledge,
-        SESS_EXPIRED: Expired,
-        SESS_CONSUMER_CLOSE: ConsumerClose,
-        DISCONNECT_CONSUMER: DisconnectConsumer,
-        DISCONNECT_CONSUMER_KILL: DisconnectConsumerKill,
+        packet_types.SESS_CREATECONSUMER: CreateConsumer,
+        packet_types.SESS_FLOWTOKEN: FlowToken,
+        packet_types.SESS_FORCE_CONSUMER_DELIVERY: ForceConsumerDelivery,
+        packet_types.SESS_ACKNOWLEDGE: Acknowledge,
+        packet_types.SESS_INDIVIDUAL_ACKNOWLEDGE: IndividualAcknowledge,
+        packet_types.SESS_EXPIRED: Expired,
+        packet_types.SESS_SETTLE: Settle,
+        packet_types.SESS_CONSUMER_CLOSE: ConsumerClose,
+        packet_types.DISCONNECT_CONSUMER: DisconnectConsumer,
+        packet_types.DISCONNECT_CONSUMER_KILL: DisconnectConsumerKill,
     }
 )

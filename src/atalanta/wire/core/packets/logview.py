@@ -6,22 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from atalanta.message.encoding.buffer import Reader, Writer
-from atalanta.wire.core.packet_types import (
-    LOG_ACK_THROUGH,
-    LOG_ACK_THROUGH_RESP,
-    LOG_COMMIT,
-    LOG_LEASE,
-    LOG_LEASE_RESP,
-    LOG_LOST,
-    LOG_LOST_RESP,
-    LOG_PLAN,
-    LOG_PLAN_RESP,
-    LOG_POSITION,
-    LOG_POSITION_RESP,
-    LOG_READ,
-    LOG_SEEK,
-    LOG_SEEK_RESP,
-)
+from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     INT32,
     INT64,
@@ -237,19 +222,19 @@ def encode_lost_range(writer: Writer, lost: LostRange) -> None:
 
 PACKETS: Final = numbered(
     {
-        LOG_POSITION: LogPosition,
-        LOG_POSITION_RESP: LogPositionResponse,
-        LOG_PLAN: LogPlan,
-        LOG_PLAN_RESP: LogPlanResponse,
-        LOG_READ: LogRead,
-        LOG_ACK_THROUGH: LogAckThrough,
-        LOG_ACK_THROUGH_RESP: LogAckThroughResponse,
-        LOG_LEASE: LogLease,
-        LOG_LEASE_RESP: LogLeaseResponse,
-        LOG_LOST: LogLost,
-        LOG_LOST_RESP: LogLostResponse,
-        LOG_SEEK: LogSeek,
-        LOG_SEEK_RESP: LogSeekResponse,
-        LOG_COMMIT: LogCommit,
+        packet_types.LOG_POSITION: LogPosition,
+        packet_types.LOG_POSITION_RESP: LogPositionResponse,
+        packet_types.LOG_PLAN: LogPlan,
+        packet_types.LOG_PLAN_RESP: LogPlanResponse,
+        packet_types.LOG_READ: LogRead,
+        packet_types.LOG_ACK_THROUGH: LogAckThrough,
+        packet_types.LOG_ACK_THROUGH_RESP: LogAckThroughResponse,
+        packet_types.LOG_LEASE: LogLease,
+        packet_types.LOG_LEASE_RESP: LogLeaseResponse,
+        packet_types.LOG_LOST: LogLost,
+        packet_types.LOG_LOST_RESP: LogLostResponse,
+        packet_types.LOG_SEEK: LogSeek,
+        packet_types.LOG_SEEK_RESP: LogSeekResponse,
+        packet_types.LOG_COMMIT: LogCommit,
     }
 )

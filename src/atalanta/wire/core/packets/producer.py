@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.wire.core.packet_types import (
-    CREATE_PRODUCER,
-    REMOVE_PRODUCER,
-    SESS_PRODUCER_CREDITS,
-    SESS_PRODUCER_FAIL_CREDITS,
-    SESS_PRODUCER_REQUEST_CREDITS,
-)
+from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     INT32,
     NULLABLE_SIMPLE_STRING,
@@ -63,10 +57,10 @@ class ProducerFailCredits(Packet):
 
 PACKETS: Final = numbered(
     {
-        CREATE_PRODUCER: CreateProducer,
-        REMOVE_PRODUCER: RemoveProducer,
-        SESS_PRODUCER_REQUEST_CREDITS: RequestProducerCredits,
-        SESS_PRODUCER_CREDITS: ProducerCredits,
-        SESS_PRODUCER_FAIL_CREDITS: ProducerFailCredits,
+        packet_types.CREATE_PRODUCER: CreateProducer,
+        packet_types.REMOVE_PRODUCER: RemoveProducer,
+        packet_types.SESS_PRODUCER_REQUEST_CREDITS: RequestProducerCredits,
+        packet_types.SESS_PRODUCER_CREDITS: ProducerCredits,
+        packet_types.SESS_PRODUCER_FAIL_CREDITS: ProducerFailCredits,
     }
 )

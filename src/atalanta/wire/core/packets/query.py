@@ -5,18 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.wire.core.packet_types import (
-    SESS_BINDINGQUERY,
-    SESS_BINDINGQUERY_RESP,
-    SESS_BINDINGQUERY_RESP_V2,
-    SESS_BINDINGQUERY_RESP_V3,
-    SESS_BINDINGQUERY_RESP_V4,
-    SESS_BINDINGQUERY_RESP_V5,
-    SESS_QUEUEQUERY,
-    SESS_QUEUEQUERY_RESP,
-    SESS_QUEUEQUERY_RESP_V2,
-    SESS_QUEUEQUERY_RESP_V3,
-)
+from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
     INT8,
@@ -148,15 +137,15 @@ class BindingQueryResponseV5(BindingQueryResponseV4):
 
 PACKETS: Final = numbered(
     {
-        SESS_QUEUEQUERY: QueueQuery,
-        SESS_QUEUEQUERY_RESP: QueueQueryResponse,
-        SESS_QUEUEQUERY_RESP_V2: QueueQueryResponseV2,
-        SESS_QUEUEQUERY_RESP_V3: QueueQueryResponseV3,
-        SESS_BINDINGQUERY: BindingQuery,
-        SESS_BINDINGQUERY_RESP: BindingQueryResponse,
-        SESS_BINDINGQUERY_RESP_V2: BindingQueryResponseV2,
-        SESS_BINDINGQUERY_RESP_V3: BindingQueryResponseV3,
-        SESS_BINDINGQUERY_RESP_V4: BindingQueryResponseV4,
-        SESS_BINDINGQUERY_RESP_V5: BindingQueryResponseV5,
+        packet_types.SESS_QUEUEQUERY: QueueQuery,
+        packet_types.SESS_QUEUEQUERY_RESP: QueueQueryResponse,
+        packet_types.SESS_QUEUEQUERY_RESP_V2: QueueQueryResponseV2,
+        packet_types.SESS_QUEUEQUERY_RESP_V3: QueueQueryResponseV3,
+        packet_types.SESS_BINDINGQUERY: BindingQuery,
+        packet_types.SESS_BINDINGQUERY_RESP: BindingQueryResponse,
+        packet_types.SESS_BINDINGQUERY_RESP_V2: BindingQueryResponseV2,
+        packet_types.SESS_BINDINGQUERY_RESP_V3: BindingQueryResponseV3,
+        packet_types.SESS_BINDINGQUERY_RESP_V4: BindingQueryResponseV4,
+        packet_types.SESS_BINDINGQUERY_RESP_V5: BindingQueryResponseV5,
     }
 )

@@ -5,14 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.wire.core.packet_types import (
-    CREATE_ADDRESS,
-    CREATE_QUEUE,
-    CREATE_QUEUE_V2,
-    CREATE_SHARED_QUEUE,
-    CREATE_SHARED_QUEUE_V2,
-    DELETE_QUEUE,
-)
+from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
     INT8,
@@ -131,11 +124,11 @@ class DeleteQueue(Packet):
 
 PACKETS: Final = numbered(
     {
-        CREATE_ADDRESS: CreateAddress,
-        CREATE_QUEUE: CreateQueue,
-        CREATE_QUEUE_V2: CreateQueueV2,
-        CREATE_SHARED_QUEUE: CreateSharedQueue,
-        CREATE_SHARED_QUEUE_V2: CreateSharedQueueV2,
-        DELETE_QUEUE: DeleteQueue,
+        packet_types.CREATE_ADDRESS: CreateAddress,
+        packet_types.CREATE_QUEUE: CreateQueue,
+        packet_types.CREATE_QUEUE_V2: CreateQueueV2,
+        packet_types.CREATE_SHARED_QUEUE: CreateSharedQueue,
+        packet_types.CREATE_SHARED_QUEUE_V2: CreateSharedQueueV2,
+        packet_types.DELETE_QUEUE: DeleteQueue,
     }
 )

@@ -5,19 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.wire.core.packet_types import (
-    CREATESESSION,
-    CREATESESSION_RESP,
-    CREATESESSION_V2,
-    REATTACH_SESSION,
-    REATTACH_SESSION_RESP,
-    SESS_ADD_METADATA,
-    SESS_ADD_METADATA2,
-    SESS_CLOSE,
-    SESS_START,
-    SESS_STOP,
-    SESS_UNIQUE_ADD_METADATA,
-)
+from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
     INT32,
@@ -127,16 +115,16 @@ class UniqueAddMetadata(Packet):
 
 PACKETS: Final = numbered(
     {
-        CREATESESSION: CreateSession,
-        CREATESESSION_V2: CreateSessionV2,
-        CREATESESSION_RESP: CreateSessionResponse,
-        REATTACH_SESSION: ReattachSession,
-        REATTACH_SESSION_RESP: ReattachSessionResponse,
-        SESS_START: SessionStart,
-        SESS_STOP: SessionStop,
-        SESS_CLOSE: SessionClose,
-        SESS_ADD_METADATA: AddMetadata,
-        SESS_ADD_METADATA2: AddMetadataV2,
-        SESS_UNIQUE_ADD_METADATA: UniqueAddMetadata,
+        packet_types.CREATESESSION: CreateSession,
+        packet_types.CREATESESSION_V2: CreateSessionV2,
+        packet_types.CREATESESSION_RESP: CreateSessionResponse,
+        packet_types.REATTACH_SESSION: ReattachSession,
+        packet_types.REATTACH_SESSION_RESP: ReattachSessionResponse,
+        packet_types.SESS_START: SessionStart,
+        packet_types.SESS_STOP: SessionStop,
+        packet_types.SESS_CLOSE: SessionClose,
+        packet_types.SESS_ADD_METADATA: AddMetadata,
+        packet_types.SESS_ADD_METADATA2: AddMetadataV2,
+        packet_types.SESS_UNIQUE_ADD_METADATA: UniqueAddMetadata,
     }
 )

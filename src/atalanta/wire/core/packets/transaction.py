@@ -6,29 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from atalanta.message.encoding.buffer import Reader, Writer
-from atalanta.wire.core.packet_types import (
-    ASYNC_RESPONSE_VERSION,
-    COMMIT_CORRELATION_VERSION,
-    SESS_COMMIT,
-    SESS_ROLLBACK,
-    SESS_XA_COMMIT,
-    SESS_XA_END,
-    SESS_XA_FAILED,
-    SESS_XA_FORGET,
-    SESS_XA_GET_TIMEOUT,
-    SESS_XA_GET_TIMEOUT_RESP,
-    SESS_XA_INDOUBT_XIDS,
-    SESS_XA_INDOUBT_XIDS_RESP,
-    SESS_XA_JOIN,
-    SESS_XA_PREPARE,
-    SESS_XA_RESP,
-    SESS_XA_RESUME,
-    SESS_XA_ROLLBACK,
-    SESS_XA_SET_TIMEOUT,
-    SESS_XA_SET_TIMEOUT_RESP,
-    SESS_XA_START,
-    SESS_XA_SUSPEND,
-)
+from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
     INT32,
@@ -73,7 +51,7 @@ class Xid:
 class Commit(Packet):
     """SESS_COMMIT."""
 
-    correlation: int = field(default=-1, metadata=wire(INT64, since=COMMIT_CORRELATION_VERSION))
+    correlation: int = field(default=-1, metadata=wire(INT64, since=packet_types.COMMIT_CORRELATION_VERSION))
 
 
 @dataclass(eq=False, repr=False)
@@ -127,7 +105,7 @@ class XaResponse(Packet):
     error: bool = field(metadata=wire(BOOL))
     code: int = field(metadata=wire(INT32))
     message: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
-    correlation: int = field(default=-1, metadata=wire(INT64, since=ASYNC_RESPONSE_VERSION))
+    correlation: int = field(default=-1, metadata=wire(INT64, since=packet_types.ASYNC_RESPONSE_VERSION))
 
 
 @dataclass(eq=False, repr=False)
@@ -216,24 +194,24 @@ def encode_xid(writer: Writer, xid: Xid) -> None:
 
 PACKETS: Final = numbered(
     {
-        SESS_COMMIT: Commit,
-        SESS_ROLLBACK: Rollback,
-        SESS_XA_FAILED: XaFailed,
-        SESS_XA_START: XaStart,
-        SESS_XA_END: XaEnd,
-        SESS_XA_COMMIT: XaCommit,
-        SESS_XA_PREPARE: XaPrepare,
-        SESS_XA_RESP: XaResponse,
-        SESS_XA_ROLLBACK: XaRollback,
-        SESS_XA_JOIN: XaJoin,
-        SESS_XA_SUSPEND: XaSuspend,
-        SESS_XA_RESUME: XaResume,
-        SESS_XA_FORGET: XaForget,
-        SESS_XA_INDOUBT_XIDS: XaInDoubt,
-        SESS_XA_INDOUBT_XIDS_RESP: XaInDoubtResponse,
-        SESS_XA_SET_TIMEOUT: XaSetTimeout,
-        SESS_XA_SET_TIMEOUT_RESP: XaSetTimeoutResponse,
-        SESS_XA_GET_TIMEOUT: XaGetTimeout,
-        SESS_XA_GET_TIMEOUT_RESP: XaGetTimeoutResponse,
+        packet_types.SESS_COMMIT: Commit,
+        packet_types.SESS_ROLLBACK: Rollback,
+        packet_types.SESS_XA_FAILED: XaFailed,
+        packet_types.SESS_XA_START: XaStart,
+        packet_types.SESS_XA_END: XaEnd,
+        packet_types.SESS_XA_COMMIT: XaCommit,
+        packet_types.SESS_XA_PREPARE: XaPrepare,
+        packet_types.SESS_XA_RESP: XaResponse,
+        packet_types.SESS_XA_ROLLBACK: XaRollback,
+        packet_types.SESS_XA_JOIN: XaJoin,
+        packet_types.SESS_XA_SUSPEND: XaSuspend,
+        packet_types.SESS_XA_RESUME: XaResume,
+        packet_types.SESS_XA_FORGET: XaForget,
+        packet_types.SESS_XA_INDOUBT_XIDS: XaInDoubt,
+        packet_types.SESS_XA_INDOUBT_XIDS_RESP: XaInDoubtResponse,
+        packet_types.SESS_XA_SET_TIMEOUT: XaSetTimeout,
+        packet_types.SESS_XA_SET_TIMEOUT_RESP: XaSetTimeoutResponse,
+        packet_types.SESS_XA_GET_TIMEOUT: XaGetTimeout,
+        packet_types.SESS_XA_GET_TIMEOUT_RESP: XaGetTimeoutResponse,
     }
 )

@@ -220,8 +220,10 @@ class CoreConnection(FrameConnection):
             self.logged_in(now)
 
     def login_succeeded(self) -> None:
-        self.authenticated = True
-        self.framer.frame_bytes_max = FRAME_BYTES_MAX
+        if not self.authenticated:
+            self.authenticated = True
+            self.framer.frame_bytes_max = FRAME_BYTES_MAX
+            self.host.wire.logged_in(self.conn)
 
     def logged_in(self, now: int) -> None:
         if self.subscribed:
@@ -322,8 +324,8 @@ class CoreConnection(FrameConnection):
     def remove_session(self, channel: int) -> None:
         self.sessions.pop(channel, None)
 
-    def forget_replay(self, name: str, replay: Replay) -> None:
-        self.resumable.forget(name, replay)
+    def forget_replay(self, replay: Replay) -> None:
+        self.resumable.forget(replay)
 
     def check_alive(self, now: int) -> bool:
         """Returns False if the peer is silent for longer than its TTL, or its login takes too long."""

@@ -140,6 +140,11 @@ class FrameConnection(LoginConnection):
         if self.holds == 0:
             self.host.resumed.append(self.conn)
 
+    def stays_without_login(self, now: int) -> bool:
+        if self.authenticated or self.logins or self.holds > 0:
+            return False
+        return self.handshake_overdue(now)
+
     def sent_large(self) -> None:
         """Stops the deliveries of this batch of inputs if the pieces of large messages are enough."""
         if len(self.out) > DELIVERED_BYTES_MAX:
@@ -165,6 +170,6 @@ class FrameConnection(LoginConnection):
         """Removes the session that an operator closed; the client gets an error for its next request."""
         raise NotImplementedError
 
-    def forget_replay(self, name: str, replay: Replay) -> None:
-        """Records that the session of that name is closed: it cannot be reattached."""
+    def forget_replay(self, replay: Replay) -> None:
+        """Records that the session with that replay is closed: it cannot be reattached."""
         raise NotImplementedError

@@ -13,7 +13,6 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.memory.large_body import LargeBody, LargeWriter
 from atalanta.message.codec import decode_header
 from atalanta.message.encoding.buffer import Reader
-from atalanta.message.fqqn import split_fqqn
 from atalanta.message.message import LARGE_SIZE, Message
 from atalanta.wire.amqp.large_embedded_message import pieces_of
 
@@ -48,7 +47,7 @@ class LargeReceiver(LargeWriter):
             self.request = []
             return
         try:
-            session.session.check("send", split_fqqn(self.message.address)[0])
+            session.session.check("send", self.message.address)
             self.body = broker.large.create(broker.store.take_message_id(), self.message.durable, self)
         except BrokerError as error:
             self.error = error
@@ -68,9 +67,21 @@ class LargeReceiver(LargeWriter):
         elif self.body is not None and self.error is None:
             if self.embedded is not None:
                 piece = self.embedded.add(piece)
+            session = self.session
+            if session.broker.memory.refusing:
+                try:
+                    session.session.check_piece(self.message.address, len(piece))
+                except BrokerError as error:
+                    self.refuse(error)
+                    return
             large.append(self.body, piece)
             if large.too_much(self.body):
                 self._hold()
+
+    def refuse(self, error: BrokerError) -> None:
+        """Drops the body; the message is refused at its end."""
+        self.error = error
+        self.abort()
 
     def finish(self, now: int, requires_response: bool, correlation: int) -> None:
         """Takes the end of the message: it is published now, or when the file is synced."""
@@ -98,12 +109,10 @@ class LargeReceiver(LargeWriter):
             self._publish(now)
 
     def failed(self, now: int, why: str) -> None:
-        """Drops the pieces to come; the message is refused at its end."""
-        self.error = BrokerError(ILLEGAL_STATE, f"the large message cannot be stored: {why}")
+        """Drops the body: its file takes room that others may need. The message is refused at its end."""
+        self.refuse(BrokerError(ILLEGAL_STATE, f"the large message cannot be stored: {why}"))
         if self.complete:
             self._publish(now)
-        else:
-            self._go_on()
 
     # -- the end --------------------------------------------------------------------------------
     def _publish(self, now: int) -> None:

@@ -5,9 +5,10 @@ still seems alive. Packets that the client has not confirmed are sent again, bef
 number of the last processed packet. The answer waits until that packet is on disk, because the client takes it as
 confirmed.
 
-The request has no credentials: the session's name is the secret. It must come from the same host and acceptor as the
-session, and never moves a session to a connection of another user. A wrong name counts as a refused login. See
-docs/internals/protocols/core.md.
+The request has no credentials: the client's own name for the session is the secret. Management, notifications and the
+log have another name, `Session.name`, which opens nothing. The request must come from the same host and acceptor as the
+session, with the same certificate, and never moves a session to a connection of another user. A wrong name counts as a
+refused login. See docs/internals/protocols/core.md.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 LOST_MAX: Final = 1_000  # connections kept for their clients; the oldest goes first
 LOST_TTL_NS: Final = 60_000_000_000  # for a client without a time to live
 SESSION_RESPONSE_CHANNEL: Final = 1
+# Wrong names before login, of one host in a period. Java makes its names from the time, so they could be searched.
+WRONG_NAMES_MAX: Final = 20
+WRONG_NAMES_PERIOD_NS: Final = 600_000_000_000
+HOSTS_MAX: Final = 10_000
 
 
 class Reattached(Reply):
@@ -49,19 +54,41 @@ class ResumableSession:
         self.connection = connection
 
 
+class WrongNames:
+    """The wrong names of sessions that each host has sent before login, in this period."""
+
+    def __init__(self) -> None:
+        self.by_host: dict[str, int] = {}
+        self.since: int = 0
+
+    def add(self, host: str) -> None:
+        if len(self.by_host) >= HOSTS_MAX:
+            self.by_host.pop(next(iter(self.by_host)))
+        self.by_host[host] = self.by_host.get(host, 0) + 1
+
+    def exceeded(self, now: int, host: str) -> bool:
+        """Returns True if the host has had its tries: its clients must log in and create their sessions again."""
+        if now - self.since > WRONG_NAMES_PERIOD_NS:
+            self.by_host.clear()
+            self.since = now
+        return self.by_host.get(host, 0) >= WRONG_NAMES_MAX
+
+
 class Resumable:
     """The sessions of a node that can be reattached, by name, and connections that are lost but kept."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, ResumableSession] = {}
         self.lost: dict[int, CoreConnection] = {}
+        self.wrong_names = WrongNames()
 
     def add(self, now: int, session: CoreSession, connection: CoreConnection) -> None:
         """Adds a session of the connection.
 
         A lost one of the same name is ended: its client could not reattach and created it again.
         """
-        name = session.session.name
+        assert session.replay is not None
+        name = session.replay.name
         before = self.sessions.get(name)
         if (
             before is not None
@@ -72,11 +99,11 @@ class Resumable:
             end_session(before.session, now)
         self.sessions[name] = ResumableSession(session, connection)
 
-    def forget(self, name: str, replay: Replay) -> None:
-        """Removes the session of that name, if the replay is its own."""
-        found = self.sessions.get(name)
+    def forget(self, replay: Replay) -> None:
+        """Removes the session with that replay, unless another one has its name."""
+        found = self.sessions.get(replay.name)
         if found is not None and found.session.replay is replay:
-            del self.sessions[name]
+            del self.sessions[replay.name]
 
     def keep(self, now: int, connection: CoreConnection) -> None:
         """Keeps a lost connection: its sessions wait for their client."""
@@ -148,13 +175,17 @@ def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> N
     host = connection.host
     resumable = connection.resumable
     found = resumable.sessions.get(packet.name)
+    host_name = _host_of(connection.client.remote)
+    if not connection.authenticated and resumable.wrong_names.exceeded(now, host_name):
+        found = None
     if found is not None:
         found.connection.settle(now)
     if found is None or not _may(connection, found, packet.last_confirmed_command_id):
         host.broker.trace.count("reattachments_refused")
         connection.send(ReattachSessionResponse(-1, False), SESSION_RESPONSE_CHANNEL)
         if not connection.authenticated:
-            connection.count_login_failure()  # so that names of sessions cannot be guessed
+            resumable.wrong_names.add(host_name)
+            connection.count_login_failure()
         return
     session = found.session
     old = found.connection
@@ -176,7 +207,7 @@ def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> N
         broker.journal.last, Reattached(connection), session.confirmations.last_command
     )
     broker.trace.event(
-        "session_reattached", {"session": packet.name, "remote": connection.client.remote}
+        "session_reattached", {"session": session.session.name, "remote": connection.client.remote}
     )
     if not old.sessions:
         if old.conn in resumable.lost:
@@ -201,7 +232,7 @@ def _may(connection: CoreConnection, found: ResumableSession, last: int) -> bool
     if _host_of(connection.client.remote) != _host_of(old.client.remote):
         return False
     if not connection.authenticated:
-        return True
+        return connection.client.certificate == old.client.certificate
     user = session.session.identity.user
     for other in connection.sessions.values():
         if other.session.identity.user == user:

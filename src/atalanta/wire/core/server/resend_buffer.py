@@ -27,10 +27,13 @@ class Run:
 class Replay:
     """The frames in order; `first` is the number of the oldest one kept, counted from 0.
 
+    `name` is the client's own name for its session. It opens the session to REATTACH_SESSION, and is never shown.
+
     The size is bounded: the oldest frames are dropped, and then only a client that has received them can reattach.
     """
 
-    def __init__(self, window_bytes: int) -> None:
+    def __init__(self, name: str, window_bytes: int) -> None:
+        self.name = name
         self.limit_bytes: i64 = min(window_bytes * WINDOWS + SPARE_BYTES, REPLAY_BYTES_MAX)
         self.first: i64 = 0
         self.count: i64 = 0

@@ -12,7 +12,7 @@ from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
 
 from atalanta.kernel.endpoint import SILENT, Reply
-from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
@@ -261,6 +261,12 @@ class CoreSession(SessionEndpoint):
         write_i32_be(out, len(encoded))
         out.write(encoded)
 
+    def cut_off(self, why: str) -> None:
+        connection = self.connection
+        error = BrokerError(ADDRESS_FULL, why)
+        connection.send_exception(self.channel, error, NO_CORRELATION, self.version)
+        connection.host.closing.append((connection.conn, why))
+
     def hold_input(self) -> None:
         self.connection.hold_input()
 
@@ -295,7 +301,7 @@ class CoreSession(SessionEndpoint):
             self.large = None
         if kernel is not None:
             if self.replay is not None:
-                self.connection.forget_replay(kernel.name, self.replay)
+                self.connection.forget_replay(self.replay)
             kernel.close(now, failed)
             owner = (kernel.client.connection, int(self.channel))
             for key, value in kernel.metadata.items():

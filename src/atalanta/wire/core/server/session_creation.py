@@ -72,8 +72,9 @@ def open_session(
     broker.clients.logins_total += 1
     connection.login_succeeded()
     session = CoreSession(connection, channel, connection.version, packet.confirmation_window)
+    # The client's own name for the session is a secret (wire/core/server/reattach.py): nobody else learns it.
     kernel = Session(
-        broker.session_services, connection.client, packet.name, session, identity,
+        broker.session_services, connection.client, broker.ids.uuid().hex(), session, identity,
         packet.xa or packet.auto_commit_sends, packet.xa or packet.auto_commit_acks,
         packet.pre_acknowledge,
     )  # fmt: skip
@@ -83,13 +84,13 @@ def open_session(
     kernel.set_blocked(connection.blocked or connection.full or redirected)
     if connection.client.client_id is None:
         connection.client.client_id = request.client_id
-    connection.client.sessions[packet.name] = kernel
+    connection.client.sessions[kernel.name] = kernel
     if connection.replaying:
         # Unwritten frames of an earlier session of this channel must not count for this one.
         connection.write_out(now)
     connection.sessions[channel] = session
     if packet.confirmation_window > 0 and not identity.cluster:
-        session.replay = Replay(packet.confirmation_window)
+        session.replay = Replay(packet.name, packet.confirmation_window)
         connection.replaying = True
         connection.resumable.add(now, session, connection)
     connection.send(CreateSessionResponse(SERVER_VERSION), 1)

@@ -10,6 +10,7 @@ from atalanta.kernel.memory.large_body import LargeBody, LargeReader, next_crc
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.registry.queues import parse_filter
+from atalanta.message.fqqn import join_fqqn
 from atalanta.message.internal_headers import ORIGIN
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import (
@@ -86,7 +87,7 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
         ):
             correlation = packet.correlation
             queue = session.broker.queue_registry.find(packet.queue)
-            session.session.check("consume", queue.spec.address)
+            session.session.check("consume", join_fqqn(queue.spec.address, queue.name))
         if isinstance(packet, LogRead):
             _read(session, packet)
         elif isinstance(packet, LogPosition):

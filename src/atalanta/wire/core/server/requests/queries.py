@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from atalanta.wire.core.server.session import CoreSession
 
 # Atalanta's clients query this address to find out if a server has a log view; Artemis has no such address.
+# Addresses that exist in a binding query only: a client asks for them to learn if the node understands our packets.
 LOG_VIEW_ADDRESS: Final = "$.atalanta.logview"
+SETTLE_ADDRESS: Final = "$.atalanta.settle"
 BINDING_V5: Final = 135
 
 
@@ -109,7 +111,7 @@ def binding_response(session: CoreSession, name: str) -> Packet:
     if session.version >= BINDING_V5:
         made = BindingQueryResponseV5
     answer = made(
-        exists=address is not None or name == LOG_VIEW_ADDRESS,
+        exists=address is not None or name in (LOG_VIEW_ADDRESS, SETTLE_ADDRESS),
         queue_names=names,
         auto_create_queues=settings.auto_create_queues,
         auto_create_addresses=settings.auto_create_addresses,

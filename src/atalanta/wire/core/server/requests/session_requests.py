@@ -21,6 +21,7 @@ from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.message.encoding.buffer import Reader
+from atalanta.message.fqqn import join_fqqn
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
@@ -32,6 +33,7 @@ from atalanta.wire.core.packets.consumer import (
     CreateConsumer,
     Expired,
     ForceConsumerDelivery,
+    Settle,
 )
 from atalanta.wire.core.packets.producer import (
     CreateProducer,
@@ -135,7 +137,7 @@ def _carry_out(session: CoreSession, now: int, packet_type: int, packet: Packet)
         session, now, packet
     ):
         return
-    correlation = packet.correlation if isinstance(packet, Commit) else NO_CORRELATION
+    correlation = packet.correlation if isinstance(packet, Commit | Settle) else NO_CORRELATION
     try:
         if not _session_request(session, now, packet) and not _queue_request(session, now, packet):
             raise ProtocolError(f"{packet_name(packet_type)} on a session's channel")
@@ -184,6 +186,15 @@ def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
     elif isinstance(packet, Expired):
         if packet.consumer_id in kernel.consumers:
             kernel.expire(now, packet.consumer_id, packet.message_id)
+    elif isinstance(packet, Settle):
+        kernel.settle(
+            now,
+            packet.consumer_id,
+            packet.message_id,
+            packet.reject,
+            packet.delay_ms,
+            packet.correlation,
+        )
     elif isinstance(packet, Commit):
         kernel.commit(now, packet.correlation)
     elif isinstance(packet, Rollback):
@@ -340,7 +351,7 @@ def _create_shared(
             session.done_when_durable(NO_CORRELATION)
         return
     permission = "createDurableQueue" if spec.durable else "createNonDurableQueue"
-    session.session.check(permission, spec.address)
+    session.session.check(permission, join_fqqn(spec.address, spec.name))
     if known.spec.transient:
         session.session.client.use_transient(known)
     if (

@@ -1,4 +1,4 @@
-"""What is said at meeting places, JGroups stack files, and names for the DNS."""
+"""Messages of JGroups channels, JGroups stack files, and names for the DNS."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from atalanta.files.jgroups_stack import StackError, parse_stack
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.jgroups_discovery import (
     decode_answer,
+    decode_channel_message,
     decode_posted,
-    decode_said,
     encode_answer,
+    encode_channel_message,
     encode_posted,
-    encode_said,
 )
 from atalanta.wire.uri import UriError
 from tests.fuzz.target import Target
 
 
-class MeetingTarget(Target):
-    name = "meetings"
+class JgroupsTarget(Target):
+    name = "jgroups"
     refusals = (ProtocolError,)
     words = (b"ATLMEET1", b"\x00\x01c", b"\x7f\xff\xff\xff")
 
     def seeds(self) -> list[bytes]:
         return [
-            encode_said("c", b"abc"),
+            encode_channel_message("c", b"abc"),
             encode_posted("c", 1, b"abc"),
             encode_answer([b"abc", b"", b"d" * 50]),
         ]
@@ -32,7 +32,7 @@ class MeetingTarget(Target):
     def run(self, data: bytes) -> None:
         refused = 0
         for decode in (
-            lambda: decode_said("c", data),
+            lambda: decode_channel_message("c", data),
             lambda: decode_posted("c", data),
             lambda: decode_answer(data),
         ):
@@ -66,6 +66,6 @@ class StackTarget(Target):
         if not data.lstrip().startswith(b"<"):
             dns_names(data.decode("utf-8", "surrogateescape"))
             return
-        meeting = parse_stack(data, "channel", {})
-        meeting.describe()
-        meeting.targets(meeting.hosts)
+        stack = parse_stack(data, "channel", {})
+        stack.describe()
+        stack.targets(stack.hosts)
