@@ -50,7 +50,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "mypy_extensions": PURE | {"client"},
     "librt": PURE | {"client"},
     "h11": {"wire"},
-    "google_crc32c": {"store"},
+    "google_crc32c": {"store", "kernel"},
     "cryptography": {"tls"},
     "dns": {"runtime", "client"},
     "lxml": {"config", "files"},

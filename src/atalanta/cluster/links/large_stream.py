@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from librt.strings import BytesWriter
 
 from atalanta.cluster.links.forward_frame import PRODUCER_ID
-from atalanta.kernel.memory.large_body import LargeBodies, LargeBody, LargeStream
+from atalanta.kernel.memory.large_body import LargeBodies, LargeBody, LargeStream, next_crc
 from atalanta.wire.core.large_chunks import CHUNK_BYTES, NO_ANSWER, cut, write_sent_piece
 from atalanta.wire.core.packets.message import write_send_large
 
@@ -49,6 +49,7 @@ class LargeMessageStream(LargeStream):
         self.chunk_bytes = outgoing.limits.chunk_bytes
         self.correlation = correlation
         self.offset: int = 0
+        self.crc: int = 0  # crc32c of all that was read
         self.token: int = -1
         out = BytesWriter()
         write_send_large(out, outgoing.channel, message)
@@ -67,7 +68,9 @@ class LargeMessageStream(LargeStream):
 
     def read(self, now: int, data: bytes) -> None:
         self.token = -1
-        if len(data) < min(READ_BYTES, self.body.size - self.offset):
+        left = self.body.size - self.offset
+        self.crc = next_crc(self.crc, data)
+        if len(data) < min(READ_BYTES, left) or (len(data) == left and self.crc != self.body.crc):
             self.outgoing.cannot_read(self.body)
             return
         self._write(data)

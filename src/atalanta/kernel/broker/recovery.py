@@ -360,7 +360,9 @@ class Recovery:
     def _restore_body(self, stored: StoredMessage) -> bool:
         """Restores a large body. A message with an incomplete file is reported and left out: it cannot be delivered."""
         broker = self.broker
-        stored.message.large = broker.large.restored(stored.file, stored.file_bytes)
+        stored.message.large = broker.large.restored(
+            stored.file, stored.file_bytes, stored.file_crc
+        )
         if stored.message.large is not None:
             return True
         names: list[str] = []

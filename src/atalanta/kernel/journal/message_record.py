@@ -33,6 +33,7 @@ class StoredMessage:
         self.duplicates = duplicates
         self.file: int = -1  # of a large message's body, with its size:
         self.file_bytes: int = 0
+        self.file_crc: int = 0
 
 
 def encode_message_record(
@@ -43,8 +44,8 @@ def encode_message_record(
     """Returns a MESSAGE record.
 
     i32 routes, each (i64 queue id, i64 sequence, i32 delivery count, i32 length, route ids), i32 duplicate ids, each
-    (ss cache, i32 length, id), u8 format, message with its broker id in that format; for a large message also i64 file
-    and i64 its bytes.
+    (ss cache, i32 length, id), u8 format, message with its broker id in that format; for a large message also i64 file,
+    i64 its bytes and i64 their crc32c.
     """
     writer = Writer()
     writer.int32(len(references))
@@ -65,6 +66,7 @@ def encode_message_record(
     if large is not None:
         writer.int64(large.file)
         writer.int64(large.size)
+        writer.int64(large.crc)
     return writer.getvalue()
 
 
@@ -108,4 +110,5 @@ def decode_message_record(payload: bytes) -> StoredMessage:
     if reader.left() > 0:
         stored.file = reader.int64("message.file")
         stored.file_bytes = reader.int64("message.file_bytes")
+        stored.file_crc = reader.int64("message.file_crc")
     return stored

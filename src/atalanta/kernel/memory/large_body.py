@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from google_crc32c import extend
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
@@ -64,6 +65,12 @@ class LargeStream(LargeReader):
         raise NotImplementedError
 
 
+def next_crc(crc: int, data: bytes) -> int:
+    """Returns the crc32c of what `crc` stands for and then `data`; 0 stands for nothing."""
+    found: int = extend(crc, data)
+    return found
+
+
 class LargeBody:
     """A body. `holders`: number of references to it; `unwritten`: bytes on their way to the file."""
 
@@ -71,6 +78,7 @@ class LargeBody:
         self.file = file
         self.writer = writer
         self.size: int = 0
+        self.crc: int = 0  # crc32c of the content
         self.holders: int = 0
         self.unwritten: int = 0
         self.failed: str = ""
@@ -107,6 +115,7 @@ class LargeBodies:
 
     def append(self, body: LargeBody, data: bytes) -> None:
         body.size += len(data)
+        body.crc = next_crc(body.crc, data)
         if self.files is not None and data and not body.failed:
             body.unwritten += len(data)
             self.unwritten += len(data)
@@ -239,7 +248,7 @@ class LargeBodies:
         if self.files is not None:
             self.found = self.files.files()
 
-    def restored(self, file: int, size: int) -> LargeBody | None:
+    def restored(self, file: int, size: int, crc: int) -> LargeBody | None:
         """Returns the body that a record names; None if its file is missing or too short."""
         body = self.bodies.get(file)
         if body is None:
@@ -247,6 +256,7 @@ class LargeBodies:
                 return None
             body = LargeBody(file, None)
             body.size = size
+            body.crc = crc
             self.bodies[file] = body
         return body
 

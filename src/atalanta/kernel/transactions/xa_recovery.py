@@ -29,7 +29,7 @@ def restore(
     for _ in range(reader.count("xa.messages", 4)):
         stored = decode_message_record(reader.blob("xa.message"))
         if stored.file >= 0:
-            body = large.restored(stored.file, stored.file_bytes)
+            body = large.restored(stored.file, stored.file_bytes, stored.file_crc)
             if body is None:
                 large.damaged(
                     stored.file, stored.file_bytes, stored.message.id, "a transaction in doubt"

@@ -358,6 +358,23 @@ def test_a_file_that_lost_its_end_costs_the_connection() -> None:
     assert server.broker.queues["orders"].message_count == 1
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_file_with_a_flipped_bit_is_not_delivered(restarted: bool) -> None:
+    server, client = with_message()
+    if restarted:
+        client = restart(server)
+    (file,) = server.large.contents
+    server.large.contents[file][PIECE // 2] ^= 1
+    client.consume("orders")
+    reader = Reader(client)
+    server.settle()
+    assert "cannot be read" in (client.closed or "")
+    (event,) = told(server, "large_message_damaged")
+    assert event["queues"] == "orders"
+    assert BODY not in reader.bodies()
+    assert server.broker.queues["orders"].message_count == 1
+
+
 # -- the end of files ---------------------------------------------------------------------------
 def test_the_file_goes_when_the_acknowledgement_is_durable() -> None:
     server, client = with_message()

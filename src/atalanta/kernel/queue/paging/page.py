@@ -65,7 +65,7 @@ class Page:
         self.deliveries: dict[int, tuple[int, int]] = {}
         self.bodies: dict[int, LargeBody] = {}  # of unfinished large messages, by index
         self.non_durable: dict[int, bool] = {}  # non-durable ones of `bodies`
-        self.large: list[tuple[int, int, int]] = []  # as read from a record: index, file, bytes of the file
+        self.large: list[tuple[int, int, int, int]] = []  # as read from a record: index, file, its bytes and crc32c
         self.old: bool = False
         self.damaged: bool = False  # the file is kept aside when the page ends
         self.ended: bool = False
@@ -189,6 +189,7 @@ def encode_page(page: Page, message_ids: list[int]) -> bytes:
         writer.int32(index)
         writer.int64(body.file)
         writer.int64(body.size)
+        writer.int64(body.crc)
     return writer.getvalue()
 
 
@@ -217,9 +218,10 @@ def decode_page(reader: Reader) -> tuple[Page, list[int]]:
         index = reader.int32("page.index")
         count = reader.int32("page.delivery_count")
         page.deliveries[index] = (count, reader.int64("page.not_before"))
-    for _ in range(reader.count("page.large", 20)):
+    for _ in range(reader.count("page.large", 28)):
         index = reader.int32("page.large_index")
         file = reader.int64("page.file")
-        page.large.append((index, file, reader.int64("page.file_bytes")))
+        size = reader.int64("page.file_bytes")
+        page.large.append((index, file, size, reader.int64("page.file_crc")))
     page.old = True
     return page, message_ids

@@ -198,10 +198,10 @@ def _count(
 
 def _restore_bodies(bodies: LargeBodies, queue: Queue, page: Page) -> None:
     """Assigns the large messages their files; a message whose file is damaged counts as finished."""
-    for index, file, size in page.large:
+    for index, file, size, crc in page.large:
         if page.is_finished(index):
             continue
-        body = bodies.restored(file, size)
+        body = bodies.restored(file, size, crc)
         if body is None:
             bodies.damaged(file, size, -1, queue.name)
             page.finish(index)

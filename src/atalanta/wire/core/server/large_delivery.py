@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.memory.large_body import LargeBody, LargeStream
+from atalanta.kernel.memory.large_body import LargeBody, LargeStream, next_crc
 from atalanta.wire.core.large_chunks import CHUNK_BYTES, write_received_piece
 from atalanta.wire.core.packets.message import write_receive_large
 
@@ -41,6 +41,7 @@ class LargeDelivery(LargeStream):
         self.offset: int = 0  # of the first unsent byte
         self.data: bytes = b""  # read, and the number of bytes sent:
         self.place: int = 0
+        self.crc: int = 0  # crc32c of all that was read
         self.token: int = -1  # of the pending read
 
     def begin(self) -> int:
@@ -97,7 +98,9 @@ class LargeDelivery(LargeStream):
 
     def read(self, now: int, data: bytes) -> None:
         self.token = -1
-        if len(data) < min(READ_BYTES, self.body.size - self.offset):
+        left = self.body.size - self.offset
+        self.crc = next_crc(self.crc, data)
+        if len(data) < min(READ_BYTES, left) or (len(data) == left and self.crc != self.body.crc):
             self._damaged()
             return
         self.data = data

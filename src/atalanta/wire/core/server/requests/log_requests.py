@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.memory.large_body import LargeBody, LargeReader
+from atalanta.kernel.memory.large_body import LargeBody, LargeReader, next_crc
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.registry.queues import parse_filter
@@ -239,7 +239,7 @@ class LargeChunk(LargeReader):
     def read(self, now: int, data: bytes) -> None:
         reference = self.chunk.references[self.place]
         body = reference.message.large
-        if body is None or len(data) < body.size:
+        if body is None or len(data) < body.size or next_crc(0, data) != body.crc:
             self._end()
             text = f"large message at {reference.sequence} of {reference.queue.name} cannot be read"
             self.session.failed(self.correlation, BrokerError(ILLEGAL_STATE, text))
