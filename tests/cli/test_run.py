@@ -123,6 +123,20 @@ def test_an_interpreted_node_warns_once(broker_xml: Path) -> None:
     assert all("WARNING" in line for line in warnings)
 
 
+def test_an_artemis_journal_is_refused_with_the_way_over(broker_xml: Path) -> None:
+    """A node that started beside it would be empty, and its clients would think their messages lost."""
+    data = broker_xml.parent.parent / "data"
+    for folder, name in (("journal", "activemq-data-1.amq"), ("bindings", "activemq-bindings-1.bindings")):
+        (data / folder).mkdir(parents=True)
+        (data / folder / name).write_bytes(b"\0" * 64)
+        with refused(broker_xml) as broker:
+            assert broker.wait() == exit_codes.BAD_DATA
+            assert f"{data / folder} holds the journal of an Artemis broker" in broker.log()
+            assert "artemis data exp" in broker.log() and "atalanta data import" in broker.log()
+        assert [path.name for path in (data / folder).iterdir()] == [name], "nothing was written"
+        (data / folder / name).unlink()
+
+
 def test_garbage_ends_its_connection_and_nothing_else(broker_xml: Path, port: int) -> None:
     with BrokerProcess(broker_xml) as broker:
         with (

@@ -128,7 +128,7 @@ def test_a_spare_that_cannot_be_made_is_missed_only_when_it_is_needed() -> None:
         table.put(key, 200)
         table.rig.flush()
         if refused:
-            journal.set_no_room(True, refused[0])
+            journal.set_room(False, refused[0])
         table.rig.settle()
     assert len(refused) == 1 and len(journal.segments) > 2 and journal.failed is None
     for key in range(60):
@@ -140,7 +140,7 @@ def test_a_spare_that_cannot_be_made_is_missed_only_when_it_is_needed() -> None:
     table.rig.settle()
     assert len(journal.segments) <= 2
     assert not [name for name in table.rig.disk.names() if is_spare(name)]
-    journal.set_no_room(False)
+    journal.set_room(True)
     table.put(1_000, 200)
     table.rig.flush()
     table.rig.settle()

@@ -7,6 +7,7 @@ import logging
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from atalanta.app.startup_error import StartupError
 from atalanta.config.configuration import Configuration
@@ -24,6 +25,9 @@ from atalanta.runtime.process.logs import log_event
 from atalanta.store.pages import NAME_PREFIX
 
 logger = logging.getLogger("atalanta.app")
+# Artemis' files: of messages, and of queues (in the folder beside the journal, unless configured otherwise).
+ARTEMIS_SUFFIXES: Final = (".amq", ".bindings")
+ARTEMIS_BINDINGS_NAME: Final = "bindings"
 
 
 @dataclass
@@ -51,7 +55,7 @@ class Storage:
             elsewhere,
             self.folder.check_locks,
             self.reserve,
-            driver.no_room,
+            lambda name: driver.room(False, name),
         )
         if commits_in_loop:
             disk.commit_at_turn_end()
@@ -100,6 +104,7 @@ def open_storage(configuration: Configuration) -> Storage:
     if not configuration.broker.persistence_enabled:
         return Storage(uuid.UUID(bytes=new_id()), None)
     path = configuration.journal_folder
+    refuse_artemis_journal(path)
     try:
         folder = open_data_folder(path, new_id, path)
         if folder.journal_missing:
@@ -115,3 +120,16 @@ def open_storage(configuration: Configuration) -> Storage:
         raise StartupError(exit_codes.DISK_FAILED, [line]) from error
     reserve = DiskReserve(folder.journal, configuration.journal.file_size_bytes)
     return Storage(folder.node_id, folder, pages, large, reserve)
+
+
+def refuse_artemis_journal(journal: Path) -> None:
+    """Refuses folders with files of an Artemis broker: the node would start without that broker's messages."""
+    for folder in (journal, journal.parent / ARTEMIS_BINDINGS_NAME):
+        if any(found for suffix in ARTEMIS_SUFFIXES for found in folder.glob(f"*{suffix}")):
+            lines = [
+                f"{folder} holds the journal of an Artemis broker, which this node cannot read: export it with "
+                "`artemis data exp`,",
+                "move the data folder away, start this node, and read the export with "
+                "`atalanta data import FILE.xml` (docs/guide/migration.md)",
+            ]
+            raise StartupError(exit_codes.BAD_DATA, lines)

@@ -317,7 +317,7 @@ class Disk:
     def create_spare(self, name: str, size: int, head: bytes) -> None:
         """Job: like `create`, for a file that is not needed yet.
 
-        If the disk has no room, `node.on_no_room(now, name)` follows, the file does not exist, and later jobs run.
+        If the disk has no room, `node.on_room(now, False, name)` follows, the file does not exist, and later jobs run.
         """
         self.create(name, size, head)
 

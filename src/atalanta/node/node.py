@@ -428,14 +428,10 @@ class Node:
         self.status.measure_disk(used_fraction)
         self.disk_limit.update(used_fraction, free_bytes)
 
-    def on_no_room(self, now: int, name: str) -> None:
-        """Handles that the journal's disk is full: what is left of it is for acknowledgements."""
-        self.journal.set_no_room(True, name)
-        self.disk_limit.set_exhausted(True)
-
-    def on_room(self, now: int) -> None:
-        self.journal.set_no_room(False)
-        self.disk_limit.set_exhausted(False)
+    def on_room(self, now: int, room: bool, name: str) -> None:
+        """Handles whether the journal's disk is full: what is left of it then is for acknowledgements."""
+        self.journal.set_room(room, name)
+        self.disk_limit.set_exhausted(not room)
 
     def on_durable(self, now: int, lsn: int) -> None:
         """Passes the durable LSN to the broker, and starts compaction if old segments can be removed."""

@@ -256,13 +256,9 @@ class Driver:
         """Calls `on_disk_usage` of the node."""
         self._call("on_disk_usage", used_fraction, free_bytes)
 
-    def no_room(self, name: str) -> None:
-        """Calls `on_no_room` of the node."""
-        self._call("on_no_room", name)
-
-    def room(self) -> None:
+    def room(self, room: bool, name: str = "") -> None:
         """Calls `on_room` of the node."""
-        self._call("on_room")
+        self._call("on_room", room, name)
 
     def disk_failed(self, why: str) -> None:
         """Calls `on_disk_failed` of the node."""

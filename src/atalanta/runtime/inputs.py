@@ -90,12 +90,9 @@ class NodeInputs(Protocol):
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
         """Reports the disk usage: the used fraction, 0.0 to 1.0, and the bytes that may still be written."""
 
-    def on_no_room(self, now: int, name: str) -> None:
-        """Reports that the disk is full: only its reserve is left, if any. The spare file `name` does not exist; "" if
-        no file is missing."""
-
-    def on_room(self, now: int) -> None:
-        """Reports that the disk has room for new files; also while it was never full."""
+    def on_room(self, now: int, room: bool, name: str) -> None:
+        """Reports whether the disk has room for new files. Without room only its reserve is left, if any, and the spare
+        file `name` does not exist ("": no file is missing)."""
 
     def on_reload(self, now: int, config: NodeConfig) -> None:
         """Applies a configuration that was read again and is valid."""

@@ -321,14 +321,14 @@ class Journal(ports.Journal):
         self._in_flight = 0
         self.owner.on_journal_failed(now, why)
 
-    def set_no_room(self, no_room: bool, name: str = "") -> None:
+    def set_room(self, room: bool, name: str = "") -> None:
         """Records whether the disk has room for new files; the spare `name`, if any, could not be made.
 
         Without room no file is kept for reuse: the disk needs it for its reserve.
         """
-        self.no_room = no_room
+        self.no_room = not room
         self.spares = [segment for segment in self.spares if segment.name != name]
-        while no_room and self.set_aside:
+        while self.no_room and self.set_aside:
             self.disk.delete(self.set_aside.pop())
 
     # --- compaction -------------------------------------------------------------------------------

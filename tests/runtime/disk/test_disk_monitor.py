@@ -19,12 +19,9 @@ class Told(Driver):
         self.rooms: list[bool] = []
         self.enough = asyncio.Event()
 
-    def room(self) -> None:
-        self.rooms.append(True)
-
-    def no_room(self, name: str) -> None:
+    def room(self, room: bool, name: str = "") -> None:
         assert name == ""
-        self.rooms.append(False)
+        self.rooms.append(room)
 
     def disk_usage(self, used_fraction: float, free_bytes: int) -> None:
         self.found.append((used_fraction, free_bytes))

@@ -140,11 +140,7 @@ class EchoNode:
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
         self.usage.append(used_fraction)
 
-    def on_no_room(self, now: int, name: str) -> None:
-        """Noted."""
-        self._note(now, "no_room", name)
-
-    def on_room(self, now: int) -> None:
+    def on_room(self, now: int, room: bool, name: str) -> None:
         """Nothing changes."""
 
     def on_disk_failed(self, now: int, why: str) -> None:

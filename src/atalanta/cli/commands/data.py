@@ -1,4 +1,5 @@
-"""`atalanta data`: reads a data folder without a node and without changes. The work is in cli/data/inspect.py."""
+"""`atalanta data`: reads a data folder without a node and without changes, and imports an export of Artemis. The work
+is in cli/data/."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from atalanta.cli.options import Json, Selector
+from atalanta.cli.options import DEFAULT_URL, Json, Password, Quiet, Selector, Url, User
 
 STATUSES = (
     "Exit status: 0 done; 2 wrong arguments; 65 damaged, or written by another node or version; 66 no such folder or "
@@ -15,7 +16,7 @@ STATUSES = (
 )
 
 application = typer.Typer(
-    help="Read the data folder of a stopped node, without changing it.",
+    help="Read the data folder of a stopped node, without changing it; import an export of Artemis.",
     no_args_is_help=True,
     epilog=STATUSES,
 )
@@ -88,3 +89,28 @@ def verify(folder: Folder, while_running: WhileRunning = False, json_output: Jso
     from atalanta.cli.data.inspect import run_verify
 
     run_verify(folder, while_running, json_output)
+
+
+@application.command("import")
+def import_messages(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="XML of `artemis data exp`", show_default=False)
+    ],
+    url: Url = DEFAULT_URL,
+    user: User = None,
+    password: Password = None,
+    json_output: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Send the messages of an Artemis export to the queues that they were in, on a running node.
+
+    \b
+    artemis data exp --output-file export.xml            (Artemis is stopped)
+    atalanta data import export.xml --user admin
+
+    Missing queues are created. A second import sends everything again.
+    """
+    from atalanta.cli.data.import_messages import run_import
+    from atalanta.cli.target import Target
+
+    run_import(file, Target(url, user, password), json_output, quiet)

@@ -177,12 +177,6 @@ class Session(TransactionOwner):
         peer = self.identity.cluster
         self.services.full_addresses.request_credits(self.endpoint, peer, address, amount)
 
-    def check_piece(self, address: str, size: int) -> None:
-        """Raises BrokerError if a piece of a large message may not be stored: the address, or the disk, is full."""
-        self.services.full_addresses.check_piece(
-            address, size, self.identity.cluster, self.endpoint
-        )
-
     # -- consuming ------------------------------------------------------------------------------
     def create_consumer(
         self,

@@ -44,10 +44,7 @@ class DiskMonitor:
         except OSError as error:
             log_event(logger, "disk_usage_unknown", {"folder": self._folder, "why": error})
             return
-        if room:
-            self._driver.room()
-        else:
-            self._driver.no_room("")
+        self._driver.room(room)
         total = found.f_blocks * found.f_frsize
         free = found.f_bavail * found.f_frsize
         self._driver.disk_usage(1 - free / total if total else 0.0, free)

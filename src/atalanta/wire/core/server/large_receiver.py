@@ -68,9 +68,13 @@ class LargeReceiver(LargeWriter):
             if self.embedded is not None:
                 piece = self.embedded.add(piece)
             session = self.session
-            if session.broker.memory.refusing:
+            broker = session.broker
+            if broker.memory.refusing:
+                peer = session.session.identity.cluster
                 try:
-                    session.session.check_piece(self.message.address, len(piece))
+                    broker.session_services.full_addresses.check_piece(
+                        self.message.address, len(piece), peer, session
+                    )
                 except BrokerError as error:
                     self.refuse(error)
                     return
