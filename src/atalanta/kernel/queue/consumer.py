@@ -78,9 +78,12 @@ class Consumer:
         self.created_at: int = 0
 
     def open(self, now: int, pre_acknowledge: bool) -> None:
-        """Records when a client created the consumer, and if delivered messages count as acknowledged."""
+        """Records when a client created the consumer, and if delivered messages count as acknowledged.
+
+        Browsers acknowledge nothing (ServerConsumerImpl).
+        """
         self.created_at = now
-        self.pre_acknowledge = pre_acknowledge
+        self.pre_acknowledge = pre_acknowledge and not self.browse_only
 
     def close(self) -> None:
         """Closes the consumer: it takes no more messages."""

@@ -569,3 +569,27 @@ def test_a_log_view_says_that_a_message_is_too_large_for_it() -> None:
         LogRead(correlation=1, queue="orders", incarnation="", start=0, end=10, max_bytes=0)
     )
     assert code == ILLEGAL_STATE and "a log view shows up to 4194304" in text
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_browser_of_a_session_that_acknowledges_at_delivery_takes_nothing(large: bool) -> None:
+    server = Server()
+    sender = server.login()
+    sender.create_queue("orders")
+    if large:
+        send_large(sender, "orders", BODY)
+    else:
+        sender.send(SendMessage(text_message("orders", "small", True, None), False, -1, 0))
+    server.settle()
+    client = server.login(pre_acknowledge=True)
+    client.consume("orders", browse=True)
+    browser = Reader(client)
+    server.settle()
+    assert len(browser.bodies()) == 1
+    assert server.broker.queues["orders"].message_count == 1
+    taker = server.login(pre_acknowledge=True)
+    taker.consume("orders")
+    reader = Reader(taker)
+    server.settle()
+    assert len(reader.bodies()) == 1
+    assert server.broker.queues["orders"].message_count == 0
