@@ -26,6 +26,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.http_upgrade import NONCE_BYTES, UpgradeRequest
 
 LOG: Final = logging.getLogger("atalanta.client")
+LOG.addHandler(logging.NullHandler())  # a program that configures no logging gets no output
 Result = TypeVar("Result")
 
 
