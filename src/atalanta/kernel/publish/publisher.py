@@ -19,7 +19,12 @@ from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE, BRIDGE_PREFIX
 from atalanta.kernel.routing.router import add_remote_route, add_route, route_by_ids
 from atalanta.message.fqqn import split_fqqn
-from atalanta.message.internal_headers import ACK_ROUTE_TO, FORWARD_DUPLICATE, ORIGIN
+from atalanta.message.internal_headers import (
+    ACK_ROUTE_TO,
+    FORWARD_DUPLICATE,
+    ORIGIN,
+    SCALEDOWN_NODE,
+)
 from atalanta.message.message import ROUTE_TO, Message
 
 if TYPE_CHECKING:
@@ -163,6 +168,8 @@ class Publisher:
             )
             for remote in away:
                 self._route_around(plan, message, remote)
+            if away:
+                message.remove_property(SCALEDOWN_NODE)
             if unknown:
                 self._route_again(now, plan, message, unknown)
             if message.special and message.has_property(ACK_ROUTE_TO):
@@ -172,7 +179,7 @@ class Publisher:
         """Routes a message to another binding of its group than that of a member that is away, if there is one.
 
         The node that chose the member is further off and does not know. A message of a group that a grouping handler
-        keeps together, and one that the member may have already, wait for the member.
+        keeps together, and one that waited for the member at a node that left, wait for the member.
         """
         address = self.addresses.get(away.address)
         group = None if address is None else address.groups.get(away.routing_name)
@@ -181,6 +188,7 @@ class Publisher:
             and away in group.remotes
             and (message.group_id is None or self.router.grouping is None)
             and not message.has_property(FORWARD_DUPLICATE)
+            and not message.has_property(SCALEDOWN_NODE)
         ):
             place = group.choose(message, message.routing_type, split_fqqn(message.address)[1])
             if place >= 0 and not group.is_away(place):

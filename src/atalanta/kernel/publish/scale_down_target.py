@@ -103,15 +103,19 @@ class ScaleDownTarget:
             owed = FORWARD_DUPLICATE in properties or not self._is_anycast(message)
             forward = self.forward_queues.forward_queue(now, node_id, owed)
         ids = b""
+        away = False
         for start in range(0, len(raw_ids) - 7, 8):
             remote_id = int.from_bytes(raw_ids[start : start + 8], "big", signed=True)
             remote: RemoteBinding | None = None
             if forward is not None or not isinstance(node_id, str):
                 remote = self._binding_to(message.address, remote_id, forward)
             if remote is not None:
+                away = away or not remote.connected
                 ids += remote.id.to_bytes(8, "big", signed=True)
         if ids:
             properties.put(ROUTE_TO, ids)
+            if away and isinstance(node_id, str):
+                properties.put(SCALEDOWN_NODE, node_id)  # the message has been waiting for that node
         else:
             properties.remove(FORWARD_DUPLICATE)
             if not isinstance(node_id, str):
