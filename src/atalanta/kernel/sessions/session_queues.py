@@ -67,6 +67,7 @@ class SessionQueues:
         self.addresses = registry.addresses
         self.permissions = permissions
         self.config = config
+        self.user_limit: int = QUEUES_PER_USER_MAX  # of a user without a setting
 
     def create(self, now: int, identity: Identity, owner: QueueOwner, spec: QueueSpec) -> Queue:
         """Creates a queue; needs createDurableQueue or createNonDurableQueue, and createAddress for a new address."""
@@ -90,7 +91,7 @@ class SessionQueues:
             return
         limit = limit_of(self.config.resource_limits, user)
         if limit is None:
-            limit = ResourceLimit(user, -1, QUEUES_PER_USER_MAX)
+            limit = ResourceLimit(user, -1, self.user_limit)
         if 0 <= limit.max_queues <= len(self.registry.by_name):
             users = [queue.spec.user for queue in self.registry.by_name.values()]
             limit.check_queues(users.count(user))

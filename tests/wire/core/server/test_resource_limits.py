@@ -9,7 +9,6 @@ import pytest
 from atalanta.kernel.errors import ILLEGAL_STATE, SECURITY, SESSION_CREATION_REJECTED
 from atalanta.kernel.security.resource_limits import NAME_CHARS_MAX, ResourceLimit
 from atalanta.kernel.security.security import PERMISSIONS
-from atalanta.kernel.sessions import session_queues
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
@@ -61,9 +60,9 @@ def test_a_user_creates_no_more_queues_than_allowed() -> None:
     admin.succeeds(queue_request("c", "c"))
 
 
-def test_a_user_without_a_setting_has_a_limit_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_queues, "QUEUES_PER_USER_MAX", 3)
+def test_a_user_without_a_setting_has_a_limit_too() -> None:
     server = Server(BrokerConfig(resource_limits=[ResourceLimit("guest")]))
+    server.broker.session_services.queues.user_limit = 3
     server.security.add_rule("#", {name: ["admin", "guest"] for name in PERMISSIONS})
     server.queue("of-the-file")
     admin = server.login()
