@@ -250,7 +250,6 @@ class Session(TransactionOwner):
         self._show_started()
 
     def _show_started(self) -> None:
-        started = self.started and not self.blocked
         for consumer in self.consumers.values():
             stream = consumer.stream
             if stream is not None:
@@ -258,7 +257,7 @@ class Session(TransactionOwner):
                     stream.pump()
                 continue
             consumer.show_started(self.started, self.blocked)
-            if started:
+            if consumer.started:
                 self.services.dispatches.mark_dirty(consumer.queue)
 
     def begin_stream(self, consumer: Consumer, stream: LargeStream) -> None:

@@ -83,7 +83,7 @@ class Dispatcher:
         counts = self._counts_of(queue)
         if counts is not None:
             counts.deliver_durable()
-        if queue.paused or not queue.turns:
+        if not queue.turns or (queue.paused and queue.alike):
             return False
         now_ms = now // 1_000_000
         if queue.alike and queue.priorities.only >= 0:
@@ -146,7 +146,7 @@ class Dispatcher:
             turn = queue.level_turns[level] % count
             queue.level_turns[level] = (turn + 1) % count
             consumer = queue.turns[start + turn]
-            if not consumer.ready():
+            if not consumer.ready() or (queue.paused and not consumer.browse_only):
                 continue
             by_priority = queue.priorities.mixed()
             paged: PagedQueue | None = None

@@ -187,7 +187,7 @@ class CoreSession(SessionEndpoint):
         out = connection.start_frame(packet_types.SESS_RECEIVE_MSG, self.channel, body_bytes)
         write_message(out, message, message.id)
         write_i64_be(out, consumer.id)
-        count: i32 = 1 if consumer.browse_only else reference.delivery_count
+        count: i32 = reference.delivery_count
         write_i32_be(out, count)
         if len(out) > DELIVERED_BYTES_MAX:
             connection.delivered_enough()
