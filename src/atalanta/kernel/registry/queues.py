@@ -71,11 +71,20 @@ class QueueRegistry:
         self.by_id: dict[int, Queue] = {}
 
     def find(self, name: str) -> Queue:
-        """Returns the queue of that name or FQQN; BrokerError QUEUE_DOES_NOT_EXIST."""
-        at = name.find("::")
-        queue = self.by_name.get(name if at < 0 else name[at + 2 :])
-        if queue is None or (at >= 0 and queue.spec.address != name[:at]):
+        """Returns the queue of that name or FQQN (see `get`); BrokerError QUEUE_DOES_NOT_EXIST."""
+        queue = self.get(name)
+        if queue is None:
             raise BrokerError(QUEUE_DOES_NOT_EXIST, f"queue {name} does not exist")
+        return queue
+
+    def get(self, name: str) -> Queue | None:
+        """Returns the queue of that name or FQQN, None if it does not exist. `::queue` is of any address."""
+        at = name.find("::")
+        if at < 0:
+            return self.by_name.get(name)
+        queue = self.by_name.get(name[at + 2 :])
+        if queue is not None and at > 0 and queue.spec.address != name[:at]:
+            return None
         return queue
 
     # -- creation -----------------------------------------------------------------------------------

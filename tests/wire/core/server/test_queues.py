@@ -93,7 +93,7 @@ def test_an_address_lists_its_queues() -> None:
     [
         (queue_request("orders"), QUEUE_EXISTS),
         (queue_request("bad", filter="price >"), INVALID_FILTER),
-        (queue_request("a::b"), ILLEGAL_STATE),
+        (queue_request("a::b::c"), ILLEGAL_STATE),
         (queue_request("", "orders"), ILLEGAL_STATE),
         (queue_request("odd", routing_type=7), UNEXPECTED_ROUTING_TYPE),
         (CreateAddress(address="odd", routing_types=[7]), UNEXPECTED_ROUTING_TYPE),

@@ -167,8 +167,9 @@ class Dispatcher:
                     if reference is None and consumer.position <= paged.last:
                         return UNKNOWN
             if reference is not None:
-                if consumer.browse_only:
-                    queue.level_turns[level] = first  # no turn of a consumer
+                groups = queue.groups
+                if consumer.browse_only or (groups is not None and groups.keeps_turn(reference)):
+                    queue.level_turns[level] = first  # the consumer whose turn it is remains the next
                 self._deliver(queue, consumer, reference)
                 return DELIVERED
             if queue.priorities.unfinished if by_priority else consumer.position < queue.end():

@@ -21,7 +21,7 @@ from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.message.encoding.buffer import Reader
-from atalanta.message.fqqn import join_fqqn
+from atalanta.message.fqqn import join_fqqn, split_fqqn
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
@@ -229,21 +229,24 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
         session.reply(binding_response(session, packet.address))
     elif isinstance(packet, CreateAddress):
         kernel.check("createAddress", packet.address)
+        address = split_fqqn(packet.address)[0]
         # ServerSessionImpl.createAddress: an existing one is extended, never refused (clients race).
         for routing_type in packet.routing_types:
             if routing_type not in (ANYCAST, MULTICAST):
                 raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"routing type {routing_type} does not exist")
         for routing_type in packet.routing_types:
             session.broker.address_registry.ensure(
-                session.broker.now, packet.address, routing_type, packet.auto_created, True
+                session.broker.now, address, routing_type, packet.auto_created, True
             )
         if packet.requires_response:
             session.done_when_durable(NO_CORRELATION)
     elif isinstance(packet, CreateQueue):
+        _split_names(packet)
         kernel.create_queue(now, _spec(session, packet))
         if packet.requires_response:
             session.done_when_durable(NO_CORRELATION)
     elif isinstance(packet, CreateSharedQueue | CreateSharedQueueV2):
+        _split_names(packet)
         _create_shared(session, now, packet)
     elif isinstance(packet, DeleteQueue):
         kernel.delete_queue(now, packet.queue)
@@ -279,6 +282,14 @@ def _metadata(
     kernel.metadata[packet.key] = packet.value
     if isinstance(packet, AddMetadata) or packet.requires_confirmation:
         session.done(NO_CORRELATION)
+
+
+def _split_names(packet: CreateQueue | CreateSharedQueue | CreateSharedQueueV2) -> None:
+    """Replaces an FQQN by address and queue, where the name or the address is one (QueueConfiguration)."""
+    if "::" in packet.queue:
+        packet.queue = split_fqqn(packet.queue)[1]
+    if "::" in packet.address:
+        packet.address, packet.queue = split_fqqn(packet.address)
 
 
 def _wishes(packet: CreateQueueV2 | CreateSharedQueueV2) -> QueueChanges:
