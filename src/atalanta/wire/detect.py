@@ -20,6 +20,10 @@ _FIRST: Final[list[tuple[bytes, str]]] = [
     (b"STOMP\n", "STOMP"),
     (b"STOMP\r\n", "STOMP"),
     (b"GET ", HTTP),
+    (b"POST ", HTTP),
+    (b"HEAD ", HTTP),
+    (b"PUT ", HTTP),
+    (b"OPTIONS ", HTTP),
 ]
 
 

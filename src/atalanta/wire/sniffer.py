@@ -104,6 +104,11 @@ class Sniffer(ClientConnection):
                 f"the peer speaks {name}, which is not enabled{at}:"
                 f" add {name} to the protocols parameter of the acceptor"
             )
+        if name == HTTP:
+            return (
+                f"the peer speaks HTTP, which is not implemented{at}: use a client of {', '.join(served)},"
+                " without httpEnabled=true; for a WildFly client set httpUpgradeEnabled at the acceptor"
+            )
         return (
             f"the peer speaks {name}, which is not implemented{at}:"
             f" use a client of {', '.join(served)}"
