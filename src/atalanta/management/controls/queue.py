@@ -32,7 +32,7 @@ ATTRIBUTES: Final[Attributes] = {
     "Durable": lambda call: call.queue.durable,
     "User": lambda call: call.queue.spec.user,
     "RoutingType": lambda call: routing_name(call.queue.spec.routing_type),
-    "Temporary": lambda call: call.queue.spec.temporary,
+    "Temporary": lambda call: call.queue.spec.is_temporary(),
     "InternalQueue": lambda call: call.queue.internal,
     "ConfigurationManaged": lambda call: call.queue.spec.configuration_managed,
     "AutoDelete": lambda call: call.queue.spec.auto_delete,

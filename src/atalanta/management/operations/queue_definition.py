@@ -167,7 +167,7 @@ def definition_of(queue: Queue) -> Definition:
     found["auto-delete-message-count"] = spec.auto_delete_message_count
     found["ring-size"] = spec.ring_size
     found["configuration-managed"] = spec.configuration_managed
-    found["temporary"] = spec.temporary
+    found["temporary"] = spec.is_temporary()
     found["internal"] = spec.internal
     found["transient"] = spec.transient
     found["auto-create-address"] = True

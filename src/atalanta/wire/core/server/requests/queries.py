@@ -65,7 +65,7 @@ def _absent(session: CoreSession, name: str) -> QueueQueryResponseV3:
 def _described(spec: QueueSpec, settings: AddressSettings) -> QueueQueryResponseV3:
     return QueueQueryResponseV3(
         exists=False,
-        temporary=spec.temporary,
+        temporary=spec.is_temporary(),
         filter=spec.filter_text,
         address=spec.address,
         name=spec.name,
