@@ -53,7 +53,6 @@ ATTRIBUTES: Final[Attributes] = {
     "GroupCount": lambda call: 0 if call.queue.groups is None else len(call.queue.groups.pins),
     "Paused": lambda call: call.queue.paused,
     "MessageCount": lambda call: call.queue.message_count,
-    "PersistentSize": lambda call: call.queue.bytes,
     "ConsumerCount": lambda call: call.queue.consumer_count(),
     "DeliveringCount": lambda call: call.queue.delivering_count,
     "ScheduledCount": lambda call: call.queue.scheduled_count,
