@@ -35,7 +35,7 @@ def read_definition(text: str) -> Definition:
     except (ValueError, RecursionError) as error:
         raise BrokerError(ILLEGAL_STATE, f"not JSON: {error}") from error
     if not isinstance(found, dict) or "name" not in found:
-        raise BrokerError(ILLEGAL_STATE, f"AMQ229247: Failed to parse JSON: {text}")
+        raise BrokerError(ILLEGAL_STATE, f"AMQ229229: Failed to parse JSON: {text}")
     for key in found:
         if key not in LONG_FORM and key not in OTHER_KEYS:
             raise BrokerError(ILLEGAL_STATE, f"a queue has no option {key}")

@@ -228,12 +228,12 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
     elif isinstance(packet, BindingQuery):
         session.reply(binding_response(session, packet.address))
     elif isinstance(packet, CreateAddress):
-        kernel.check("createAddress", packet.address)
         address = split_fqqn(packet.address)[0]
+        kernel.check("createAddress", address)
         # ServerSessionImpl.createAddress: an existing one is extended, never refused (clients race).
         for routing_type in packet.routing_types:
             if routing_type not in (ANYCAST, MULTICAST):
-                raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"routing type {routing_type} does not exist")
+                raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"AMQ229208: routing type {routing_type} does not exist")
         for routing_type in packet.routing_types:
             session.broker.address_registry.ensure(
                 session.broker.now, address, routing_type, packet.auto_created, True
@@ -271,7 +271,7 @@ def _metadata(
         for other in shared.metadata.get((packet.key, packet.value), {}):
             if other != owner:
                 raise BrokerError(
-                    DUPLICATE_METADATA, f"{packet.key} {packet.value} is already in use"
+                    DUPLICATE_METADATA, f"AMQ229035: {packet.key} {packet.value} is already in use"
                 )
         if packet.key == CLIENT_ID_KEY:
             kernel.client.client_id = packet.value
@@ -338,7 +338,7 @@ def _routing_type(asked: int, settings: AddressSettings) -> int:
     if asked in (ANYCAST, MULTICAST):
         return asked
     if asked != -1:
-        raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"routing type {asked} does not exist")
+        raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"AMQ229208: routing type {asked} does not exist")
     return settings.default_queue_routing_type
 
 
@@ -365,14 +365,14 @@ def _create_shared(
     session.session.check(permission, join_fqqn(spec.address, spec.name))
     if known.spec.transient:
         session.session.client.use_transient(known)
-    if (
-        known.spec.address != spec.address
-        or (known.spec.filter_text or "") != (spec.filter_text or "")
-        or known.durable != spec.durable
-    ):
+    if known.spec.address != spec.address or known.durable != spec.durable:
         raise BrokerError(
             INVALID_SHARED_QUEUE,
-            f"queue {packet.queue} exists with another address, filter or durability",
+            f"AMQ229082: queue {packet.queue} exists with another address or durability",
+        )
+    if (known.spec.filter_text or "") != (spec.filter_text or ""):
+        raise BrokerError(
+            INVALID_SHARED_QUEUE, f"AMQ229083: queue {packet.queue} exists with another filter"
         )
     if packet.requires_response:
         session.done_when_durable(NO_CORRELATION)
