@@ -202,3 +202,26 @@ def test_what_is_not_supported_is_listed_once_at_start(tmp_path: Path, port: int
     with BrokerProcess(path) as broker:
         broker.end(signal.SIGTERM)
         assert broker.log().count("journal-type") == 1
+
+
+@pytest.mark.parametrize("broken", ["port", "file", "level"])
+def test_a_fatal_error_is_json_too(tmp_path: Path, port: int, broken: str) -> None:
+    path = write_broker_xml(tmp_path, port, more="<frobnicate/>" if broken == "file" else "")
+    level = ("--log-level", "loud") if broken == "level" else ()
+    statuses = {
+        "port": exit_codes.UNAVAILABLE,
+        "file": exit_codes.BAD_CONFIGURATION,
+        "level": exit_codes.USAGE,
+    }
+    with socket.socket() as taken:
+        if broken == "port":
+            taken.bind(("127.0.0.1", port))
+            taken.listen()
+        broker = BrokerProcess(path, "--log-json", *level)
+        broker.start()
+        try:
+            assert broker.wait() == statuses[broken]
+        finally:
+            broker.__exit__(None, None, None)
+    last = [json.loads(line) for line in broker.log().splitlines()][-1]
+    assert (last["event"], last["level"], last["status"]) == ("start_fatal", "error", statuses[broken])
