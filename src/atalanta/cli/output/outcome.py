@@ -44,6 +44,9 @@ CANNOT_WRITE: Final = 73  # a file exists already, or may not be opened
 TIMED_OUT: Final = 75  # no answer in time
 NOT_ALLOWED: Final = 77  # wrong user or password, or a missing permission
 READER_GONE: Final = 141  # the reader of the output has ended (a closed pipe)
+# A login refused by Atalanta or Artemis; a missing permission has another text.
+REFUSED_LOGIN: Final = ("unable to validate user", "amq229031")
+CREDENTIALS: Final = "give --user and --password, or set ATALANTA_USER and ATALANTA_PASSWORD"
 
 
 class Refused(Exception):
@@ -69,6 +72,20 @@ def reported() -> Iterator[None]:
         raise ended(line_of(error), status_of(error)) from error
     except (ClientError, JournalDamaged, JournalForeign, DecodeError, PageError) as error:
         raise ended(line_of(error), status_of(error)) from error
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Asks before messages are removed, unless `yes`. Refused (1) for another answer, (2) without a terminal."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise Refused(f"{question}? --yes is needed without a terminal", USAGE)
+    try:
+        sure = typer.confirm(f"{question}?", err=True)
+    except typer.Abort:  # Ctrl-C or the end of the input
+        raise Refused("nothing was done", INTERRUPTED) from None
+    if not sure:
+        raise Refused("nothing was done")
 
 
 def ended(line: str, status: int) -> typer.Exit:
@@ -115,6 +132,8 @@ def line_of(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}"
     said = error.reason if isinstance(error, ManagementFailed) else str(error)
     text = " ".join((said or repr(error)).split())
+    if isinstance(error, NotAuthorized) and any(mark in text.lower() for mark in REFUSED_LOGIN):
+        return f"{text}; {CREDENTIALS}"
     if isinstance(error, ConnectionLost) and ("Errno 111" in text or "refused" in text):
         head, _, _ = text.partition(": ")
         return f"{head}: connection refused; is a broker running there?"
