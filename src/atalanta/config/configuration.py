@@ -73,6 +73,8 @@ class Configuration:
     files: list[Path] = field(
         default_factory=list
     )  # a change in one of them changes the configuration
+    # The first line with a permission of each role; roles of a role-mapping are left out.
+    permission_roles: dict[str, tuple[str, int]] = field(default_factory=dict)
     unsupported: list[Unsupported] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 

@@ -11,7 +11,7 @@ import typer
 from atalanta.cli.messages.consume import pairs, readable
 from atalanta.cli.messages.destination import parse_destination
 from atalanta.cli.messages.json_lines import line_of_message, type_name
-from atalanta.cli.messages.missing import missing_queue
+from atalanta.cli.messages.unknown_queue import unknown_queue
 from atalanta.cli.output.outcome import USAGE, Refused, reported
 from atalanta.cli.output.tables import show_table
 from atalanta.cli.target import Target
@@ -53,7 +53,7 @@ async def browse_messages(
         try:
             opened = await connection.consumer(queue, selector, browse=True)
         except QueueDoesNotExist:
-            raise await missing_queue(connection, queue) from None
+            raise await unknown_queue(connection, queue) from None
         async with opened as browser:
             async for message in browser:
                 if shown == count:

@@ -11,7 +11,7 @@ import typer
 
 from atalanta.cli.messages.destination import Destination, parse_destination
 from atalanta.cli.messages.json_lines import line_of_message, type_name
-from atalanta.cli.messages.missing import missing_queue
+from atalanta.cli.messages.unknown_queue import unknown_queue
 from atalanta.cli.output.escape import escaped_text, messages
 from atalanta.cli.output.outcome import FAILED, USAGE, Refused, reported
 from atalanta.cli.target import Target
@@ -222,7 +222,7 @@ async def open_consumer(connection: Connection, job: Job) -> Consumer:
                 destination.name, job.selector, ack=mode, routing=destination.routing
             )
         except QueueDoesNotExist:
-            raise await missing_queue(connection, destination.name, "; --create creates it") from None
+            raise await unknown_queue(connection, destination.name, "; --create creates it") from None
     queue = await subscribe(connection, destination, job)
     return await connection.consumer(f"{destination.name}::{queue}", ack=mode)
 

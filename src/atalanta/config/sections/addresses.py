@@ -210,6 +210,8 @@ class AddressSections:
             roles: list[str] = []
             for role in _roles(child.attributes.get("roles", "")):
                 roles.append(role)
+                if role not in self.role_mappings:
+                    self.configuration.permission_roles.setdefault(role, (child.file, child.line))
                 roles.extend(self.role_mappings.get(role, []))
             permissions[current] = permissions.get(current, ()) + tuple(roles)
 

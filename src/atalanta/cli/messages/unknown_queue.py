@@ -13,7 +13,7 @@ ANSWER_S: Final = 5.0  # names are a help only: a broker that does not answer is
 NAMES_MAX: Final = 3
 
 
-async def missing_queue(connection: Connection, name: str, remedy: str = "") -> Refused:
+async def unknown_queue(connection: Connection, name: str, remedy: str = "") -> Refused:
     """Returns the error (66). Similar names are known if the user may use management."""
     address, _, queue = name.rpartition("::")
     known: dict[str, str] = {}
