@@ -230,7 +230,7 @@ def test_a_fatal_error_is_json_too(tmp_path: Path, port: int, broken: str) -> No
 
 
 def test_what_artemis_default_file_loses_is_one_warning(tmp_path: Path, port: int) -> None:
-    """`artemis create` writes five acceptors and twenty options of their own: one line for the lost, one for the rest."""
+    """`artemis create` writes five acceptors and twenty options of their own: one line for the lost."""
     text = DEFAULT_FILE.read_text(encoding="utf-8")
     acceptors = re.compile(r"<acceptors>.*?</acceptors>", re.DOTALL)
     others = [f'<acceptor name="{name}">tcp://127.0.0.1:{number}?protocols={name}</acceptor>'

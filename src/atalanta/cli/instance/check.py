@@ -112,18 +112,18 @@ def _check_roles(node: CheckedNode, findings: Findings) -> None:
     security = node.security
     if security is None or not security.enabled:
         return
-    held = set()
+    held: set[str] = set()
     for users in (security, *security.domains.values()):
         held.update(role for user in users.users.values() for role in user.roles)
-        if users.chain is not None:
-            if users.chain.guest is not None:
-                held.add(users.chain.guest.role)
-            for roles in users.chain.certificates.roles.values():
-                held.update(roles)
+        chain = users.chain
+        if chain is not None:
+            held.update(role for roles in chain.certificates.roles.values() for role in roles)
+            if chain.guest is not None:
+                held.add(chain.guest.role)
     if not held:
         return  # the missing files are a finding already
-    for role, (file, line) in node.configuration.permission_roles.items():
-        if role not in held:
+    for (kind, role), (file, line) in node.configuration.positions.items():
+        if kind == "role" and role not in held:
             near = nearest(role, held)
             text = f"permissions for role '{role}', which no user has"
             findings.found.append(Finding(WARNING, file, line, text, near))

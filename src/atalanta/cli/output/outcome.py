@@ -32,10 +32,10 @@ from atalanta.runtime.process.exit_codes import (
     BAD_DATA,
     DISK_FAILED,
     FOLDER_TAKEN,
-    INTERRUPTED,
     UNAVAILABLE,
-    USAGE,
 )
+from atalanta.runtime.process.exit_codes import INTERRUPTED as INTERRUPTED
+from atalanta.runtime.process.exit_codes import USAGE as USAGE
 from atalanta.store.errors import JournalDamaged, JournalForeign
 
 FAILED: Final = 1  # refused, fewer messages came than --count, or a check found errors

@@ -211,7 +211,8 @@ class AddressSections:
             for role in _roles(child.attributes.get("roles", "")):
                 roles.append(role)
                 if role not in self.role_mappings:
-                    self.configuration.permission_roles.setdefault(role, (child.file, child.line))
+                    place = (child.file, child.line)
+                    self.configuration.positions.setdefault(("role", role), place)
                 roles.extend(self.role_mappings.get(role, []))
             permissions[current] = permissions.get(current, ()) + tuple(roles)
 
