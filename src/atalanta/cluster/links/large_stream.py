@@ -31,7 +31,7 @@ class LargeMessageOwner(Protocol):
     def large_sent(self) -> None:
         """Handles the end of the large message: the next message may follow."""
 
-    def cannot_read(self, body: LargeBody) -> None:
+    def cannot_read(self, now: int, stream: LargeMessageStream) -> None:
         """Handles a damaged file. The connection must be closed, since the peer has a part of the message."""
 
 
@@ -73,7 +73,7 @@ class LargeMessageStream(LargeStream):
         left = self.body.size - self.offset
         self.crc = next_crc(self.crc, data)
         if len(data) < min(READ_BYTES, left) or (len(data) == left and self.crc != self.body.crc):
-            self.outgoing.cannot_read(self.body)
+            self.outgoing.cannot_read(now, self)
             return
         self._write(data)
 

@@ -21,7 +21,11 @@ from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.security.resource_limits import NAME_CHARS_MAX
 from atalanta.kernel.sessions.auto_create import SendAddresses
 from atalanta.kernel.sessions.group_wait import GroupWait
-from atalanta.kernel.sessions.session_consumer import SessionConsumer, check_consumer_allowed
+from atalanta.kernel.sessions.session_consumer import (
+    LaterDrain,
+    SessionConsumer,
+    check_consumer_allowed,
+)
 from atalanta.kernel.transactions.commit import SinkId
 from atalanta.kernel.transactions.owner import TransactionOwner
 from atalanta.kernel.transactions.transaction import Transaction
@@ -226,11 +230,18 @@ class Session(TransactionOwner):
             self.services.dispatches.mark_dirty(consumer.queue)
 
     def drain(self, now: int, consumer_id: int, token: int) -> None:
-        """Delivers all deliverable messages, then calls `endpoint.drained`, at once or in a later batch of inputs."""
+        """Delivers all deliverable messages, then calls `endpoint.drained`, at once or in a later batch of inputs.
+
+        It waits for messages that are on their way to the queue: a client in an XA session does not wait for its sends.
+        """
         consumer = self.consumer(consumer_id)
         queue = consumer.queue
         if len(queue.drains) >= DRAINS_MAX:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: more than {DRAINS_MAX} drains wait")
+        if queue.pending > 0:
+            store = self.services.store
+            store.reply_when_durable(store.journal.last, LaterDrain(consumer), token)
+            return
         queue.drain(consumer, token)
         self.services.dispatch(now, queue)
 
@@ -371,6 +382,11 @@ class Session(TransactionOwner):
             consumer.rewind(reference.sequence)
             services.dispatches.mark_dirty(consumer.queue)
         services.store.reply_when_durable(services.store.journal.last, self.endpoint, token)
+
+    def body_damaged(self, now: int, consumer: Consumer, reference: Reference) -> None:
+        """Sets a message aside whose body cannot be delivered to the consumer; not for a browser."""
+        if not consumer.browse_only and consumer.unacknowledged.pop(reference.message.id) is not None:
+            self.services.redelivery.set_damaged_aside(now, reference)
 
     # -- transactions ---------------------------------------------------------------------------
     def discharge(self, now: int, transaction: Transaction, committed: bool, token: int) -> None:

@@ -391,6 +391,87 @@ def test_a_file_with_a_flipped_bit_is_not_delivered(restarted: bool) -> None:
     assert server.broker.queues["orders"].message_count == 1
 
 
+def with_damaged_message(**settings: int | str) -> tuple[Server, Client]:
+    """A damaged large message and a small one behind it in `orders`; `dead` is its dead-letter address."""
+    found = AddressSettingsRepository()
+    found.add("#", settings)
+    server = Server(settings=found)
+    client = server.login()
+    client.create_queue("orders")
+    client.create_queue("dead")
+    send_large(client, "orders", BODY)
+    server.settle()
+    client.publish("orders", "behind", wait=False)
+    server.settle()
+    (file,) = server.large.contents
+    server.large.contents[file][PIECE // 2] ^= 1
+    return server, client
+
+
+def taken(server: Server, queue: str) -> tuple[bool, list[bytes]]:
+    """Whether a new consumer lost its connection, and what it got and acknowledged."""
+    client = server.login()
+    client.consume(queue)
+    reader = Reader(client)
+    server.settle()
+    bodies = reader.bodies()
+    if client.closed is None:
+        for got in reader.got:
+            acknowledge(server, client, got.id)
+        server.lost(client.conn)
+    else:
+        assert "cannot be read" in client.closed
+    return client.closed is not None, bodies
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("attempts", [10, -1])
+def test_a_damaged_message_goes_to_the_dead_letter_address(attempts: int, restarted: bool) -> None:
+    server, _ = with_damaged_message(dead_letter_address="dead", max_delivery_attempts=attempts)
+    assert taken(server, "orders") == (True, [])
+    assert server.broker.queues["dead"].message_count == 1
+    if restarted:
+        restart(server)
+    assert taken(server, "orders") == (False, [b"behind"])
+    assert taken(server, "dead") == (True, [])
+    assert server.broker.queues["dead"].message_count == 1 and files(server) == 1
+    validate(server.broker)
+
+
+def test_a_damaged_message_without_dead_letter_address_lets_others_by_for_an_hour() -> None:
+    server, _ = with_damaged_message(max_delivery_attempts=2)
+    assert taken(server, "orders") == (True, [])
+    assert taken(server, "orders") == (False, [b"behind"])
+    assert server.broker.queues["orders"].message_count == 1
+    server.now += 3_600 * SECOND
+    server.broker.on_timer(server.now, "kernel.scheduled")
+    server.settle()
+    assert taken(server, "orders") == (True, [])
+    server.settle()
+    assert server.broker.queues["orders"].message_count == 0 and files(server) == 0
+    assert [event["message"] for event in told(server, "large_message_damaged")] == [
+        event["message"] for event in told(server, "message_dead_lettered") * 2
+    ]
+
+
+def test_a_browser_of_a_damaged_message_changes_nothing() -> None:
+    server, client = with_damaged_message(dead_letter_address="dead")
+    client.consume("orders", browse=True)
+    server.settle()
+    assert "cannot be read" in (client.closed or "")
+    assert [server.broker.queues[name].message_count for name in ("orders", "dead")] == [2, 0]
+
+
+def test_a_log_view_tells_of_a_damaged_message() -> None:
+    server, client = with_damaged_message()
+    code, text = client.fails(
+        LogRead(correlation=1, queue="orders", incarnation="", start=0, end=10, max_bytes=0)
+    )
+    assert code == ILLEGAL_STATE and "cannot be read" in text
+    (event,) = told(server, "large_message_damaged")
+    assert event["queues"] == "orders" and event["message"] != -1
+
+
 # -- the end of files ---------------------------------------------------------------------------
 def test_the_file_goes_when_the_acknowledgement_is_durable() -> None:
     server, client = with_message()
