@@ -23,6 +23,7 @@ from atalanta.sim.subject import Subject
 from tests.sim.crash_points import violations
 from tests.sim.mutants import (
     branches,
+    clients,
     core_bridges,
     departures,
     diverts,
@@ -63,6 +64,7 @@ BY_SEEDS = [
     pytest.param(members.consumer_counts_drift, 16, marks=SOAK),
     (reattaching.reattached_client_repeats_itself, 16),
     pytest.param(reattaching.reattached_client_misses_frames, 80, marks=SOAK),
+    pytest.param(clients.commit_overtakes_acknowledgements, 40, marks=SOAK),
 ]
 # In worlds that have the subject, from that seed on.
 BY_SUBJECT = [
