@@ -167,7 +167,7 @@ class Dispatcher:
                     if reference is None and consumer.position <= paged.last:
                         return UNKNOWN
             if reference is not None:
-                if consumer.browse_only:
+                if consumer.browse_only and turn != first:
                     queue.level_turns[level] = first  # no turn of a consumer
                 self._deliver(queue, consumer, reference)
                 return DELIVERED
