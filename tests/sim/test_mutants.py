@@ -15,6 +15,7 @@ from atalanta.sim.loads.core_bridge import CoreBridges
 from atalanta.sim.loads.divert import Diverts
 from atalanta.sim.loads.groups import Groups
 from atalanta.sim.loads.large import LargeMessages
+from atalanta.sim.loads.permissions import QueuePermissions
 from atalanta.sim.loads.router import Routers
 from atalanta.sim.loads.slow_readers import SlowReaders
 from atalanta.sim.loads.xa import Transactions
@@ -23,6 +24,7 @@ from atalanta.sim.subject import Subject
 from tests.sim.crash_points import violations
 from tests.sim.mutants import (
     branches,
+    clients,
     core_bridges,
     departures,
     diverts,
@@ -33,6 +35,7 @@ from tests.sim.mutants import (
     members,
     pages,
     parking,
+    permissions,
     reattaching,
     routers,
 )
@@ -63,6 +66,7 @@ BY_SEEDS = [
     pytest.param(members.consumer_counts_drift, 16, marks=SOAK),
     (reattaching.reattached_client_repeats_itself, 16),
     pytest.param(reattaching.reattached_client_misses_frames, 80, marks=SOAK),
+    pytest.param(clients.commit_overtakes_acknowledgements, 40, marks=SOAK),
 ]
 # In worlds that have the subject, from that seed on.
 BY_SUBJECT = [
@@ -85,6 +89,7 @@ BY_SUBJECT = [
     (diverts.diverts_take_nothing, Diverts, 5, 2),
     (diverts.diverts_make_no_name_routable, Diverts, 5, 4),
     (diverts.exclusive_diverts_leave_a_copy, Diverts, 5, 3),
+    (permissions.queues_have_no_permissions, QueuePermissions, 1, 3),
     (routers.keys_go_to_any_target, Routers, 6, 3),
     (routers.router_forgets_its_keys, Routers, 40, 4),
     pytest.param(routers.target_is_lost_for_ever, Routers, 1, 6, marks=SOAK),

@@ -168,7 +168,7 @@ class Memory:
         if request is not None:
             request.amount = min(request.amount + amount, 0x7FFFFFFF)
             return
-        self.overruns.requested(endpoint, amount)
+        self.overruns.requested(endpoint, address, amount)
         windows = self.windows
         if not self.withheld(account, peer):
             if windows.more_bytes and not peer and self.limit_messages == UNLIMITED:

@@ -168,7 +168,9 @@ class Dispatcher:
                         return UNKNOWN
             if reference is not None:
                 groups = queue.groups
-                if consumer.browse_only or (groups is not None and groups.keeps_turn(reference)):
+                if (consumer.browse_only and turn != first) or (
+                    groups is not None and groups.keeps_turn(reference)
+                ):
                     queue.level_turns[level] = first  # the consumer whose turn it is remains the next
                 self._deliver(queue, consumer, reference)
                 return DELIVERED
