@@ -13,6 +13,7 @@ from tests.fuzz.answer_targets import (
     UrlTarget,
 )
 from tests.fuzz.config_targets import LoadTarget, LoginTarget, MaskTarget, StoreTarget, TomlTarget
+from tests.fuzz.damage_target import DamageTarget
 from tests.fuzz.jgroups_targets import JgroupsTarget, StackTarget
 from tests.fuzz.management_target import ManagementTarget
 from tests.fuzz.node_targets import ClientTarget, NodeTarget
@@ -35,7 +36,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
         FramerTarget, PacketTarget, MessageTarget, ReceivedTarget, DatagramTarget, JgroupsTarget, UpgradeTarget,
         AmqpTarget, EmbeddedTarget, LargeEmbeddedTarget,
         DnsTarget, NodeTarget, ClientTarget, ManagementTarget, AnswerTarget,
-        JournalTarget, RecordTarget, PageTarget,
+        JournalTarget, RecordTarget, PageTarget, DamageTarget,
         SelectorTarget, UriTarget, UrlTarget, PropertiesTarget, UsersTarget, MaskTarget, StoreTarget, LoginTarget,
         XmlTarget, WildFlyTarget, StackTarget, TomlTarget,
         OffsetTarget, OptionTarget, LineTarget, LoadTarget,

@@ -15,6 +15,7 @@ from atalanta.sim.loads.core_bridge import CoreBridges
 from atalanta.sim.loads.divert import Diverts
 from atalanta.sim.loads.groups import Groups
 from atalanta.sim.loads.large import LargeMessages
+from atalanta.sim.loads.permissions import QueuePermissions
 from atalanta.sim.loads.router import Routers
 from atalanta.sim.loads.slow_readers import SlowReaders
 from atalanta.sim.loads.xa import Transactions
@@ -23,6 +24,7 @@ from atalanta.sim.subject import Subject
 from tests.sim.crash_points import violations
 from tests.sim.mutants import (
     branches,
+    clients,
     core_bridges,
     departures,
     diverts,
@@ -33,6 +35,7 @@ from tests.sim.mutants import (
     members,
     pages,
     parking,
+    permissions,
     reattaching,
     routers,
 )
@@ -63,6 +66,7 @@ BY_SEEDS = [
     pytest.param(members.consumer_counts_drift, 16, marks=SOAK),
     (reattaching.reattached_client_repeats_itself, 16),
     pytest.param(reattaching.reattached_client_misses_frames, 80, marks=SOAK),
+    pytest.param(clients.commit_overtakes_acknowledgements, 40, marks=SOAK),
 ]
 # In worlds that have the subject, from that seed on.
 BY_SUBJECT = [
@@ -76,7 +80,7 @@ BY_SUBJECT = [
     (core_bridges.core_bridge_sends_no_duplicate_ids, CoreBridges, 72, 12),
     (core_bridges.core_bridge_overtakes, CoreBridges, 71, 4),
     pytest.param(large.files_of_large_messages_stay, LargeMessages, 9, 4, marks=SOAK),
-    (large.pieces_of_large_messages_change, LargeMessages, 3, 2),
+    pytest.param(large.pieces_of_large_messages_change, LargeMessages, 3, 2, marks=SOAK),
     pytest.param(departures.prepared_branches_stay, Transactions, 30, 4, marks=SOAK),
     pytest.param(departures.prepared_branches_are_dropped, Transactions, 30, 4, marks=SOAK),
     (branches.branch_gives_back_what_it_took, Transactions, 3, 4),
@@ -85,6 +89,7 @@ BY_SUBJECT = [
     (diverts.diverts_take_nothing, Diverts, 5, 2),
     (diverts.diverts_make_no_name_routable, Diverts, 5, 4),
     (diverts.exclusive_diverts_leave_a_copy, Diverts, 5, 3),
+    (permissions.queues_have_no_permissions, QueuePermissions, 1, 3),
     (routers.keys_go_to_any_target, Routers, 6, 3),
     (routers.router_forgets_its_keys, Routers, 40, 4),
     pytest.param(routers.target_is_lost_for_ever, Routers, 1, 6, marks=SOAK),

@@ -269,7 +269,7 @@ class Pages:
         raise _missing(self, "Pages.settled")
 
     def delete(self, number: int) -> None:
-        """Deletes the file, which must exist and have no durable record that refers to it."""
+        """Deletes the file, if it exists. No durable record may refer to it."""
         raise _missing(self, "Pages.delete")
 
     def keep(self, number: int) -> None:
@@ -329,7 +329,7 @@ class Disk:
         raise _missing(self, "Disk.commit")
 
     def delete(self, name: str) -> None:
-        """Job: removes the file and syncs the folder, so that files are removed in the requested order."""
+        """Job: removes the file, if it exists, and syncs the folder: files are removed in the requested order."""
         raise _missing(self, "Disk.delete")
 
     def set_aside(self, name: str, spare_name: str) -> None:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from atalanta.cluster.config import ON_DEMAND, STRICT
 from atalanta.sim.checks.ledger import Ledger
-from atalanta.sim.loads import absence, core_bridge, divert, groups, large, router, slow_readers, xa
+from atalanta.sim.loads import (
+    absence,
+    core_bridge,
+    divert,
+    groups,
+    large,
+    permissions,
+    router,
+    slow_readers,
+    xa,
+)
 from atalanta.sim.nodes import Shape
 from atalanta.sim.subject import Subject
 from atalanta.sim.world.network import Network
@@ -33,6 +43,8 @@ def draw_subjects(
         subjects.append(divert.Diverts(world, network, ledger, everywhere))
     if drawn("large messages", large.SHARE):
         subjects.append(large.LargeMessages(world, network, ledger, everywhere))
+    if drawn("permissions", permissions.SHARE):
+        subjects.append(permissions.QueuePermissions(world, network, ledger))
     if drawn("doors", router.SHARE):
         subjects.append(router.Routers(world, network, ledger, nodes, shape))
     if faults and shape.mode in (ON_DEMAND, STRICT) and drawn("away", absence.SHARE):

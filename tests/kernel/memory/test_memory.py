@@ -286,6 +286,22 @@ def test_a_sender_may_use_up_its_credits_after_the_address_is_full(window_bytes:
     assert endpoint(session).answers == list(range(window_bytes // (32 << 10)))
 
 
+def test_a_sender_may_use_up_its_credits_for_each_queue_of_the_full_address() -> None:
+    """The client counts the credits of `orders::q1` and `orders::q2` apart; the node has one address."""
+    bench = bench_with({"address_full_policy": "BLOCK", "max_size_bytes": 10 << 20})
+    session = bench.session()
+    names = [f"orders::q{number}" for number in range(20)]
+    for name in names:
+        session.request_credits(name, 32 << 10)
+        session.request_credits(name, 32 << 10)
+    fill(bench, 10, 1 << 20)
+    for name in names:
+        session.send(bench.now, bench.message(name, bytes(30 << 10)), 1)
+        session.send(bench.now, bench.message(name, bytes(30 << 10)), 1)
+    bench.settle()
+    assert not endpoint(session).cuts and len(endpoint(session).answers) == 40
+
+
 def test_a_sender_that_gets_credits_again_and_again_is_never_cut_off() -> None:
     bench = bench_with({"address_full_policy": "BLOCK", "max_size_messages": 2})
     session = bench.session()

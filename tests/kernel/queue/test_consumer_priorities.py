@@ -6,8 +6,10 @@ import random
 
 import pytest
 
+from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.sessions.session import Session
-from tests.kernel.broker_rig import Bench, endpoint
+from tests.kernel.broker_rig import Bench, RecordingEndpoint, consume, endpoint
 from tests.kernel.queue.queue_rig import reader, send
 
 
@@ -67,6 +69,33 @@ def test_a_browser_takes_no_turn_from_the_consumers() -> None:
         reader(bench, 3, browse=True)
         send_each(bench, sender, number, number + 1)
     assert counts(readers) == [5, 5]
+
+
+def test_consumers_do_not_wait_until_a_browser_has_seen_the_queue() -> None:
+    bench = Bench()
+    bench.queue("q")
+    send_each(bench, bench.session(), 0, 30)
+    order: list[str] = []
+    for name in ("browser", "one", "two"):
+        session = bench.session()
+        session.endpoint = Named(name, order)
+        consume(session, bench, "q", browse=name == "browser")
+    bench.settle()
+    assert order[:6] == ["one", "two", "browser"] * 2
+    assert order.count("browser") == 30
+
+
+class Named(RecordingEndpoint):
+    """An endpoint that tells whose turn it was."""
+
+    def __init__(self, name: str, order: list[str]) -> None:
+        super().__init__()
+        self.name = name
+        self.order = order
+
+    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+        self.order.append(self.name)
+        return super().deliver(consumer, reference)
 
 
 class Turns:

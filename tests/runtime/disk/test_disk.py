@@ -101,6 +101,16 @@ def test_repair_is_done_at_once(tmp_path: Path) -> None:
     answers.disk.close()
 
 
+def test_a_file_that_is_gone_already_can_be_deleted(tmp_path: Path) -> None:
+    """A page file that an operator removed: its messages were all in memory, and the node goes on."""
+    answers = Answers(tmp_path)
+    answers.disk.create("a", 1000, b"")
+    answers.disk.delete("page-1.page")
+    answers.disk.commit("a", 0, b"x", 1)
+    assert answers.next() == 1
+    answers.disk.close()
+
+
 def test_a_deleted_file_is_not_held_open(tmp_path: Path) -> None:
     answers = Answers(tmp_path)
     answers.disk.create("a", 100, b"x")

@@ -40,12 +40,40 @@ def test_dialed_connections_carry_data_both_ways(plain: bool) -> None:
 
 def test_attempts_to_one_host_are_limited_and_other_hosts_do_not_wait() -> None:
     rate = DialRate()
-    waits = [rate.wait_s("victim", 1000.0) for _ in range(2_500)]
+    waits = [rate.wait_s("victim", 1, 1000.0) for _ in range(2_500)]
     assert waits[:BURST] == [0.0] * BURST
     for second in range(1, 10):
         assert sum(second - 1 < wait <= second for wait in waits) in (RATE - 1, RATE, RATE + 1)
-    assert rate.wait_s("other", 1000.0) == 0.0
-    assert rate.wait_s("victim", 1000.0 + waits[-1] + 10) == 0.0
+    assert rate.wait_s("other", 1, 1000.0) == 0.0
+    assert rate.wait_s("victim", 1, 1000.0 + waits[-1] + 10) == 0.0
+
+
+def test_a_member_does_not_wait_behind_forged_ports_of_its_host() -> None:
+    rate = DialRate()
+    rate.answered("host", 61616)
+    for port in range(1, 5_000):
+        rate.wait_s("host", port, 1000.0)
+    assert rate.wait_s("host", 9, 1000.0) > 200
+    assert [rate.wait_s("host", 61616, 1000.0) for _ in range(BURST)] == [0.0] * BURST
+    assert rate.wait_s("host", 61616, 1000.0) > 0
+
+
+@both_loops
+def test_a_port_that_answered_is_dialled_at_once_while_others_of_its_host_wait(plain: bool) -> None:
+    async def use(running: Running) -> None:
+        with socket.socket() as listening:
+            listening.bind(("127.0.0.1", 0))
+            listening.listen(10)
+            port = listening.getsockname()[1]
+            running.shell.links.dial("member", "127.0.0.1", port)
+            await running.until(lambda: running.node.words("dialed"))
+            for number in range(3 * BURST):
+                running.shell.links.dial(f"forged-{number}", "127.0.0.1", 1)
+            running.shell.links.dial("again", "127.0.0.1", port)
+            await running.until(lambda: len(running.node.words("dialed")) == 2)
+            assert len(running.node.words("dial_failed")) < 2 * BURST
+
+    run(with_echo(use), plain)
 
 
 @both_loops

@@ -1,8 +1,9 @@
 """The bytes that senders send although they get no credits.
 
-A client of Artemis has at most two times its largest request for credits in hand or on its way
-(AbstractProducerCreditsImpl.checkCredits), and may use that up after its address has become full. A sender that sends
-much more ignores credits: a client with producerWindowSize=-1 does, or one that wants to fill the node.
+For each name of an address, queues of it included (FQQN), a client of Artemis has at most two times its largest
+request for credits in hand or on its way (AbstractProducerCreditsImpl.checkCredits). It may use that up after the
+address has become full. A sender that sends much more ignores credits: a client with producerWindowSize=-1 does, or one
+that wants to fill the node.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ OVERRUN_BYTES_LEAST: Final = 1 << 20
 # Requests above this part of it count only as far as the address could take them.
 OVERRUN_BYTES_USUAL: Final = 64 << 20
 REQUESTS_IN_HAND: Final = 4  # twice what a client has
+NAMES_MAX: Final = 100  # of one session, whose requests are added up
 
 
 class Sender:
-    """A sender's largest request, and by account its bytes: (number of the account's blockage, bytes)."""
+    """A sender's largest requests, their sum, and by account its bytes: (number of the account's blockage, bytes)."""
 
     def __init__(self) -> None:
+        self.requests: dict[str, int] = {}
         self.request_bytes: int = 0
         self.sent: dict[Account, tuple[int, int]] = {}
 
@@ -42,11 +45,13 @@ class Overruns:
             sender = self._senders[endpoint] = Sender()
         return sender
 
-    def requested(self, endpoint: SenderEndpoint, amount: int) -> None:
+    def requested(self, endpoint: SenderEndpoint, address: str, amount: int) -> None:
         """Records a request for credits."""
         sender = self._sender(endpoint)
-        if amount > sender.request_bytes:
-            sender.request_bytes = amount
+        known = sender.requests.get(address, 0)
+        if amount > known and (known > 0 or len(sender.requests) < NAMES_MAX):
+            sender.requests[address] = amount
+            sender.request_bytes += amount - known
 
     def granted(self, endpoint: SenderEndpoint, account: Account) -> None:
         """Records a grant: the sender may send again."""

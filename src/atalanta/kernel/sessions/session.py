@@ -218,7 +218,7 @@ class Session(TransactionOwner):
     def consumer(self, consumer_id: int) -> SessionConsumer:
         found = self.consumers.get(consumer_id)
         if found is None:
-            raise BrokerError(ILLEGAL_STATE, f"session {self.name} has no consumer {consumer_id}")
+            raise BrokerError(ILLEGAL_STATE, f"AMQ229028: session {self.name} has no consumer {consumer_id}")
         return found
 
     def add_credits(self, consumer_id: int, amount: int) -> None:
@@ -261,7 +261,6 @@ class Session(TransactionOwner):
         self._show_started()
 
     def _show_started(self) -> None:
-        started = self.started and not self.blocked
         for consumer in self.consumers.values():
             stream = consumer.stream
             if stream is not None:
@@ -269,7 +268,7 @@ class Session(TransactionOwner):
                     stream.pump()
                 continue
             consumer.show_started(self.started, self.blocked)
-            if started:
+            if consumer.started:
                 self.services.dispatches.mark_dirty(consumer.queue)
 
     def begin_stream(self, consumer: Consumer, stream: LargeStream) -> None:
@@ -319,7 +318,7 @@ class Session(TransactionOwner):
         if consumer is None or consumer.id != consumer_id or consumer.closed:
             consumer = self.consumers.get(consumer_id)
             if consumer is None:
-                self._refuse_acknowledge(f"session {self.name} has no consumer {consumer_id}")
+                self._refuse_acknowledge(f"AMQ229028: session {self.name} has no consumer {consumer_id}")
             self._acknowledging = consumer
         held = consumer.unacknowledged
         first = held.pop_first(message_id)
@@ -342,7 +341,7 @@ class Session(TransactionOwner):
                 self.endpoint.done(token)
                 return
             self._refuse_acknowledge(
-                f"message {message_id} is not delivered to consumer {consumer_id}: cannot acknowledge"
+                f"AMQ229027: message {message_id} is not delivered to consumer {consumer_id}: cannot acknowledge"
             )
         if self.auto_commit_acks:
             self.services.store.acknowledge(taken, self.endpoint, token)
@@ -372,7 +371,7 @@ class Session(TransactionOwner):
         reference = consumer.unacknowledged.pop(message_id)
         if reference is None:
             raise BrokerError(
-                ILLEGAL_STATE, f"message {message_id} is not delivered to consumer {consumer_id}"
+                ILLEGAL_STATE, f"AMQ229027: message {message_id} is not delivered to consumer {consumer_id}"
             )
         if reject:
             if reference.state == DELIVERING or consumer.queue.has(reference):

@@ -111,4 +111,4 @@ def check_consumer_allowed(queue: Queue) -> None:
         )
     limit = queue.spec.max_consumers
     if 0 <= limit <= queue.consumer_count():
-        raise BrokerError(MAX_CONSUMERS, f"queue {queue.name} already has {limit} consumers")
+        raise BrokerError(MAX_CONSUMERS, f"AMQ229200: queue {queue.name} already has {limit} consumers")

@@ -366,7 +366,7 @@ class FileDisk(Disk):
     def _do_delete(self, name: str) -> None:
         if name == self._write_file.name:
             self._write_file.close()
-        os.unlink(self._folder(name) / name)
+        (self._folder(name) / name).unlink(missing_ok=True)  # an operator may have removed a page file
         self._sync_folder(name)
         self._report(self._answer, 0)
 

@@ -59,7 +59,7 @@ class MemoryDisk(Disk):
 
     def delete(self, name: str) -> None:
         """Implements Disk.delete."""
-        del self._files[name]
+        self._files.pop(name, None)
 
     def set_aside(self, name: str, spare_name: str) -> None:
         """Implements Disk.set_aside."""

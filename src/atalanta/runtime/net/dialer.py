@@ -16,22 +16,38 @@ DIALS_BEYOND = 64
 BURST = 100
 RATE = 20
 HOSTS_MAX = 1_000  # so many hosts are known before those with a full burst are removed
+ANSWERED_MAX = 1_000
 
 
 class DialRate:
-    """The times of attempts to each host, in seconds of a monotonic clock."""
+    """The times of attempts to each host, in seconds of a monotonic clock.
+
+    A port that has answered before has times of its own: a member does not wait behind forged ports of its host.
+    """
 
     def __init__(self) -> None:
         self._next: dict[str, float] = {}
+        self._answered: dict[str, None] = {}
 
-    def wait_s(self, host: str, now_s: float) -> float:
-        """Takes the next time for an attempt to `host`. Returns how long that is from now, 0.0 for at once."""
+    def wait_s(self, host: str, port: int, now_s: float) -> float:
+        """Takes the next time for an attempt. Returns how long that is from now, 0.0 for at once."""
+        place = f"{host}:{port}"
+        if place in self._answered:
+            host = place
         full = now_s - BURST / RATE
         if len(self._next) >= HOSTS_MAX:
             self._next = {name: at for name, at in self._next.items() if at > full}
         at = max(self._next.get(host, full), full) + 1 / RATE
         self._next[host] = at
         return max(0.0, at - now_s)
+
+    def answered(self, host: str, port: int) -> None:
+        """Records that a connection was opened."""
+        place = f"{host}:{port}"
+        self._answered.pop(place, None)
+        self._answered[place] = None
+        if len(self._answered) > ANSWERED_MAX:
+            del self._answered[next(iter(self._answered))]
 
 
 class Dialer:
@@ -80,7 +96,7 @@ class Dialer:
             driver.dialed(number, key)
 
         connections = self._connections
-        wait_s = self._rate.wait_s(host, connections.loop.time())
+        wait_s = self._rate.wait_s(host, port, connections.loop.time())
         if wait_s:
             await asyncio.sleep(wait_s)
         if connections.descriptors() >= connections.limits.connections_max + DIALS_BEYOND:
@@ -100,6 +116,7 @@ class Dialer:
         except ValueError as error:  # an impossible host name: too long, or with a null character
             why = f"cannot connect to {host!r}: {error}"
         else:
+            self._rate.answered(host, port)
             return
         finally:
             connections.dialing -= 1

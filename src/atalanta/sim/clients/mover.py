@@ -1,4 +1,7 @@
-"""A client that moves orders into the book: acknowledgement and send in one transaction, exactly once."""
+"""A client that moves orders into the book: acknowledgement and send in one transaction, exactly once.
+
+Half of these clients ask for an answer to each acknowledgement (blockOnAcknowledge), and commit without awaiting it.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from atalanta.wire.core.client.consumer import Delivery
 from atalanta.wire.core.client.reply import Reply
 
 BATCH_MAX: Final = 4
+ANSWERED: Final = 0.5  # of the movers
 
 
 class Mover(QueueClient):
@@ -30,6 +34,7 @@ class Mover(QueueClient):
         super().__init__(world, network, name, target, ORDERS)
         self.ledger = ledger
         self.random = world.random(f"mover/{name}")
+        self.answered = world.random(f"mover/{name}/answers").random() < ANSWERED
         self.waiting: deque[Delivery] = deque()
         self.taken: list[str] = []
         self.batch = 0  # number of the transaction
@@ -55,7 +60,10 @@ class Mover(QueueClient):
 
     def _move(self, delivery: Delivery) -> None:
         key = key_of(delivery.message)
-        self.consumer.acknowledge_one(delivery)
+        if self.answered:
+            then(self.consumer.acknowledge_and_wait(delivery, True), self._acknowledged)
+        else:
+            self.consumer.acknowledge_one(delivery)
         self.consumer.handled(delivery.cost)
         body = delivery.message.body
         copy = Message.create(BOOK, body, 4, True, self.world.now // 1_000_000, 4)
@@ -69,6 +77,10 @@ class Mover(QueueClient):
             self.later(self.random.randint(1, 60) * 1_000_000, lambda: self._finish(batch))
         elif len(self.taken) >= BATCH_MAX:
             self._finish(batch)
+
+    def _acknowledged(self, reply: Reply) -> None:
+        if reply.error is not None and not self.cut_short(reply.error):
+            raise Violation(f"{self.name}: {reply.error.text}")
 
     def _finish(self, batch: int) -> None:
         """Ends the transaction; the next one starts after the answer."""

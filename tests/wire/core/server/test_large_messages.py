@@ -17,6 +17,7 @@ from atalanta.wire.core.packets.queue import DeleteQueue
 from atalanta.wire.core.packets.transaction import Commit, Rollback
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.server.large_rig import PIECE, Reader, begin, body_of, files, send_large
+from tests.wire.core.server.management_rig import attribute_of, operator_of
 from tests.wire.core.server.server_rig import Client, Server, text_message
 
 BODY = body_of(3 * PIECE + 77)
@@ -328,6 +329,21 @@ def test_a_browser_sees_it_and_the_message_stays() -> None:
     server.settle()
     assert reader.bodies() == [BODY]
     assert server.broker.queues["orders"].message_count == 1 and files(server) == 1
+
+
+@pytest.mark.parametrize(("named", "shown"), [(5_000_000, 5_000_000), (-1, len(BODY))])
+def test_the_size_before_a_compression_is_kept(named: int, shown: int) -> None:
+    """getBodySize of a Java client is the property; the broker's own figures are those of the file."""
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    send_large(client, "orders", BODY, named_size=named)
+    server.settle()
+    reference = server.broker.queues["orders"].live()[0]
+    assert reference.message.property_value("_AMQ_LARGE_SIZE") == shown
+    operator = operator_of(server)
+    for attribute in ("PersistentSize", "DurablePersistentSize"):
+        assert attribute_of(operator, "queue.orders", attribute) == reference.size + len(BODY)
 
 
 def test_a_deletion_in_the_middle_of_a_delivery_lets_the_delivery_end() -> None:

@@ -55,7 +55,7 @@ class LargeDelivery(LargeStream):
             session.channel,
             self.message,
             self.consumer.id,
-            1 if self.consumer.browse_only else reference.delivery_count,
+            reference.delivery_count,
             self.body.size,
         )
         session.broker.large.hold(self.body, 1)
