@@ -241,6 +241,13 @@ class ClusterSettings:
             for each in self.cluster_connections
         )
 
+    def announced_addresses(self) -> list[str]:
+        """Returns `host:port` of the connectors that cluster connections and broadcast groups announce."""
+        names = [each.connector for each in self.cluster_connections]
+        for group in self.broadcast_groups:
+            names.extend(group.connectors)
+        return [self.transport(name).address for name in names]
+
     @property
     def has_default_password(self) -> bool:
         """Tells if cluster user and password are the defaults. Artemis warns then (AMQ222007)."""

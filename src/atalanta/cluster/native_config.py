@@ -67,6 +67,12 @@ class OwnSettings:
         " names of cluster connections",
     )
     dns_by_cluster: dict[str, str] = field(default_factory=dict)  # dns-discovery as a table
+    cluster_plain_password: bool = option(
+        False,
+        "cluster-plain-password",
+        "send the cluster-password in plain text also to real Artemis nodes that discovery finds (any host can send"
+        " such an announcement); static connectors, and nodes that have logged in here, need no permission",
+    )
     dns_discovery_period_ms: int = option(
         10_000,
         "dns-discovery-period",

@@ -48,6 +48,10 @@ class ClusterHooks:
         """Returns True if a client of that node may reconnect here (CHECK_FOR_FAILOVER)."""
         return True
 
+    def leads_here(self, target: str) -> bool:
+        """Returns True if this node announces the address `host:port` for itself."""
+        return False
+
     def scaled_down(self, now: int, packet: ScaleDownAnnouncement) -> None:
         """Records that a peer has sent all its messages to this node."""
         return None

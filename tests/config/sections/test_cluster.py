@@ -126,7 +126,10 @@ def test_a_password_in_clear_for_anyone_who_announces_himself_is_warned_of(
         <discovery-group-ref discovery-group-name="near"/></cluster-connection></cluster-connections>
         </core></configuration>"""
     )
-    warnings = password_warnings(read_broker_xml(path))
+    configuration = read_broker_xml(path)
+    assert password_warnings(configuration) == []
+    configuration.own.cluster_plain_password = True
+    warnings = password_warnings(configuration)
     assert ["gets the cluster password in clear text" in each for each in warnings] == [True] * told
 
 

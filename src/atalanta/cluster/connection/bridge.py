@@ -178,7 +178,7 @@ class Bridge(ClusterLink):
             session = SessionSettings(
                 name=name + suffix,
                 user=settings.cluster_user,
-                password=settings.cluster_password,
+                password=self.session_password,
                 pre_acknowledge=True,
                 confirmation_window=window,
                 client_id=client_id,

@@ -70,7 +70,9 @@ class ClusterConnection(MemberListener, BridgeListener):
         self.route_listener = route_listener
         self.addresses = broker.addresses
         self.queues = broker.queue_registry
-        self.local = LocalNode(config, settings, number, host)
+        self.local = LocalNode(
+            config, settings, number, host, own.cluster_plain_password
+        )
         self.mode = load_balancing(config)
         self.has_names = own.dns_text(config.name, number) is not None
         self.peers: dict[str, PeerRecord] = {}

@@ -207,6 +207,9 @@ class AcceptorHooks(ClusterHooks):
         scaled_down = clusters.broker.scale_down_target.nodes
         return clusters.settings.scale_down is None or node_id in scaled_down
 
+    def leads_here(self, target: str) -> bool:
+        return target in self.clusters.settings.announced_addresses()
+
     def scaled_down(self, now: int, packet: ScaleDownAnnouncement) -> None:
         broker = self.clusters.broker
         if packet.target_node_id == broker.node_id:

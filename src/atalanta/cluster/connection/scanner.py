@@ -143,6 +143,8 @@ class Locator(ClusterLink):
         super().__init__(scanner.members, conn, now)
         self.scanner = scanner
         self.name = name
+        if name.startswith(DISCOVERED):
+            self.discovered = scanner.targets[name].address
 
     def on_ready(self, now: int) -> None:
         self.transport.answered()

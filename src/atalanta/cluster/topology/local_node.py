@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.topology.topology import Member
 
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings
     from atalanta.wire.host import Host
+
+REFUSED_MAX: Final = 1_000
+WITHHELD: Final = (
+    "a host that discovery names does not prove that it knows the cluster-password, as an Atalanta node does:"
+    " for a real Artemis name its address in static-connectors, or set cluster-plain-password = true in atalanta.toml"
+)
 
 
 class LocalNode:
@@ -19,10 +25,16 @@ class LocalNode:
     """
 
     def __init__(
-        self, config: ClusterConnectionConfig, settings: ClusterSettings, number: int, host: Host
+        self,
+        config: ClusterConnectionConfig,
+        settings: ClusterSettings,
+        number: int,
+        host: Host,
+        plain_password: bool,
     ) -> None:
         broker = host.broker
         self.config = config
+        self.plain_password = plain_password  # also to nodes that discovery finds
         self.settings = settings
         self.host = host
         self.node_id: str = broker.node_id
@@ -31,6 +43,7 @@ class LocalNode:
         self.ids = broker.ids
         self.prefix: str = f"cluster.{number}."
         self.event_id: int = 0
+        self.refused: dict[str, bool] = {}  # addresses that get no password, told once
 
     def member(self) -> Member:
         """Returns this node's own entry in the topology."""
@@ -62,3 +75,13 @@ class LocalNode:
     def report(self, event: str, node_id: str, why: str) -> None:
         """Records an event about a node."""
         self.trace.event(event, {"node": node_id, "why": why})
+
+    def report_no_password(self, address: str) -> None:
+        """Records once that a node that discovery found gets no password in plain text."""
+        if address in self.refused or len(self.refused) >= REFUSED_MAX:
+            return
+        self.refused[address] = True
+        self.trace.event(
+            "discovered_member_refused",
+            {"remote": address, "what_to_do": WITHHELD},
+        )

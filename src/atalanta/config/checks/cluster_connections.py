@@ -31,9 +31,13 @@ def link_warnings(configuration: Configuration) -> list[str]:
 def password_warnings(configuration: Configuration) -> list[str]:
     """Returns the warnings of cluster passwords that discovered addresses get without TLS, for each start.
 
+    Only with `cluster-plain-password`: else they must prove that they know it.
+
     A UDP group on loopback is one machine's own.
     """
     warnings: list[str] = []
+    if not configuration.own.cluster_plain_password:
+        return warnings
     for connection in configuration.cluster_connections:
         group = configuration.discovery_groups.get(connection.discovery_group or "")
         own = configuration.connectors.get(connection.connector)
@@ -43,7 +47,7 @@ def password_warnings(configuration: Configuration) -> list[str]:
             warnings.append(
                 f"cluster-connection '{connection.name}' finds nodes by discovery-group '{group.name}', without TLS:"
                 " any host that can announce itself there gets the cluster password in clear text; use sslEnabled or"
-                " static-connectors"
+                " static-connectors, and no cluster-plain-password"
             )
     return warnings
 

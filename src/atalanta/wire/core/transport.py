@@ -71,6 +71,11 @@ class TransportConfiguration:
         return DEFAULT_PORT if value is None else int(value)
 
     @property
+    def address(self) -> str:
+        """Returns `host:port`. ValueError if the port is not a number."""
+        return f"{self.host}:{self.port}"
+
+    @property
     def parameters(self) -> dict[str, str]:
         """Returns all parameters as text, booleans as Java writes them."""
         made: dict[str, str] = {}

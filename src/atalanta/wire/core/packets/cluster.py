@@ -42,6 +42,24 @@ class ClusterConnectReply(Packet):
 
 
 @dataclass(eq=False, repr=False)
+class ClusterChallenge(Packet):
+    """CLUSTER_CHALLENGE (ours): the answer to a nonce in CLUSTER_CONNECT (kernel/security/cluster_proof.py)."""
+
+    node_id: str = field(metadata=wire(STRING))
+    nonce: str = field(metadata=wire(STRING))
+    proof: str = field(metadata=wire(STRING))
+
+
+@dataclass(eq=False, repr=False)
+class ClusterProof(Packet):
+    """CLUSTER_PROOF (ours): the proof of the node that dialed `target`; CLUSTER_CONNECT_REPLY follows."""
+
+    node_id: str = field(metadata=wire(STRING))
+    target: str = field(metadata=wire(STRING))
+    proof: str = field(metadata=wire(STRING))
+
+
+@dataclass(eq=False, repr=False)
 class NodeAnnounce(Packet):
     """NODE_ANNOUNCE: adds the sender to the receiver's topology. No answer."""
 
@@ -105,6 +123,8 @@ PACKETS: Final = numbered(
     {
         packet_types.CLUSTER_CONNECT: ClusterConnect,
         packet_types.CLUSTER_CONNECT_REPLY: ClusterConnectReply,
+        packet_types.CLUSTER_CHALLENGE: ClusterChallenge,
+        packet_types.CLUSTER_PROOF: ClusterProof,
         packet_types.NODE_ANNOUNCE: NodeAnnounce,
         packet_types.SCALEDOWN_ANNOUNCEMENT: ScaleDownAnnouncement,
         packet_types.QUORUM_VOTE: QuorumVote,

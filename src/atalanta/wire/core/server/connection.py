@@ -9,11 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.security.cluster_proof import PeerChallenge
 from atalanta.wire.connection import ARRIVAL_NS, DEFAULT_TTL_NS, ProtocolError, Redirect
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer
 from atalanta.wire.core.packets import codec
-from atalanta.wire.core.packets.cluster import ClusterConnect, NodeAnnounce, ScaleDownAnnouncement
+from atalanta.wire.core.packets.cluster import (
+    ClusterConnect,
+    ClusterProof,
+    NodeAnnounce,
+    ScaleDownAnnouncement,
+)
 from atalanta.wire.core.packets.connection import (
     REASON_REDIRECT,
     REASON_SCALE_DOWN,
@@ -32,8 +38,10 @@ from atalanta.wire.core.server.requests.session_requests import receive
 from atalanta.wire.core.server.session_creation import (
     CLUSTER_CHANNEL,
     CoreLogin,
+    check_peer,
     check_version,
     log_in_peer,
+    login_of,
     open_session,
     time_to_live_ms,
 )
@@ -63,6 +71,7 @@ HANDSHAKE_CHANNELS: Final[dict[int, int]] = {
     packet_types.REATTACH_SESSION: 1,
     packet_types.CHECK_FOR_FAILOVER: 1,
     packet_types.CLUSTER_CONNECT: CLUSTER_CHANNEL,
+    packet_types.CLUSTER_PROOF: CLUSTER_CHANNEL,
 }
 
 
@@ -87,6 +96,7 @@ class CoreConnection(FrameConnection):
         self.ended: dict[int, bool] = {}  # channels of sessions that an operator closed
         self.ttl_ns: int = DEFAULT_TTL_NS
         self.held: list[bytes] = []  # input that arrived while it is held
+        self.peer_challenge = PeerChallenge()
         self.login_repeated: bool = False  # a login was refused for its missing client id
         self.replaying: bool = False  # a session keeps its frames until they are confirmed
         self.pending_redirect: CoreRedirect | None = None  # until the client closes the connection
@@ -162,7 +172,7 @@ class CoreConnection(FrameConnection):
         elif isinstance(packet, SubscribeTopology):
             self._subscribe(now, packet.is_cluster_connection, 0)
         elif isinstance(packet, CreateSession):
-            self.log_in(now, CoreLogin(packet))
+            self.log_in(now, login_of(self, packet))
         elif isinstance(packet, ReattachSession):
             reattach(self, now, packet)
         elif isinstance(packet, CheckForFailover):
@@ -171,6 +181,8 @@ class CoreConnection(FrameConnection):
             self.send(CheckForFailoverReply(ok), channel)
         elif isinstance(packet, ClusterConnect):
             log_in_peer(self, now, packet)
+        elif isinstance(packet, ClusterProof):
+            check_peer(self, now, packet)
         elif isinstance(packet, NodeAnnounce):
             self.host.cluster.announced(now, self, packet)
         elif isinstance(packet, ScaleDownAnnouncement):

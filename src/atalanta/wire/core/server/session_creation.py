@@ -10,9 +10,23 @@ from atalanta.kernel.errors import (
     SESSION_CREATION_REJECTED,
     BrokerError,
 )
+from atalanta.kernel.security.cluster_proof import (
+    ACCEPT,
+    CHALLENGE_USER,
+    DIAL,
+    NONCE_BYTES,
+    PROVEN_PASSWORD,
+    same_proof,
+)
 from atalanta.kernel.sessions.session import Session
+from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL
-from atalanta.wire.core.packets.cluster import ClusterConnect, ClusterConnectReply
+from atalanta.wire.core.packets.cluster import (
+    ClusterChallenge,
+    ClusterConnect,
+    ClusterConnectReply,
+    ClusterProof,
+)
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionResponse, CreateSessionV2
 from atalanta.wire.core.server.frame_connection import SERVER_VERSION
 from atalanta.wire.core.server.resend_buffer import Replay
@@ -31,10 +45,20 @@ CLUSTER_CHANNEL: Final = 3
 class CoreLogin(LoginRequest):
     """The login of a CORE client: CREATESESSION or CREATESESSION_V2."""
 
-    def __init__(self, packet: CreateSession) -> None:
+    def __init__(self, packet: CreateSession, password: str | None) -> None:
         client_id = packet.client_id if isinstance(packet, CreateSessionV2) else None
-        super().__init__(packet.user, packet.password, client_id)
+        super().__init__(packet.user, password, client_id)
         self.packet = packet
+
+
+def login_of(connection: CoreConnection, packet: CreateSession) -> CoreLogin:
+    """Returns the login with the cluster's password filled in, which a peer that has proved it does not send."""
+    password = packet.password
+    if connection.cluster_peer and password == PROVEN_PASSWORD:
+        security = connection.host.broker.security
+        if packet.user == security.cluster_user:
+            password = security.cluster_password
+    return CoreLogin(packet, password)
 
 
 def check_version(request: LoginRequest) -> None:
@@ -104,11 +128,37 @@ def log_in_peer(connection: CoreConnection, now: int, packet: ClusterConnect) ->
         connection.host.closing.append((connection.conn, "the node leaves"))
         return
     broker = connection.host.broker
-    known = broker.security.authenticate_cluster(packet.user, packet.password)
+    security = broker.security
+    if packet.user == CHALLENGE_USER:
+        accept = broker.ids.secret(NONCE_BYTES).hex()
+        nonces = connection.peer_challenge.begin(packet.password, accept)
+        node_id = broker.node_id
+        proof = nonces.proof(security.cluster_user, security.cluster_password, ACCEPT, node_id)
+        connection.send(ClusterChallenge(node_id, nonces.accept, proof), CLUSTER_CHANNEL)
+        return
+    _answer_peer(connection, now, security.authenticate_cluster(packet.user, packet.password))
+
+
+def check_peer(connection: CoreConnection, now: int, packet: ClusterProof) -> None:
+    """Processes CLUSTER_PROOF: another node of ours proves the cluster's password. Each challenge serves once."""
+    nonces = connection.peer_challenge.end()
+    if nonces is None:
+        raise ProtocolError("CLUSTER_PROOF without CLUSTER_CONNECT before it")
+    host = connection.host
+    security = host.broker.security
+    proof = nonces.proof(
+        security.cluster_user, security.cluster_password, DIAL, packet.node_id, packet.target
+    )
+    here = not packet.target or host.cluster.leads_here(packet.target)
+    _answer_peer(connection, now, here and same_proof(proof, packet.proof))
+
+
+def _answer_peer(connection: CoreConnection, now: int, known: bool) -> None:
     connection.cluster_peer = known
     connection.send(ClusterConnectReply(known), CLUSTER_CHANNEL)
     if not known:
         connection.count_login_failure()
+        broker = connection.host.broker
         broker.trace.event("cluster_login_refused", {"remote": connection.client.remote})
     elif not connection.authenticated:
         connection.login_succeeded()

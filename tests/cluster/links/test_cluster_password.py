@@ -1,0 +1,182 @@
+"""The cluster's password: proved between nodes of ours without sending it, plain only to peers that may have it."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.cluster.native_config import OwnSettings
+from atalanta.kernel.security.cluster_proof import CHALLENGE_USER, DIAL, ClusterNonces
+from atalanta.sim.host import Host
+from atalanta.sim.nodes import CLUSTER_PASSWORD, PORT
+from atalanta.wire.core.broadcast_datagram import Announcement, encode_announcement
+from atalanta.wire.core.packet_types import CLUSTER_CHANNEL
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.cluster import (
+    ClusterChallenge,
+    ClusterConnect,
+    ClusterConnectReply,
+    ClusterProof,
+    NodeAnnounce,
+)
+from atalanta.wire.core.packets.topology import ClusterTopologyV4
+from atalanta.wire.core.transport import TransportConfiguration
+from tests.cluster.cluster_rig import RawPeer, Rig, cluster_of, linked, node_of
+from tests.wire.core.samples import sample_transport
+from tests.wire.core.server.server_rig import Client, Server
+
+
+def challenged(server: Server, client: Client, nonce: str = "11") -> ClusterChallenge:
+    client.send(ClusterConnect(CHALLENGE_USER, nonce), 3)
+    (challenge,) = client.packets(ClusterChallenge)
+    assert client.packets(ClusterConnectReply) == []
+    return challenge
+
+
+def answer(client: Client, proof: ClusterProof) -> list[bool]:
+    client.send(proof, 3)
+    return [packet.authorized for packet in client.packets(ClusterConnectReply)]
+
+
+def proof_of(challenge: ClusterChallenge, password: str = "secret", nonce: str = "11") -> str:
+    return ClusterNonces(nonce, challenge.nonce).proof("cluster", password, DIAL, "node-b")
+
+
+def test_a_peer_that_knows_the_password_proves_it() -> None:
+    server = Server()
+    client = server.greeted()
+    challenge = challenged(server, client)
+    assert answer(client, ClusterProof("node-b", "", proof_of(challenge))) == [True]
+    client.send(NodeAnnounce(node_id="node-b", event_id=1, connector=sample_transport()), 3)
+    assert client.closed is None
+
+
+@pytest.mark.parametrize("case", ["password", "node", "target", "nonce", "reflected", "none"])
+def test_a_wrong_proof_opens_nothing(case: str) -> None:
+    server = Server()
+    client = server.greeted()
+    challenge = challenged(server, client)
+    proof = proof_of(challenge, "guess" if case == "password" else "secret")
+    if case == "nonce":
+        proof = proof_of(challenge, nonce="22")
+    elif case == "reflected":
+        proof = challenge.proof
+    elif case == "none":
+        proof = ""
+    node_id = "node-c" if case == "node" else "node-b"
+    target = "elsewhere:1" if case == "target" else ""
+    assert answer(client, ClusterProof(node_id, target, proof)) == [False]
+    client.send(NodeAnnounce(node_id="node-b", event_id=1, connector=sample_transport()), 3)
+    assert client.closed is not None
+
+
+def test_a_login_cannot_be_passed_on_from_another_address() -> None:
+    """A forged announcement names the forger's address: its proof for that is of no use elsewhere."""
+    server = Server()
+    client = server.greeted()
+    challenge = challenged(server, client)
+    nonces = ClusterNonces("11", challenge.nonce)
+    proof = nonces.proof("cluster", "secret", DIAL, "node-b", "forger:1")
+    assert answer(client, ClusterProof("node-b", "forger:1", proof)) == [False]
+
+
+def test_a_challenge_serves_once() -> None:
+    server = Server()
+    client = server.greeted()
+    challenge = challenged(server, client)
+    assert answer(client, ClusterProof("node-b", "", "")) == [False]
+    client.send(ClusterProof("node-b", "", proof_of(challenge)), 3)
+    assert client.closed is not None
+
+
+# -- whole nodes --------------------------------------------------------------------------------
+def wrote_password(rig: Rig, target: str = "") -> bool:
+    """Whether any connection (to the machine `target`) had the password in it."""
+    secret = CLUSTER_PASSWORD.encode("utf-16-be"), CLUSTER_PASSWORD.encode("utf-16-le")
+    return any(
+        word in bytes(data)
+        for _, name, _, data in rig.network.sent
+        for word in (*secret, CLUSTER_PASSWORD.encode())
+        if target in ("", name)
+    )
+
+
+def announced(rig: Rig, host: Host, name: str) -> RawPeer:
+    """A listening machine that a datagram announced."""
+    stranger = RawPeer(rig, name)
+    stranger.listen()
+    connector = TransportConfiguration.tcp("x", name, PORT)
+    data = encode_announcement(Announcement(name, "unique", [connector]))
+    node_of(host).on_datagram(rig.world.now, "discovery/group", data)
+    rig.until(lambda: stranger.got(ClusterConnect))
+    return stranger
+
+
+@pytest.mark.parametrize("discovery", [True, False])
+def test_nodes_of_ours_never_send_the_password(discovery: bool) -> None:
+    rig = Rig()
+    hosts = rig.cluster(3, discovery=discovery)
+    rig.until(lambda: all(linked(host) == 2 for host in hosts))
+    assert not wrote_password(rig)
+
+
+VICTIM = ClusterTopologyV4(
+    exit=False, node_id="victim", primary=TransportConfiguration.tcp("x", "victim", PORT)
+)
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        [ClusterConnectReply(False)],
+        [ClusterConnectReply(True)],
+        [ClusterChallenge("stranger", "22", "33"), ClusterConnectReply(True)],
+        [VICTIM],
+    ],
+)
+def test_a_forged_announcement_gets_no_password(replies: list[Packet]) -> None:
+    rig = Rig()
+    (host,) = rig.cluster(1, discovery=True)
+    stranger = announced(rig, host, "stranger")
+    for packet in replies:
+        stranger.send(packet, CLUSTER_CHANNEL)
+    rig.run(10)
+    assert list(cluster_of(host).topology.members) == [node_of(host).broker.node_id]
+    assert len(stranger.conns) > 1 and stranger.closed
+    assert not wrote_password(rig)
+    assert len(rig.events("discovered_member_refused")) <= 1
+
+
+def test_a_member_that_discovery_finds_gets_the_password_if_that_is_allowed() -> None:
+    rig = Rig()
+    (host,) = rig.cluster(1, discovery=True, own=OwnSettings(cluster_plain_password=True))
+    artemis = announced(rig, host, "artemis")
+    artemis.send(ClusterConnectReply(False), CLUSTER_CHANNEL)
+    rig.until(lambda: len(artemis.got(ClusterConnect)) == 2)
+    assert wrote_password(rig, "artemis")
+
+
+def test_the_refusal_is_told_once_with_its_remedy() -> None:
+    rig = Rig()
+    (host,) = rig.cluster(1, discovery=True)
+    artemis = announced(rig, host, "artemis")
+    for _ in range(3):
+        artemis.send(ClusterConnectReply(False), CLUSTER_CHANNEL)
+        before = len(artemis.conns)
+        rig.until(lambda: len(artemis.conns) > before, 30)  # noqa: B023
+    (told,) = rig.events("discovered_member_refused")
+    assert "artemis:" in told and "cluster-plain-password" in told
+
+
+def test_a_static_member_gets_the_password_if_it_does_not_know_the_challenge() -> None:
+    rig = Rig()
+    host = rig.node(peers=[7])
+    artemis = RawPeer(rig, "n7")
+    artemis.listen()
+    host.start()
+    rig.until(lambda: artemis.got(ClusterConnect))
+    artemis.send(ClusterConnectReply(False), CLUSTER_CHANNEL)
+    rig.until(lambda: len(artemis.got(ClusterConnect)) == 2)
+    second = artemis.got(ClusterConnect)[1]
+    assert isinstance(second, ClusterConnect) and second.password == CLUSTER_PASSWORD
+    artemis.send(ClusterConnectReply(True), CLUSTER_CHANNEL)
+    rig.until(lambda: artemis.got(NodeAnnounce))
