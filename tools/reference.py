@@ -24,6 +24,18 @@ from atalanta.runtime.process import exit_codes
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"
 CONSTANT: Final = re.compile(r"^([A-Z_]+): Final = (\d+)(?:  # (.*))?$", re.MULTILINE)
+# What the statuses of runtime/process/exit_codes.py mean for the other commands.
+COMMON: Final[dict[int, str]] = {
+    exit_codes.STOPPED: "done",
+    exit_codes.USAGE: "wrong arguments",
+    exit_codes.MESSAGES_LEFT: "`drain`: messages are left",
+    exit_codes.BAD_DATA: "damaged data",
+    exit_codes.UNAVAILABLE: "no connection",
+    exit_codes.DISK_FAILED: "a disk failed",
+    exit_codes.FOLDER_TAKEN: "`data`: a node uses the folder",
+    exit_codes.BAD_CONFIGURATION: "`convert`: errors in the file",
+    exit_codes.INTERRUPTED: "Ctrl-C",
+}
 # Marks a paragraph that typer must not wrap: the examples.
 VERBATIM: Final = "\b\n"
 
@@ -83,24 +95,23 @@ def _cell(text: str) -> str:
 
 def exit_page() -> str:
     """Returns the text of docs/reference/exit-codes.md."""
-    parts = [EXIT_HEAD]
-    sections = (("`atalanta run`", exit_codes), ("All other commands", outcome))
-    for title, module in sections:
-        parts.append(f"## {title}\n\n| status | meaning |\n|---|---|\n{_statuses(module)}")
-    parts.append(
-        "Commands also use statuses of the first table: 3 (`drain`: messages are left), 65 (damaged data),\n"
-        "69 (no connection), 74 (a disk failed), 75 (`data`: a node uses the folder),\n"
-        "78 (`convert`: errors in the file).\n"
-    )
-    return "\n".join(parts)
+    of_run = _statuses(exit_codes)
+    of_others = _statuses(outcome)
+    for number, text in COMMON.items():
+        of_others[number] = "; ".join(filter(None, (of_others.get(number), text)))
+    rows = [
+        f"| {number} | {of_run.get(number, '')} | {of_others.get(number, '')} |\n"
+        for number in sorted({*of_run, *of_others})
+    ]
+    head = "| status | `atalanta run` | all other commands |\n|---|---|---|\n"
+    return f"{EXIT_HEAD}\n{head}{''.join(rows)}"
 
 
-def _statuses(module: ModuleType) -> str:
-    """Returns the rows of the constants of one module, by number."""
-    found = sorted(
-        (int(number), text) for _, number, text in CONSTANT.findall(inspect.getsource(module))
-    )
-    return "".join(f"| {number} | {text} |\n" for number, text in found)
+def _statuses(module: ModuleType) -> dict[int, str]:
+    """Returns the meanings of the constants of one module, by number."""
+    return {
+        int(number): text for _, number, text in CONSTANT.findall(inspect.getsource(module))
+    }
 
 
 PAGES: Final = {"cli.md": cli_page, "exit-codes.md": exit_page}

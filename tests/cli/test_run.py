@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import socket
 import urllib.request
@@ -18,6 +19,7 @@ from atalanta.runtime.process.build import build_name
 from atalanta.wire.core.client.errors import ClientError
 from tests.broker_process import BrokerProcess, free_port, refused, write_broker_xml
 
+DEFAULT_FILE = Path(__file__).parents[1] / "config" / "data" / "artemis-create.xml"
 pytestmark = pytest.mark.process
 
 # The handshake, then a PING: length, type 10, channel 0, time to live in ms. Needs no login.
@@ -202,3 +204,45 @@ def test_what_is_not_supported_is_listed_once_at_start(tmp_path: Path, port: int
     with BrokerProcess(path) as broker:
         broker.end(signal.SIGTERM)
         assert broker.log().count("journal-type") == 1
+
+
+@pytest.mark.parametrize("broken", ["port", "file", "level"])
+def test_a_fatal_error_is_json_too(tmp_path: Path, port: int, broken: str) -> None:
+    path = write_broker_xml(tmp_path, port, more="<frobnicate/>" if broken == "file" else "")
+    level = ("--log-level", "loud") if broken == "level" else ()
+    statuses = {
+        "port": exit_codes.UNAVAILABLE,
+        "file": exit_codes.BAD_CONFIGURATION,
+        "level": exit_codes.USAGE,
+    }
+    with socket.socket() as taken:
+        if broken == "port":
+            taken.bind(("127.0.0.1", port))
+            taken.listen()
+        broker = BrokerProcess(path, "--log-json", *level)
+        broker.start()
+        try:
+            assert broker.wait() == statuses[broken]
+        finally:
+            broker.__exit__(None, None, None)
+    last = [json.loads(line) for line in broker.log().splitlines()][-1]
+    assert (last["event"], last["level"], last["status"]) == ("start_fatal", "error", statuses[broken])
+
+
+def test_what_artemis_default_file_loses_is_one_warning(tmp_path: Path, port: int) -> None:
+    """`artemis create` writes five acceptors and twenty options of their own: one line for the lost."""
+    text = DEFAULT_FILE.read_text(encoding="utf-8")
+    acceptors = re.compile(r"<acceptors>.*?</acceptors>", re.DOTALL)
+    others = [f'<acceptor name="{name}">tcp://127.0.0.1:{number}?protocols={name}</acceptor>'
+              for number, name in ((5672, "AMQP"), (61613, "STOMP"), (1883, "MQTT"))]  # fmt: skip
+    own = f'<acceptor name="a">tcp://127.0.0.1:{port}?tcpSendBufferSize=1048576;amqpCredits=1000</acceptor>'
+    path = tmp_path / "etc" / "broker.xml"
+    path.parent.mkdir()
+    written = acceptors.sub(f"<acceptors>{own}{''.join(others)}</acceptors>", text)
+    path.write_text(written, encoding="utf-8")
+    with BrokerProcess(path) as broker:
+        assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
+        lines = [line for line in broker.log().splitlines() if "option" in line]
+    assert [line.split()[1] for line in lines] == ["WARNING", "INFO"], lines
+    assert all(name in lines[0] for name in ("acceptor AMQP", "acceptor STOMP", "acceptor MQTT"))
+    assert "amqpCredits" in lines[1]

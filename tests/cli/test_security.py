@@ -74,6 +74,9 @@ def test_others_are_told_in_one_line(cli: Cli, words: tuple[str, ...]) -> None:
     ):
         cli(*words, *who, status=77)
         assert len(cli.errors.splitlines()) == 1
+        login = "bert" not in who  # whose password is right, but who has no permission
+        for flag in ("--user", "--password", "ATALANTA_USER", "ATALANTA_PASSWORD"):
+            assert (flag in cli.errors) == login
 
 
 PACKAGE = "org.apache.activemq.artemis.spi.core.security.jaas"

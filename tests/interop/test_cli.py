@@ -57,12 +57,12 @@ def test_queues_are_made_moved_paused_and_deleted(cli: Cli) -> None:
     cli("queue", "create", "cli.to", "--address", "cli.to", "--set", "delay-before-dispatch=-1")
     cli("produce", "cli.from", "--count", "10", "--size", "1000")
     assert cli("queue", "move", "cli.from", "cli.to", "--count", "4").startswith("moved 4 ")
-    assert cli("queue", "purge", "cli.from").startswith("removed 6 ")
+    assert cli("queue", "purge", "cli.from", "--yes").startswith("removed 6 ")
     cli("queue", "pause", "cli.to")
     assert cli("consume", "cli.to", "--timeout", "0.3") == ""
     cli("queue", "resume", "cli.to")
-    cli("queue", "delete", "cli.to")
-    cli("queue", "delete", "cli.to", status=66)
+    cli("queue", "delete", "cli.to", "--yes")
+    cli("queue", "delete", "cli.to", "--yes", status=66)
     cli("address", "create", "cli.address", "--anycast")
     (row,) = json.loads(cli("address", "show", "cli.address", "--json"))
     assert row["routingTypes"] == "ANYCAST"

@@ -80,7 +80,7 @@ BY_SUBJECT = [
     (core_bridges.core_bridge_sends_no_duplicate_ids, CoreBridges, 72, 12),
     (core_bridges.core_bridge_overtakes, CoreBridges, 71, 4),
     pytest.param(large.files_of_large_messages_stay, LargeMessages, 9, 4, marks=SOAK),
-    (large.pieces_of_large_messages_change, LargeMessages, 3, 2),
+    pytest.param(large.pieces_of_large_messages_change, LargeMessages, 3, 2, marks=SOAK),
     pytest.param(departures.prepared_branches_stay, Transactions, 30, 4, marks=SOAK),
     pytest.param(departures.prepared_branches_are_dropped, Transactions, 30, 4, marks=SOAK),
     (branches.branch_gives_back_what_it_took, Transactions, 3, 4),

@@ -45,6 +45,18 @@ def test_a_protocol_that_is_not_implemented_is_named_with_its_acceptor(name: str
     assert client.receive() == []
 
 
+@pytest.mark.parametrize("step", [1, 100])
+@pytest.mark.parametrize("request_line", [b"POST /messaging HTTP/1.1\r\n", b"GET / HTTP/1.1\r\n"])
+def test_core_over_http_is_refused_with_the_remedy(request_line: bytes, step: int) -> None:
+    server = Server(acceptor=door())
+    client = server.connect()
+    for at in range(0, 16, step):
+        client.feed(request_line[at : at + step])
+    assert client.closed is not None
+    for part in ("HTTP", "acceptor front", "httpEnabled=true", "httpUpgradeEnabled"):
+        assert part in client.closed
+
+
 def test_core_where_it_is_not_enabled_is_refused_with_the_remedy() -> None:
     server = Server(acceptor=door(protocols=("AMQP",)))
     client = server.greeted()

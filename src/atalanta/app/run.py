@@ -20,6 +20,7 @@ from atalanta.app.transports import listens, secure_connectors
 from atalanta.app.web import start_web
 from atalanta.config.checks.cluster_connections import password_warnings
 from atalanta.config.configuration import Configuration
+from atalanta.config.problems import grouped
 from atalanta.kernel.ports import Disk, LargeFiles
 from atalanta.kernel.security.security import Security
 from atalanta.message.encoding.buffer import DecodeError
@@ -57,14 +58,23 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
     configuration, security = read_files(broker_xml, from_command_line=True)
     for warning in [*configuration.warnings, *password_warnings(configuration)]:
         log_event(log, "configuration_warning", {"why": warning})
-    for each in configuration.unsupported:
-        place = f"{each.file}:{each.line}"
-        log_event(log, "option_without_effect", {"at": place, "option": each.name, "why": each.why})
+    tell_unsupported(configuration)
     storage = open_storage(configuration)
     try:
         return run(serve(configuration, security, storage, ready, web))
     finally:
         storage.close()
+
+
+def tell_unsupported(configuration: Configuration) -> None:
+    """Logs the options without effect: one warning for the services that are lost, one line for harmless options."""
+    lost = [each for each in configuration.unsupported if each.lost]
+    harmless = [each.name for each in configuration.unsupported if not each.lost]
+    if lost:
+        log_event(log, "option_without_effect", {"lost": "; ".join(grouped(lost))})
+    if harmless:
+        names = "; ".join(dict.fromkeys(harmless))
+        log_event(log, "harmless_options", {"count": len(harmless), "options": names})
 
 
 async def serve(

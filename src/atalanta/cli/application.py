@@ -25,31 +25,35 @@ from atalanta.cli.output.version import version_lines
 
 application = typer.Typer(
     name="atalanta",
-    help="A clustered message broker for users of ActiveMQ Artemis.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-application.command(epilog=STATUSES)(produce)
-application.command(epilog=STATUSES)(consume)
-application.command(epilog=STATUSES)(browse)
-application.command(epilog=STATUSES)(bench)
-application.command(epilog=STATUSES)(rebalance)
-application.add_typer(queue.application, name="queue")
-application.add_typer(address.application, name="address")
-application.add_typer(data.application, name="data")
-application.add_typer(user.application, name="user")
-application.command(epilog=STATUSES)(drain)
-application.command(epilog=DOCTOR_STATUSES)(doctor)
-application.command(epilog=DOCTOR_STATUSES)(topology)
-application.command()(create)
-application.command()(check)
-application.command()(convert)
-application.command()(plan)
-application.command()(rehearse)
+# The panels of `--help`, in the order of their first commands.
+NODE = "A node and its files"
+MESSAGES = "Messages and queues of a broker"
+CLUSTER = "A running cluster"
 
 
-@application.command()
+def show_version(wanted: bool) -> None:
+    """Prints the lines of `atalanta version` and ends, if `wanted`."""
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@application.callback()
+def options(
+    version_wanted: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=show_version, is_eager=True, help="say which version runs here, and end"
+        ),
+    ] = False,
+) -> None:
+    """A clustered message broker for users of ActiveMQ Artemis."""
+
+
+@application.command(rich_help_panel=NODE)
 def run(
     broker_xml: Annotated[
         Path,
@@ -78,7 +82,26 @@ def run(
     raise typer.Exit(run_in_foreground(broker_xml, log_level, web, log_json))
 
 
-@application.command()
+application.command(rich_help_panel=NODE)(create)
+application.command(rich_help_panel=NODE)(check)
+application.command(rich_help_panel=NODE)(plan)
+application.command(rich_help_panel=NODE)(rehearse)
+application.command(rich_help_panel=NODE)(convert)
+application.add_typer(user.application, name="user", rich_help_panel=NODE)
+application.add_typer(data.application, name="data", rich_help_panel=NODE)
+application.command(rich_help_panel=MESSAGES, epilog=STATUSES)(produce)
+application.command(rich_help_panel=MESSAGES, epilog=STATUSES)(consume)
+application.command(rich_help_panel=MESSAGES, epilog=STATUSES)(browse)
+application.add_typer(queue.application, name="queue", rich_help_panel=MESSAGES)
+application.add_typer(address.application, name="address", rich_help_panel=MESSAGES)
+application.command(rich_help_panel=MESSAGES, epilog=STATUSES)(bench)
+application.command(rich_help_panel=CLUSTER, epilog=DOCTOR_STATUSES)(doctor)
+application.command(rich_help_panel=CLUSTER, epilog=DOCTOR_STATUSES)(topology)
+application.command(rich_help_panel=CLUSTER, epilog=STATUSES)(rebalance)
+application.command(rich_help_panel=CLUSTER, epilog=STATUSES)(drain)
+
+
+@application.command(rich_help_panel=NODE)
 def version() -> None:
     """Say which version and which build runs here."""
     for line in version_lines():

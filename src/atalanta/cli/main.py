@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 
 from atalanta.cli.run_line import read_run_line
-
-INTERRUPTED = 130  # like a shell after SIGINT
+from atalanta.runtime.process.exit_codes import INTERRUPTED
 
 
 def main() -> None:

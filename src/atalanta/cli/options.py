@@ -38,6 +38,7 @@ Password = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="for programs")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask; needed without a terminal")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no progress bar, no summary")]
 Selector = Annotated[
     str | None,

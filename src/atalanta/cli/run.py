@@ -36,8 +36,9 @@ def run_in_foreground(
         broker_xml = broker_xml / "etc" / "broker.xml"
     level = LOG_LEVELS.get(log_level.lower())
     if level is None:
-        print(f"--log-level {log_level}: none of {', '.join(LOG_LEVELS)}", file=sys.stderr)
-        return exit_codes.BAD_CONFIGURATION
+        configure_logging(logging.INFO, log_json)
+        why = f"--log-level {log_level}: none of {', '.join(LOG_LEVELS)}"
+        return refused_start(StartupError(exit_codes.USAGE, [why]), log_json)
     configure_logging(level, log_json)
     # Until the event loop handles it, a SIGHUP must not end a node that is still reading its journal.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -54,12 +55,21 @@ def run_in_foreground(
     try:
         return run_broker(broker_xml, print_ready, web)
     except StartupError as error:
-        for line in error.lines:
-            print(line, file=sys.stderr)
-        return error.status
+        return refused_start(error, log_json)
     except Exception as error:
         log_event(log, "node_bug", {"input": "start"}, error)
         return exit_codes.BUG
+
+
+def refused_start(error: StartupError, log_json: bool) -> int:
+    """Writes the reasons to stderr, with `log_json` as one event a line. Returns the exit status."""
+    for line in error.lines:
+        if log_json:
+            log = logging.getLogger("atalanta")
+            log_event(log, "start_fatal", {"status": error.status, "why": line})
+        else:
+            print(line, file=sys.stderr)
+    return error.status
 
 
 def print_ready(words: list[str]) -> None:

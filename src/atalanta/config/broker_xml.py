@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
+from dataclasses import replace
 from os.path import dirname, realpath
 from pathlib import Path
 from typing import Final
@@ -76,7 +77,10 @@ def read_broker_xml(
     xml.bridges.finish_own()
     xml.cluster.finish_own()
     configuration.files.append(own)
-    configuration.unsupported = report.unsupported
+    configuration.unsupported = [
+        replace(each, lost=each.lost or each.name in known_elements.LOST)
+        for each in report.unsupported
+    ]
     configuration.warnings.extend(report.warnings)
     report.check()
     return configuration
@@ -185,6 +189,7 @@ class BrokerXml:
                     child.line,
                     f"acceptor {acceptor.name}",
                     f"not opened: {', '.join(others)} not supported yet",
+                    lost=True,
                 )
                 continue
             self._list_unused(child, acceptor.unused)
@@ -194,6 +199,7 @@ class BrokerXml:
                     child.line,
                     f"acceptor {acceptor.name}: {', '.join(others)}",
                     "protocols that are not supported yet",
+                    lost=True,
                 )
             self.configuration.acceptors.append(acceptor)
 

@@ -68,7 +68,8 @@ class Configuration:
     stacks: dict[str, str] = field(
         default_factory=dict
     )  # JGroups stacks that are not files, by name
-    # Positions for messages about named elements: ("acceptor", name) -> file, line.
+    # Positions for messages about named elements: ("acceptor", name) -> file, line. ("role", name) is the first
+    # permission of a role that is in no role-mapping.
     positions: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     files: list[Path] = field(
         default_factory=list

@@ -139,8 +139,8 @@ Atalanta reads Artemis' `broker.xml`. This page is generated from the code
 
 - Unknown elements and attributes, and bad values, are errors: the node does not start. All errors
   are reported at once, with file and line.
-- Options that Artemis has and Atalanta does not implement are logged once at start. They are marked
-  "no effect" below.
+- Options that Artemis has and Atalanta does not implement are logged at start: one warning for services that
+  are lost (`option_without_effect`), one line for the harmless ones. They are marked "no effect" below.
 - `${name}` and `${name:default}` are replaced from the environment. `artemis.instance` and
   `artemis.instance.etc` are known, too. A name without a value and without a default is an error.
 - Sizes take `K`, `M`, `G` (also `KB`, `KiB` …), all powers of 1024.

@@ -24,12 +24,16 @@ class ConfigProblem:
 
 @dataclass(frozen=True)
 class Unsupported:
-    """An element that Artemis knows and this version does not support; listed once at start."""
+    """An element that Artemis knows and this version does not support; listed once at start.
+
+    `lost`: the file asks for a service that this node does not give (an acceptor, a backup). The others are harmless.
+    """
 
     file: str
     line: int
     name: str
     why: str
+    lost: bool = False
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.name}: {self.why}"
@@ -64,8 +68,10 @@ class Report:
     def problem(self, file: str, line: int, text: str, hint: str = "") -> None:
         self.problems.append(ConfigProblem(file, line, text, hint))
 
-    def without_effect(self, file: str, line: int, name: str, why: str) -> None:
-        self.unsupported.append(Unsupported(file, line, name, why))
+    def without_effect(
+        self, file: str, line: int, name: str, why: str, lost: bool = False
+    ) -> None:
+        self.unsupported.append(Unsupported(file, line, name, why, lost))
 
     def check(self) -> None:
         """Raises ConfigError with all collected problems, if there are any."""

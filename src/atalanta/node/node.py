@@ -255,9 +255,12 @@ class Node:
         """Closes the connection of a peer that violated the protocol."""
         connection = self.connections.get(conn)
         remote = "" if connection is None else connection.peer()
-        self.ports.trace.event(
-            "protocol_error", {"connection": conn, "remote": remote, "why": why}
-        )
+        # A client with the wrong protocol tries for ever.
+        unknown = isinstance(connection, Sniffer)
+        if not unknown or self.host.refusals.admits(now, remote, why):
+            self.ports.trace.event(
+                "protocol_error", {"connection": conn, "remote": remote, "why": why}
+            )
         self._close(now, conn, why)
 
     def _close(self, now: int, conn: int, why: str) -> None:

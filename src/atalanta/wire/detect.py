@@ -9,6 +9,7 @@ from typing import Final
 
 NEED_MORE: Final = ""
 HTTP: Final = "HTTP"
+TLS: Final = "TLS"
 UNKNOWN: Final = "unknown"
 FIRST_BYTES_MAX: Final = 16  # enough to recognise every protocol
 
@@ -20,6 +21,11 @@ _FIRST: Final[list[tuple[bytes, str]]] = [
     (b"STOMP\n", "STOMP"),
     (b"STOMP\r\n", "STOMP"),
     (b"GET ", HTTP),
+    (b"POST ", HTTP),
+    (b"HEAD ", HTTP),
+    (b"PUT ", HTTP),
+    (b"OPTIONS ", HTTP),
+    (b"\x16\x03", TLS),  # a ClientHello
 ]
 
 

@@ -8,7 +8,7 @@ from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.authentication import Logins
-from atalanta.kernel.security.remote_host import remote_host
+from atalanta.kernel.security.remote_host import RefusalLimit, remote_host
 from atalanta.wire.connection import ClientConnection
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ class Host:
         passwords: Passwords | None = None,
     ) -> None:
         self.broker = broker
+        self.refusals: RefusalLimit = RefusalLimit()
         self.logins: Logins = Logins(
             broker.security,
             passwords if passwords is not None else Passwords(),

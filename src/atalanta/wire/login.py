@@ -156,5 +156,8 @@ class LoginConnection(ClientConnection):
         broker.trace.event("login_refused", {"user": user, "remote": remote})
         for observer in broker.observers:
             observer.on_login_refused(broker.now, user, remote)
-        code = CLUSTER_SECURITY if request.user == broker.security.cluster_user else SECURITY
-        return BrokerError(code, f"unable to validate user {user}")
+        if request.user == broker.security.cluster_user:
+            return BrokerError(CLUSTER_SECURITY, f"AMQ229099: Unable to authenticate cluster user: {user}")
+        return BrokerError(
+            SECURITY, f"AMQ229031: Unable to validate user from {remote}. Username: {user}"
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.wire.connection import ARRIVAL_NS, DEFAULT_TTL_NS, ClientConnection, ProtocolError
-from atalanta.wire.detect import FIRST_BYTES_MAX, HTTP, NEED_MORE, UNKNOWN, detect
+from atalanta.wire.detect import FIRST_BYTES_MAX, HTTP, NEED_MORE, TLS, UNKNOWN, detect
 from atalanta.wire.http_upgrade import UpgradeAnswer
 from atalanta.wire.protocol import MORE, YES
 
@@ -96,6 +96,8 @@ class Sniffer(ClientConnection):
     def _refusal(self, name: str) -> str:
         """Returns the text for a protocol that is not served: protocol, acceptor and remedy."""
         at = "" if self.acceptor is None else f" at acceptor {self.acceptor.name}"
+        if name == TLS:
+            return f"the peer speaks TLS, which is not enabled{at}: set sslEnabled=true at both, or at neither"
         served = [protocol.name for protocol in self.host.protocols]
         if name == UNKNOWN or name == NEED_MORE:
             return f"the peer speaks an unknown protocol{at}: use a client of {', '.join(served)}"
@@ -103,6 +105,11 @@ class Sniffer(ClientConnection):
             return (
                 f"the peer speaks {name}, which is not enabled{at}:"
                 f" add {name} to the protocols parameter of the acceptor"
+            )
+        if name == HTTP:
+            return (
+                f"the peer speaks HTTP, which is not implemented{at}: use a client of {', '.join(served)},"
+                " without httpEnabled=true; for a WildFly client set httpUpgradeEnabled at the acceptor"
             )
         return (
             f"the peer speaks {name}, which is not implemented{at}:"

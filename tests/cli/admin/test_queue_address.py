@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,7 +43,7 @@ def test_create_count_and_delete(cli: Cli) -> None:
     assert (row["routingType"], row["durable"], row["paused"]) == ("MULTICAST", True, False)
     table = cli("queue", "stat")
     assert "flights" in table and "MULTICAST" in table and "atalanta.management" not in table
-    cli("queue", "delete", "late")
+    cli("queue", "delete", "late", "--yes")
     assert json.loads(cli("queue", "stat", "late", "--json")) == []
 
 
@@ -57,8 +61,8 @@ def test_purge_and_move_by_selector(cli: Cli) -> None:
     moved = cli("queue", "move", "source", "target", "--selector", "n < 2")
     assert moved == "moved 2 messages from source to target\n"
     assert cli("queue", "move", "source", "target", "--count", "1").startswith("moved 1 ")
-    assert cli("queue", "purge", "source", "--selector", "n = 5").startswith("removed 1 ")
-    assert cli("queue", "purge", "source") == "removed 2 messages from source\n"
+    assert cli("queue", "purge", "source", "--yes", "--selector", "n = 5").startswith("removed 1 ")
+    assert cli("queue", "purge", "source", "--yes") == "removed 2 messages from source\n"
     assert stat(cli, "target")["messageCount"] == 3
 
 
@@ -78,15 +82,15 @@ def test_addresses(cli: Cli) -> None:
     assert "news" in cli("address", "show")
     cli("queue", "create", "reader", "--address", "news", "--multicast")
     cli("address", "delete", "news", status=1)
-    cli("address", "delete", "news", "--force")
+    cli("address", "delete", "news", "--force", "--yes")
     assert json.loads(cli("address", "show", "news", "--json")) == []
 
 
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
-        (("queue", "purge", "nosuch"), 66, "queue nosuch does not exist"),
-        (("queue", "delete", "nosuch"), 66, "nosuch"),
+        (("queue", "purge", "nosuch", "--yes"), 66, "queue nosuch does not exist"),
+        (("queue", "delete", "nosuch", "-y"), 66, "nosuch"),
         (("queue", "move", "other", "nosuch"), 66, "nosuch"),
         (("address", "delete", "nosuch"), 66, "nosuch"),
         (("queue", "create", "q", "--set", "x"), 2, "--set x"),
@@ -98,3 +102,29 @@ def test_errors_are_one_line(cli: Cli, words: tuple[str, ...], status: int, says
     cli("queue", "create", "other", "--if-not-exists")
     cli(*words, status=status)
     assert says in cli.errors and len(cli.errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words", [("queue", "purge", "precious"), ("queue", "delete", "precious"),
+              ("address", "delete", "precious", "--force")],
+)  # fmt: skip
+def test_messages_are_removed_after_a_yes_only(cli: Cli, words: tuple[str, ...]) -> None:
+    cli("produce", "precious", "--count", "2")
+    cli(*words, status=2)
+    assert "precious" in cli.errors and "--yes" in cli.errors
+    assert stat(cli, "precious")["messageCount"] == 2
+    for answer, left, status in (("n", 2, 1), ("y", 0, 0)):
+        main, other = pty.openpty()
+        try:
+            os.write(main, f"{answer}\n".encode())
+            command = [sys.executable, "-m", "atalanta", *words]
+            environment = {**os.environ, **cli.environment}
+            done = subprocess.run(
+                command, stdin=other, capture_output=True, env=environment, check=False
+            )
+        finally:
+            os.close(main)
+            os.close(other)
+        assert done.returncode == status, done.stderr
+        rows = json.loads(cli("queue", "stat", "precious", "--json"))
+        assert sum(row["messageCount"] for row in rows) == left

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -13,6 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from atalanta.cli.application import application
+from atalanta.cli.instance import check
+from atalanta.cli.instance.check import port_taken
+from atalanta.runtime.disk.folder_lock import lock_folder
 from tests.certificates import Authority
 from tests.cli.instance.check_rig import call, static, told, write
 
@@ -195,3 +199,85 @@ def test_stdin_is_read_for_a_dash(tmp_path: Path) -> None:
         done = subprocess.run(command, input=data, stdout=subprocess.PIPE, check=False)
         assert done.returncode == status, done.stdout
         assert json.loads(done.stdout)["files"] == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [
+        ("<ha-policy><replication><primary/></replication></ha-policy>", "ha-policy"),
+        ("<ha-policy><shared-store><primary/></shared-store></ha-policy>", "ha-policy"),
+        ("<broker-connections><AMQP-connection/></broker-connections>", "broker-connections"),
+        ("<federations><federation name='f'/></federations>", "federations"),
+        ("<broker-plugins><broker-plugin class-name='x.Y'/></broker-plugins>", "broker-plugin x.Y"),
+    ],
+)
+def test_a_service_that_is_lost_is_a_warning(tmp_path: Path, more: str, name: str) -> None:
+    a = write(tmp_path, "a", more=more)
+    [warning] = [each for each in call(a) if each["level"] == "warning"]
+    assert warning["text"].startswith(f"without effect: {name} (") and warning["line"] > 0
+    call(a, status=1, strict=True)
+
+
+def test_acceptors_that_will_not_open_are_warnings(tmp_path: Path) -> None:
+    a = write(tmp_path, "a", acceptor="?protocols=CORE,AMQP")
+    extra = '<acceptor name="mqtt">tcp://0.0.0.0:1883?protocols=MQTT</acceptor></acceptors>'
+    a.write_text(a.read_text().replace("</acceptors>", extra))
+    partly, closed = told(call(a), "warning")
+    assert "acceptor artemis: AMQP" in partly
+    assert "acceptor mqtt (not opened: MQTT not supported yet)" in closed
+    call(a, status=1, strict=True)
+
+
+def test_harmless_options_are_one_line(tmp_path: Path) -> None:
+    more = "<journal-type>NIO</journal-type><thread-pool-max-size>9</thread-pool-max-size>"
+    found = call(write(tmp_path, "a", more=more + "<jmx-domain>x</jmx-domain>"), strict=True)
+    [line] = told(found, "info")
+    assert line.startswith("3 harmless options")
+    assert all(name in line for name in ("journal-type", "thread-pool-max-size", "jmx-domain"))
+
+
+def test_a_permission_for_a_role_that_nobody_has(tmp_path: Path) -> None:
+    permissions = '<permission type="send" roles="{}"/><permission type="consume" roles="amq"/>'
+    more = (
+        '<security-settings>{}<security-setting match="#">'
+        f"{permissions}</security-setting></security-settings>"
+    )
+    a = write(tmp_path, "a", more=more.format("", "amqp, amq"))
+    [warning] = [each for each in call(a) if each["level"] == "warning"]
+    assert warning["text"] == "permissions for role 'amqp', which no user has"
+    assert warning["hint"] == "did you mean 'amq'?" and warning["line"] > 0
+    call(a, status=1, strict=True)
+    mapped = '<role-mapping from="amq" to="amqp"/>'
+    assert told(call(write(tmp_path, "b", more=more.format(mapped, "amqp"))), "warning") == []
+    login = (
+        "activemq { org.apache.activemq.artemis.spi.core.security.jaas.GuestLoginModule sufficient"
+        ' credentialsInvalidate=true org.apache.activemq.jaas.guest.role="amqp"; '
+        "org.apache.activemq.artemis.spi.core.security.jaas.PropertiesLoginModule required; };"
+    )
+    (a.parent / "login.config").write_text(login)
+    assert told(call(a), "warning") == []
+    off = "<security-enabled>false</security-enabled>"
+    [only] = told(call(write(tmp_path, "c", more=off + more.format("", "amqp"))), "warning")
+    assert "security-enabled is false" in only
+
+
+def test_a_port_that_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "port_taken", port_taken)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        same = {"listen": "127.0.0.1", "host": "127.0.0.1", "port": str(port)}
+        a = write(tmp_path, "a", **same)
+        [warning] = told(call(a), "warning")
+        assert warning == f"acceptor 'artemis' would not open: another process has port {port}"
+        call(a, status=1, strict=True)
+        journal = a.parent.parent / "data" / "journal"
+        journal.mkdir(parents=True)
+        lock = lock_folder(journal)  # the node itself runs
+        try:
+            assert told(call(a), "warning") == []
+        finally:
+            lock.close()
+    assert told(call(a), "warning") == []
+    assert not port_taken("192.0.2.1", port) and not port_taken("no.such.host", port)

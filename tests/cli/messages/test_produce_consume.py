@@ -249,3 +249,18 @@ def test_a_file_as_a_body(cli: Cli, tmp_path: Path) -> None:
     assert "nowhere" in cli.errors
     cli("produce", "bodies", "--body-file", "-", "--count", "2", status=2)
     assert "stdin cannot be read again" in cli.errors
+
+
+def test_a_typo_creates_no_queue(cli: Cli) -> None:
+    cli("produce", "purchases", "--text", "x")
+    cli("queue", "create", "desk", "--address", "headlines", "--multicast")
+    for words in (("browse", "purchase"), ("consume", "purchase", "--timeout", "0.1")):
+        cli(*words, status=66)
+        assert "queue purchase does not exist; did you mean purchases?" in cli.errors
+        cli(*words[:1], "queue://purchase", *words[2:], status=66)
+        cli(*words[:1], "headlines", *words[2:], status=66)
+        assert "did you mean headlines::desk?" in cli.errors
+        assert ("--create" in cli.errors) == (words[0] == "consume")
+    names = [row["name"] for row in json.loads(cli("queue", "stat", "--json"))]
+    assert "purchase" not in names and "headlines" not in names
+    assert cli("consume", "fresh", "--create", "--timeout", "0.1") == ""

@@ -10,7 +10,7 @@ import pytest
 
 from atalanta.client import ConnectFailed, ConnectionLost, Message, UriError, connect
 from atalanta.client.blocking import connect as connect_blocking
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 from tests.certificates import PASSWORD, Authority
 from tests.client.tls_node import ASKING, write_node
 
@@ -117,3 +117,31 @@ def test_what_is_wrong_with_the_stores_keeps_the_node_from_starting(tmp_path: Pa
     finally:
         process.__exit__(None, None, None)
     assert "acceptor 'artemis': keyStoreType: 'BKS' is not supported" in process.log()
+
+
+def test_plain_against_tls_is_told_by_both_ends(tmp_path: Path) -> None:
+    """In both directions, by both clients; the node's line comes once however often the client tries."""
+    plain_port, tls_port = free_port(), free_port()
+    secure = write_node(tmp_path / "a", Authority(), tls_port)
+    plain = write_broker_xml(tmp_path / "b", plain_port)
+    trust = f"sslEnabled=true&trustStorePath={secure.parent / 'authority-trust.p12'}&trustStorePassword={PASSWORD}"
+    cases = [
+        (secure, f"tcp://localhost:{tls_port}", "add sslEnabled=true", "tls_refused"),
+        (plain, f"tcp://localhost:{plain_port}?{trust}", "remove sslEnabled=true", "protocol_error"),
+    ]
+
+    async def dial(url: str) -> None:
+        async with asyncio.timeout(60), connect(url):
+            pass
+
+    for path, url, remedy, event in cases:
+        with BrokerProcess(path) as broker:
+            for _ in range(2):
+                with pytest.raises(ConnectionLost, match=remedy):
+                    asyncio.run(dial(url))
+                with pytest.raises(ConnectionLost, match=remedy):
+                    connect_blocking(url)
+            broker.until_logged(event)
+            lines = [line for line in broker.log().splitlines() if event in line]
+        assert len(lines) == 1, lines
+        assert "sslEnabled=true" in lines[0] and "artemis" in lines[0] and "127.0.0.1" in lines[0]

@@ -15,7 +15,13 @@ from atalanta.wire.core.packets.message import SendContinuation, SendMessage
 from atalanta.wire.core.packets.producer import ProducerCredits, RequestProducerCredits
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2
 from tests.cluster.cluster_rig import RawPeer, count, linked, node_of, queue_of, remote_consumers
-from tests.cluster.core_bridges.bridge_rig import BridgeRig, bridge, bridge_of, connected
+from tests.cluster.core_bridges.bridge_rig import (
+    BridgeRig,
+    bridge,
+    bridge_of,
+    connected,
+    source_queues,
+)
 from tests.cluster.links.large_client import BODY, client
 
 
@@ -107,6 +113,28 @@ def test_large_messages_cross() -> None:
     rig.until(lambda: len(consumer.bodies) == 2)
     assert consumer.bodies == [BODY, b"behind"]
     rig.until(lambda: not source.large.contents and not target.large.contents)
+
+
+def test_a_damaged_large_message_goes_to_the_dead_letters_and_lets_others_by() -> None:
+    rig = BridgeRig()
+
+    def dead_letters(config: NodeConfig) -> None:
+        config.settings.add("#", {"dead_letter_address": "dead"})
+
+    queues = [*source_queues(), queue("dead", "dead", ANYCAST)]
+    source, target = rig.pair(bridge(), change=dead_letters, queues=queues)
+    target.crash()
+    producer = client(rig, source)
+    producer.publish_large("orders", BODY)
+    rig.until(lambda: 1 in producer.answers)
+    producer.publish("orders", b"behind", ANYCAST)
+    (file,) = source.large.contents
+    source.large.contents[file][len(BODY) // 2] ^= 1
+    target.start()
+    consumer = client(rig, target, "inbox")
+    rig.until(lambda: count(source, "dead") == 1 and len(consumer.bodies) == 1, 60)
+    assert consumer.bodies == [b"behind"]
+    assert len(rig.events("large_message_damaged")) == 1
 
 
 def test_bodies_above_min_large_message_size_travel_in_pieces_of_it() -> None:

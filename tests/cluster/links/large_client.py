@@ -26,6 +26,10 @@ class LargeClient(Client):
     header: ReceiveLargeMessage | None = None
     parts: bytes = b""
 
+    def __init__(self, *given: object) -> None:
+        super().__init__(*given)  # type: ignore[arg-type]
+        self.named_sizes: list[object] = []
+
     def on_ready(self) -> None:
         self.send(SessionStart())
         self.header = None
@@ -43,12 +47,15 @@ class LargeClient(Client):
             if not packet.continues:
                 assert len(self.parts) == self.header.body_size
                 self.bodies.append(self.parts)
+                self.named_sizes.append(self.header.message.property_value("_AMQ_LARGE_SIZE"))
                 self.send(IndividualAcknowledge(0, self.header.message.id, False))
                 self.header = None
         else:
             super().on_packet(packet)
 
-    def publish_large(self, address: str, body: bytes, group: str = "") -> None:
+    def publish_large(
+        self, address: str, body: bytes, group: str = "", named_size: int | None = None
+    ) -> None:
         self.number += 1
         message = Message.create(address, b"", 4, True, 0, 4)
         if group:
@@ -61,7 +68,7 @@ class LargeClient(Client):
                 SendContinuation(
                     piece,
                     continues=not last,
-                    body_size=len(body),
+                    body_size=len(body) if named_size is None else named_size,
                     requires_response=last,
                     correlation=self.number,
                     sender_id=1,

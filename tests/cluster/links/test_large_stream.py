@@ -40,6 +40,14 @@ def test_a_large_message_crosses_and_leaves_no_file() -> None:
     assert [piece.requires_response for piece in pieces].count(True) == 1
 
 
+def test_the_size_before_a_compression_crosses() -> None:
+    rig, _, producer, consumer = linked_pair()
+    producer.publish_large("orders", BODY, named_size=5 * len(BODY))
+    producer.publish_large("orders", BODY)
+    rig.until(lambda: len(consumer.bodies) == 2)
+    assert consumer.named_sizes == [5 * len(BODY), len(BODY)]
+
+
 def test_what_is_longer_than_min_large_message_size_crosses_in_segments() -> None:
     """Sent here as an ordinary message, it is a large one there, as with Artemis."""
     rig, hosts, producer, consumer = linked_pair()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel.broker.invariants import validate
+from atalanta.kernel.queue.message_groups import BUCKET_KEY
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from tests.kernel.broker_rig import Bench, consume, endpoint
@@ -170,6 +171,63 @@ def test_buckets_share_consumers_and_zero_means_no_groups() -> None:
         send(bench, bench.session(), "a1", "b1", "c1", "a2")
         counts = sorted([len(endpoint(first).bodies()), len(endpoint(second).bodies())])
         assert counts == ([0, 4] if together else [2, 2])
+
+
+def test_buckets_are_those_of_artemis() -> None:
+    """SimpleString.hashCode, over signed bytes; for ASCII its parity is that of String.hashCode (GroupingTest)."""
+    bench = Bench()
+    queue = bench.queue("q", group_buckets=2)
+    first, second = readers(bench, 2)
+    groups = ["groupA", "groupB", "groupC"]
+    for number, group in enumerate(groups):
+        message = bench.message("q", str(number).encode(), _AMQ_GROUP_ID=group)
+        bench.session().send(bench.now, message, 0)
+    bench.settle()
+    assert endpoint(first).bodies() == [b"0", b"2"] and endpoint(second).bodies() == [b"1"]
+    assert queue.groups is not None
+    queue.groups.buckets = 1000
+    keys = [queue.groups.key_of(name) for name in ("groupA", "\u00e9t\u00e9", BUCKET_KEY + "7", "")]
+    assert keys == [BUCKET_KEY + number for number in ("570", "218", "7", "0")]
+
+
+def test_after_a_rebalance_the_first_group_begins_at_the_first_consumer() -> None:
+    """GroupingTest.testGroupRebalance and testGroupRebalancePauseDispatch of Artemis."""
+    for pause in (False, True):
+        bench = Bench()
+        bench.queue("q", group_rebalance=True, group_rebalance_pause_dispatch=pause)
+        first, second = readers(bench, 2)
+        sender = bench.session(transacted=True)
+        for turn in range(3):
+            send(bench, sender, *(f"{group}{turn}{n}" for group in "abc" for n in range(3)))
+            sender.commit(bench.now, 0)
+            bench.settle()
+            if turn == 0:
+                (third,) = readers(bench, 1)
+            for session in (first, second, third):
+                for message_id in endpoint(session).message_ids:
+                    session.acknowledge(bench.now, 0, message_id, True, 0)
+                endpoint(session).message_ids.clear()
+            bench.settle()
+        bodies = [[body[:2] for body in endpoint(each).bodies()] for each in (first, second, third)]
+        assert bodies == [
+            [b"a0"] * 3 + [b"c0"] * 3 + [b"a1"] * 3 + [b"a2"] * 3,
+            [b"b0"] * 3 + [b"b1"] * 3 + [b"b2"] * 3,
+            [b"c1"] * 3 + [b"c2"] * 3,
+        ]
+
+
+def test_the_messages_of_a_pinned_group_take_no_turn() -> None:
+    """QueueImpl.handleMessageGroup: a new group goes to the consumer that is next without them."""
+    bench = Bench()
+    bench.queue("q")
+    sessions = readers(bench, 3)
+    sender = bench.session()
+    send(bench, sender, "a1", "b1", "a2", "b2", "c1", "d1", "b3", "-x")
+    assert [groups_of(session) for session in sessions] == [{"a", "d"}, {"b", "-"}, {"c"}]
+    last = bench.message("q", b"b4", _AMQ_GROUP_ID="b", _AMQ_GROUP_SEQUENCE=-1)
+    sender.send(bench.now, last, 0)
+    send(bench, sender, "e1")
+    assert groups_of(sessions[2]) == {"c", "e"}
 
 
 def test_groups_and_selectors_and_priorities() -> None:

@@ -8,7 +8,7 @@ from typing import Final
 import typer
 
 from atalanta.cli.admin.queues import BROKER, Credentials, asked, cell, typed_row
-from atalanta.cli.output.outcome import reported
+from atalanta.cli.output.outcome import confirm, reported
 from atalanta.cli.output.tables import show_table
 from atalanta.client import Management
 
@@ -55,8 +55,10 @@ def run_create(credentials: Credentials, name: str, types: list[str]) -> None:
         typer.echo(f"created address {name} ({wanted.lower()})")
 
 
-def run_delete(credentials: Credentials, name: str, force: bool) -> None:
+def run_delete(credentials: Credentials, name: str, force: bool, yes: bool) -> None:
     """Calls deleteAddress."""
     with reported():
+        if force:
+            confirm(f"Delete address {name} with its queues and their messages", yes)
         asked(credentials, lambda management: management.call(BROKER, "deleteAddress", name, force))
         typer.echo(f"deleted address {name}")

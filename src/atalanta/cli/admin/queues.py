@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 import typer
 
 from atalanta.cli.output.escape import messages
-from atalanta.cli.output.outcome import NOT_THERE, USAGE, Refused, reported
+from atalanta.cli.output.outcome import NOT_THERE, USAGE, Refused, confirm, reported
 from atalanta.cli.output.tables import show_table
 from atalanta.cli.target import Target
 from atalanta.client import Management, ManagementFailed, run
@@ -124,9 +124,12 @@ def run_create(
         typer.echo(f"created {definition['name']} on address {definition['address']}")
 
 
-def run_delete(credentials: Credentials, name: str, force: bool, with_address: bool) -> None:
+def run_delete(
+    credentials: Credentials, name: str, force: bool, with_address: bool, yes: bool
+) -> None:
     """Calls destroyQueue. Refused (1) while the queue has consumers, unless forced."""
     with reported():
+        confirm(f"Delete queue {name} with its messages", yes)
         asked(
             credentials,
             lambda management: management.call(BROKER, "destroyQueue", name, force, with_address),

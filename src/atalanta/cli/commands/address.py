@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from atalanta.cli.options import DEFAULT_URL, STATUSES, Json, Password, Url, User
+from atalanta.cli.options import DEFAULT_URL, STATUSES, Json, Password, Url, User, Yes
 
 application = typer.Typer(
     help="Addresses of a broker: show, create, delete.", no_args_is_help=True, epilog=STATUSES
@@ -59,6 +59,7 @@ def create(
 def delete(
     name: Name,
     force: Force = False,
+    yes: Yes = False,
     url: Url = DEFAULT_URL,
     user: User = None,
     password: Password = None,
@@ -66,4 +67,4 @@ def delete(
     """Delete an address; refused while it has queues, unless forced."""
     from atalanta.cli.admin.addresses import run_delete
 
-    run_delete((url, user, password), name, force)
+    run_delete((url, user, password), name, force, yes)

@@ -43,6 +43,7 @@ Durable = Annotated[
     ),
 ]
 ClientId = Annotated[str | None, typer.Option(help="client id of the durable subscription")]
+Create = Annotated[bool, typer.Option("--create", help="create the queue if it does not exist")]
 Raw = Annotated[bool, typer.Option("--raw", help="write the bodies only, without separators")]
 Headers = Annotated[bool, typer.Option("--headers", help="write a line with the headers before each message")]
 Shown = Annotated[int, typer.Option(min=1, help="largest number of messages")]
@@ -56,6 +57,7 @@ def consume(
     ack: Ack = Acknowledge.AUTO,
     durable: Durable = None,
     client_id: ClientId = None,
+    create: Create = False,
     headers: Headers = False,
     raw: Raw = False,
     url: Url = DEFAULT_URL,
@@ -82,7 +84,7 @@ def consume(
         job = Job(Target(url, user, password), destination)
         job.count, job.timeout_s, job.selector = count, timeout, selector
         job.acknowledge = ack.value
-        job.durable, job.client_id = durable, client_id
+        job.durable, job.client_id, job.create = durable, client_id, create
         job.form = "json" if json_output else "raw" if raw else "headers" if headers else "text"
         run_consume(job, quiet)
 

@@ -17,13 +17,14 @@ Force = Annotated[bool, typer.Option("--force", help="overwrite OUTPUT")]
 
 def convert(file: File, output: Output = None, force: Force = False) -> None:
     """Write a WildFly standalone.xml as broker.xml; name what is left out."""
+    from atalanta.cli.output.outcome import CANNOT_WRITE
     from atalanta.config.problems import ConfigError
     from atalanta.config.wildfly.convert import convert_file
     from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION
 
     if output is not None and output.exists() and not force:
         typer.echo(f"{output} exists; --force overwrites it", err=True)
-        raise typer.Exit(BAD_CONFIGURATION)
+        raise typer.Exit(CANNOT_WRITE)
     try:
         converted = convert_file(file, dict(os.environ), from_command_line=True)
     except ConfigError as error:

@@ -67,6 +67,7 @@ def create(
 ) -> None:
     """Create a node: etc/broker.xml, users and roles. `atalanta run DIR` then starts it."""
     # Imported here: `atalanta version` must work even if a module of the broker cannot be imported.
+    from atalanta.cli.output.outcome import FAILED
     from atalanta.config.instance import Instance, InstanceError, create_instance
     from atalanta.kernel.security.password import hash_password
 
@@ -103,7 +104,7 @@ def create(
         create_instance(folder, instance)
     except InstanceError as error:
         typer.echo(str(error), err=True)
-        raise typer.Exit(1) from error
+        raise typer.Exit(FAILED) from error
     typer.echo(f"created {folder}: node {instance.name} at tcp://{host}:{instance.port}")
     if shown:
         typer.echo("printed only once, keep them:")

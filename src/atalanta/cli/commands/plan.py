@@ -38,6 +38,7 @@ Seed = Annotated[int, typer.Option(help="seed of the latencies and the order of 
 def plan(files: Files, json_output: Json = False, svg: Svg = None) -> None:
     """Draw the cluster these files would form: who finds whom and how, what reaches what, what is one-way or
     unreachable, which node the others cannot do without. The nodes run for half a virtual minute; nothing is opened."""
+    from atalanta.cli.output.outcome import FAILED
     from atalanta.cli.plan.plan import as_json, find, make_plan, show
     from atalanta.config.checks.findings import ERROR
     from atalanta.config.problems import ConfigError
@@ -47,7 +48,7 @@ def plan(files: Files, json_output: Json = False, svg: Svg = None) -> None:
     except ConfigError as error:
         for problem in error.problems:
             typer.echo(str(problem), err=True)
-        raise typer.Exit(1) from error
+        raise typer.Exit(FAILED) from error
     found = find(files, made)
     if svg is not None:
         from atalanta.cli.plan.svg import svg_of
@@ -60,7 +61,7 @@ def plan(files: Files, json_output: Json = False, svg: Svg = None) -> None:
         if svg is not None:
             typer.echo(f"drawn into {svg}", err=True)
     if any(each.level == ERROR for each in found):
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def rehearse(
@@ -80,6 +81,7 @@ def rehearse(
 
     NODE is the short name that `atalanta plan` shows. Nothing is opened or written; a minute takes about a second.
     """
+    from atalanta.cli.output.outcome import FAILED, USAGE
     from atalanta.cli.plan.rehearse import BadOption, as_json, events_of, run, show
     from atalanta.config.problems import ConfigError
 
@@ -89,14 +91,14 @@ def rehearse(
         report = run(files, load or [], events, seconds, seed)
     except BadOption as error:
         typer.echo(str(error), err=True)
-        raise typer.Exit(2) from error
+        raise typer.Exit(USAGE) from error
     except ConfigError as error:
         for problem in error.problems:
             typer.echo(str(problem), err=True)
-        raise typer.Exit(1) from error
+        raise typer.Exit(FAILED) from error
     if json_output:
         typer.echo(json.dumps(as_json(report)))
     else:
         show(report)
     if any(report.lost(tally) for tally in report.tallies) or report.ended:
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from atalanta.cli.options import DEFAULT_URL, STATUSES, Json, Password, Selector, Url, User
+from atalanta.cli.options import DEFAULT_URL, STATUSES, Json, Password, Selector, Url, User, Yes
 
 application = typer.Typer(
     help="Queues of a broker: show, create, delete, purge, pause, resume, move, retry.",
@@ -105,6 +105,7 @@ def delete(
     name: Name,
     force: Force = False,
     with_address: WithAddress = False,
+    yes: Yes = False,
     url: Url = DEFAULT_URL,
     user: User = None,
     password: Password = None,
@@ -112,21 +113,26 @@ def delete(
     """Delete a queue with the messages in it."""
     from atalanta.cli.admin.queues import run_delete
 
-    run_delete((url, user, password), name, force, with_address)
+    run_delete((url, user, password), name, force, with_address, yes)
 
 
 @application.command()
 def purge(
     name: Name,
     selector: Selector = None,
+    yes: Yes = False,
     url: Url = DEFAULT_URL,
     user: User = None,
     password: Password = None,
 ) -> None:
     """Remove all messages of a queue, or those a selector takes."""
     from atalanta.cli.admin.queues import run_operation
+    from atalanta.cli.output.outcome import confirm, reported
 
     operation = ("removeMessages", selector) if selector else ("removeAllMessages",)
+    chosen = f"the messages that match {selector}" if selector else "all messages"
+    with reported():
+        confirm(f"Remove {chosen} of queue {name}", yes)
     run_operation((url, user, password), name, "removed {} from {}", *operation)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import secrets
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
     from atalanta.config.users.users_file import UserFiles, UserLine
 
 # The modules that do the work are imported in the functions: `atalanta version` must work without them.
-USERS_FILE = "artemis-users.properties"
 application = typer.Typer(
     help="Users and roles beside a broker.xml; a running node reads changes by itself.",
     no_args_is_help=True,
@@ -25,7 +22,9 @@ application = typer.Typer(
 Name = Annotated[str, typer.Argument(help="the user's name", show_default=False)]
 Etc = Annotated[
     Path | None,
-    typer.Option(help="the folder with the .properties files  [default: ./etc or .]", metavar="DIR"),
+    typer.Option(
+        "--etc", "--instance", help="the instance folder, or its etc  [default: .]", metavar="DIR"
+    ),
 ]
 Roles = Annotated[list[str] | None, typer.Option("--role", help="may be given several times")]
 Password = Annotated[
@@ -33,31 +32,41 @@ Password = Annotated[
 ]
 Plain = Annotated[bool, typer.Option("--plain", help="write the password in plain text instead of its hash")]
 SALT_BYTES = 32  # as Artemis
+MARKS = (b"<core", b"activemq")  # in a broker.xml of another name
 
 
 def folder_of(etc: Path | None) -> Path:
-    """Returns ./etc if it has users, else the current folder."""
-    if etc is not None:
-        return etc
-    inner = Path("etc")
-    return inner if inner.is_dir() and not Path(USERS_FILE).exists() else Path(".")
+    """Returns the folder of the broker.xml: the given one, or `etc` in it. Refused (66) if neither has one, because
+    no broker would read users there."""
+    from atalanta.cli.output.outcome import NOT_THERE, Refused
+
+    given = Path(".") if etc is None else etc
+    for folder in (given, given / "etc"):
+        for path in sorted(folder.glob("*.xml")):
+            if path.name == "broker.xml" or any(mark in path.read_bytes() for mark in MARKS):
+                return path.resolve().parent  # a link's target, as `atalanta run`
+    raise Refused(
+        f"neither {given.resolve()} nor etc in it has a broker.xml: no broker would read users there; "
+        "name the instance folder with --etc",
+        NOT_THERE,
+    )
 
 
 def stored_password(password: str, plain: bool) -> str:
     """Returns the stored_password form of a password; a plain password must not look like a hash."""
-    from atalanta.config.users.users_file import UsersError
+    from atalanta.cli.output.outcome import USAGE, Refused
     from atalanta.kernel.security.password import hash_password
 
     if not plain:
         return hash_password(password, secrets.token_bytes(SALT_BYTES))
     if password.startswith("ENC("):
-        raise UsersError("a plain password cannot begin with 'ENC('")
+        raise Refused("a plain password cannot begin with 'ENC('", USAGE)
     return password
 
 
 def asked_password(password: str | None) -> str:
     """Returns the password from the option, the terminal (twice), or the first line of stdin."""
-    from atalanta.config.users.users_file import UsersError
+    from atalanta.cli.output.outcome import USAGE, Refused
 
     if password is None:
         if sys.stdin.isatty():
@@ -65,30 +74,24 @@ def asked_password(password: str | None) -> str:
         else:
             password = sys.stdin.readline().rstrip("\r\n")
     if not password:
-        raise UsersError("an empty password is not allowed")
+        raise Refused("an empty password is not allowed", USAGE)
     return password
 
 
 def files(etc: Path | None) -> UserFiles:
-    """Returns the two files of a node."""
+    """Returns the two files of a node, with the names of its login.config."""
+    from atalanta.config.problems import Report
+    from atalanta.config.users.login_config import LOGIN_FILE, PROPERTIES, read_login_config
     from atalanta.config.users.users_file import UserFiles, UsersError
 
     folder = folder_of(etc)
-    if not folder.is_dir():
-        raise UsersError(f"there is no folder {folder}")
-    return UserFiles(folder)
-
-
-@contextlib.contextmanager
-def reported() -> Iterator[None]:
-    """Turns an error into a line on stderr and exit status 1."""
-    from atalanta.config.users.users_file import UsersError
-
-    try:
-        yield
-    except UsersError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from error
+    report = Report()
+    names = read_login_config(folder, report, [])
+    if report.problems:
+        raise UsersError(str(report.problems[0]))
+    if not names.passwords:
+        raise UsersError(f"{folder / LOGIN_FILE} has no {PROPERTIES}: no broker would read these users")
+    return UserFiles(folder, names.users, names.roles)
 
 
 @application.command()
@@ -100,10 +103,11 @@ def add(
     etc: Etc = None,
 ) -> None:
     """Add a user."""
-    if not role:
-        typer.echo("a user without a role may do nothing: name one with --role", err=True)
-        raise typer.Exit(1)
+    from atalanta.cli.output.outcome import USAGE, Refused, reported
+
     with reported():
+        if not role:
+            raise Refused("a user without a role may do nothing: name one with --role", USAGE)
         opened = files(etc)
         opened.add(name, stored_password(asked_password(password), plain), tuple(role))
     typer.echo(f"added {name} to {opened.users.path}")
@@ -112,6 +116,8 @@ def add(
 @application.command()
 def rm(name: Name, etc: Etc = None) -> None:
     """Remove a user."""
+    from atalanta.cli.output.outcome import reported
+
     with reported():
         opened = files(etc)
         opened.remove(name)
@@ -127,6 +133,8 @@ def reset(
     etc: Etc = None,
 ) -> None:
     """Give a user another password, or with --role (and no --password) other roles."""
+    from atalanta.cli.output.outcome import reported
+
     with reported():
         opened = files(etc)
         wanted = (
@@ -142,6 +150,8 @@ def list_users(
     etc: Etc = None,
 ) -> None:
     """Show users and their roles; passwords are not shown."""
+    from atalanta.cli.output.outcome import reported
+
     with reported():
         found = files(etc).listed()
     if json_output:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import ipaddress
 import os
+import socket
 from pathlib import Path
 
 from rich.console import Console
@@ -26,10 +29,10 @@ from atalanta.config.checks.findings import (
 from atalanta.config.checks.grouping import check_grouping
 from atalanta.config.checks.routers import check_routers
 from atalanta.config.checks.scale_down import check_scale_down
-from atalanta.config.problems import ConfigError
+from atalanta.config.problems import ConfigError, nearest
 from atalanta.config.users.users import read_security
 from atalanta.runtime.disk.data_folder import read_node_id
-from atalanta.runtime.disk.folder_lock import DataFolderError
+from atalanta.runtime.disk.folder_lock import DataFolderError, is_locked
 from atalanta.tls.errors import TlsError
 
 STYLES = {ERROR: "bold red", WARNING: "yellow", INFORMATION: "dim"}
@@ -66,9 +69,9 @@ def read_node(path: Path, findings: Findings) -> CheckedNode | None:
         _problems(error, findings)
     for warning in configuration.warnings:
         findings.about(WARNING, node, warning.removeprefix(f"{path}: "))
-    for unsupported in configuration.unsupported:
-        text = f"without effect: {unsupported.name} ({unsupported.why})"
-        findings.found.append(Finding(INFORMATION, unsupported.file, unsupported.line, text))
+    _tell_unsupported(node, findings)
+    _check_roles(node, findings)
+    _check_ports(node, findings)
     try:
         node.node_id = str(read_node_id(configuration.journal_folder) or "") or None
     except DataFolderError as error:
@@ -87,6 +90,73 @@ def _problems(error: ConfigError, findings: Findings) -> None:
         findings.found.append(
             Finding(ERROR, problem.file, problem.line, problem.text, problem.hint)
         )
+
+
+def _tell_unsupported(node: CheckedNode, findings: Findings) -> None:
+    """Adds a warning for each service that is lost, and one line for all harmless options."""
+    harmless = []
+    for each in node.configuration.unsupported:
+        if each.lost:
+            text = f"without effect: {each.name} ({each.why})"
+            findings.found.append(Finding(WARNING, each.file, each.line, text))
+        else:
+            harmless.append(each.name)
+    if harmless:
+        names = ", ".join(dict.fromkeys(harmless))
+        text = f"{len(harmless)} harmless options without effect: {names}"
+        findings.about(INFORMATION, node, text)
+
+
+def _check_roles(node: CheckedNode, findings: Findings) -> None:
+    """Adds a warning for each role with permissions that no user of the login files has."""
+    security = node.security
+    if security is None or not security.enabled:
+        return
+    held: set[str] = set()
+    for users in (security, *security.domains.values()):
+        held.update(role for user in users.users.values() for role in user.roles)
+        chain = users.chain
+        if chain is not None:
+            held.update(role for roles in chain.certificates.roles.values() for role in roles)
+            if chain.guest is not None:
+                held.add(chain.guest.role)
+    if not held:
+        return  # the missing files are a finding already
+    for (kind, role), (file, line) in node.configuration.positions.items():
+        if kind == "role" and role not in held:
+            near = nearest(role, held)
+            text = f"permissions for role '{role}', which no user has"
+            findings.found.append(Finding(WARNING, file, line, text, near))
+
+
+def _check_ports(node: CheckedNode, findings: Findings) -> None:
+    """Adds a warning for each acceptor whose port another process of this machine has now."""
+    configuration = node.configuration
+    journal = configuration.journal_folder
+    if is_locked(journal) or is_locked(journal.parent):
+        return  # the node itself runs, and has its ports
+    for acceptor in configuration.acceptors:
+        if acceptor.port and port_taken(acceptor.host, acceptor.port):
+            text = f"acceptor '{acceptor.name}' would not open: another process has port {acceptor.port}"
+            hint = "on this machine, now"
+            findings.add(WARNING, node, "acceptor", acceptor.name, text, hint)
+
+
+def port_taken(host: str, port: int) -> bool:
+    """Tells whether the port is in use, without a resolver; False for an address of another machine."""
+    address = "127.0.0.1" if host == "localhost" else host or "0.0.0.0"
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the acceptor
+            if ":" in address:
+                probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            ipaddress.ip_address(address)
+            probe.bind((address, port))
+    except ValueError:  # a host name
+        return False
+    except OSError as error:
+        return error.errno == errno.EADDRINUSE
+    return False
 
 
 def _check_tls(node: CheckedNode, findings: Findings) -> None:

@@ -11,10 +11,11 @@ import typer
 from atalanta.cli.messages.consume import pairs, readable
 from atalanta.cli.messages.destination import parse_destination
 from atalanta.cli.messages.json_lines import line_of_message, type_name
+from atalanta.cli.messages.unknown_queue import unknown_queue
 from atalanta.cli.output.outcome import USAGE, Refused, reported
 from atalanta.cli.output.tables import show_table
 from atalanta.cli.target import Target
-from atalanta.client import ReceivedMessage, run
+from atalanta.client import QueueDoesNotExist, ReceivedMessage, run
 
 TEXT_MAX: Final = 60
 COLUMNS: Final = ("id", "time", "type", "priority", "durable", "bytes", "properties", "body")
@@ -49,7 +50,11 @@ async def browse_messages(
     `count`."""
     shown = 0
     async with target.connect(large_files=True) as connection:
-        async with await connection.consumer(queue, selector, browse=True) as browser:
+        try:
+            opened = await connection.consumer(queue, selector, browse=True)
+        except QueueDoesNotExist:
+            raise await unknown_queue(connection, queue) from None
+        async with opened as browser:
             async for message in browser:
                 if shown == count:
                     return True

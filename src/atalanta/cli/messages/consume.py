@@ -11,6 +11,7 @@ import typer
 
 from atalanta.cli.messages.destination import Destination, parse_destination
 from atalanta.cli.messages.json_lines import line_of_message, type_name
+from atalanta.cli.messages.unknown_queue import unknown_queue
 from atalanta.cli.output.escape import escaped_text, messages
 from atalanta.cli.output.outcome import FAILED, USAGE, Refused, reported
 from atalanta.cli.target import Target
@@ -19,6 +20,7 @@ from atalanta.client import (
     Consumer,
     MessageTooLarge,
     Property,
+    QueueDoesNotExist,
     QueueExists,
     ReceivedMessage,
     run,
@@ -44,6 +46,7 @@ class Job:
         self.acknowledge = "auto"
         self.durable: str | None = None
         self.client_id: str | None = None
+        self.create = False
         self.form = "text"
         self.received = 0
         self.seconds = 0.0
@@ -213,9 +216,13 @@ async def open_consumer(connection: Connection, job: Job) -> Consumer:
     destination = job.destination
     mode = "individual" if job.acknowledge == "individual" else "cumulative"
     if not destination.is_topic:
-        return await connection.consumer(
-            destination.name, job.selector, ack=mode, routing=destination.routing
-        )
+        connection.options.auto_create_queues = job.create
+        try:
+            return await connection.consumer(
+                destination.name, job.selector, ack=mode, routing=destination.routing
+            )
+        except QueueDoesNotExist:
+            raise await unknown_queue(connection, destination.name, "; --create creates it") from None
     queue = await subscribe(connection, destination, job)
     return await connection.consumer(f"{destination.name}::{queue}", ack=mode)
 

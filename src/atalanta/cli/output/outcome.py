@@ -24,20 +24,29 @@ from atalanta.client import (
     SendFailed,
     UriError,
 )
+from atalanta.config.users.users_file import UnknownUser, UsersError
 from atalanta.kernel.ports import PageError
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.runtime.disk.folder_lock import DataFolderError
-from atalanta.runtime.process.exit_codes import BAD_DATA, DISK_FAILED, FOLDER_TAKEN, UNAVAILABLE
+from atalanta.runtime.process.exit_codes import (
+    BAD_DATA,
+    DISK_FAILED,
+    FOLDER_TAKEN,
+    UNAVAILABLE,
+)
+from atalanta.runtime.process.exit_codes import INTERRUPTED as INTERRUPTED
+from atalanta.runtime.process.exit_codes import USAGE as USAGE
 from atalanta.store.errors import JournalDamaged, JournalForeign
 
-FAILED: Final = 1  # the broker refused, fewer messages came than --count, or a check found errors
-USAGE: Final = 2  # wrong arguments
-NOT_THERE: Final = 66  # no such queue, address or file
+FAILED: Final = 1  # refused, fewer messages came than --count, or a check found errors
+NOT_THERE: Final = 66  # no such queue, address, user, folder or file
 CANNOT_WRITE: Final = 73  # a file exists already, or may not be opened
 TIMED_OUT: Final = 75  # no answer in time
 NOT_ALLOWED: Final = 77  # wrong user or password, or a missing permission
-INTERRUPTED: Final = 130  # Ctrl-C
 READER_GONE: Final = 141  # the reader of the output has ended (a closed pipe)
+# A login refused by Atalanta or Artemis; a missing permission has another text.
+REFUSED_LOGIN: Final = ("unable to validate user", "amq229031")
+CREDENTIALS: Final = "give --user and --password, or set ATALANTA_USER and ATALANTA_PASSWORD"
 
 
 class Refused(Exception):
@@ -59,10 +68,24 @@ def reported() -> Iterator[None]:
         # Otherwise the interpreter would report the error again when it flushes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(READER_GONE) from None
-    except (UriError, Refused, DataFolderError, OSError) as error:
+    except (UriError, Refused, UsersError, DataFolderError, OSError) as error:
         raise ended(line_of(error), status_of(error)) from error
     except (ClientError, JournalDamaged, JournalForeign, DecodeError, PageError) as error:
         raise ended(line_of(error), status_of(error)) from error
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Asks before messages are removed, unless `yes`. Refused (1) for another answer, (2) without a terminal."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise Refused(f"{question}? --yes is needed without a terminal", USAGE)
+    try:
+        sure = typer.confirm(f"{question}?", err=True)
+    except typer.Abort:  # Ctrl-C or the end of the input
+        raise Refused("nothing was done", INTERRUPTED) from None
+    if not sure:
+        raise Refused("nothing was done")
 
 
 def ended(line: str, status: int) -> typer.Exit:
@@ -75,6 +98,8 @@ def status_of(error: Exception) -> int:
     """Returns the exit status for an error of the client, the journal or the system."""
     if isinstance(error, Refused):
         return error.status
+    if isinstance(error, UsersError) and isinstance(error.__cause__, OSError):
+        return status_of(error.__cause__)
     if isinstance(error, SendFailed):
         return status_of(error.errors[0])
     if isinstance(error, ManagementFailed):
@@ -82,7 +107,7 @@ def status_of(error: Exception) -> int:
     for kinds, status in (
         ((UriError,), USAGE),
         ((NotAuthorized,), NOT_ALLOWED),
-        ((QueueDoesNotExist, AddressDoesNotExist, FileNotFoundError), NOT_THERE),
+        ((QueueDoesNotExist, AddressDoesNotExist, UnknownUser, FileNotFoundError), NOT_THERE),
         ((CallTimedOut,), TIMED_OUT),
         ((ConnectionLost,), UNAVAILABLE),
         ((DataFolderError,), FOLDER_TAKEN),
@@ -107,6 +132,8 @@ def line_of(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}"
     said = error.reason if isinstance(error, ManagementFailed) else str(error)
     text = " ".join((said or repr(error)).split())
+    if isinstance(error, NotAuthorized) and any(mark in text.lower() for mark in REFUSED_LOGIN):
+        return f"{text}; {CREDENTIALS}"
     if isinstance(error, ConnectionLost) and ("Errno 111" in text or "refused" in text):
         head, _, _ = text.partition(": ")
         return f"{head}: connection refused; is a broker running there?"

@@ -12,6 +12,7 @@ from atalanta.client.options import ClientOptions, Server
 from atalanta.client.shells.awaitables import Acknowledgement, Waiting
 from atalanta.client.shells.reconnect import ReconnectPolicy
 from atalanta.client.shells.shell import Shell
+from atalanta.client.shells.tls import CLOSED
 from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.client.reply import Reply
 
@@ -48,7 +49,7 @@ class _Link(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.writable.set()
-        self.end("closed by the broker" if error is None else str(error) or repr(error))
+        self.end(CLOSED if error is None else str(error) or repr(error))
 
     def end(self, why: str) -> None:
         """Ends the connection; the first reason is kept."""
@@ -187,7 +188,9 @@ class AsyncioShell(Shell):
                 async with asyncio.timeout(self.options.connection_timeout_ms / 1000):
                     link = await self._dial(server)
             except (OSError, TimeoutError, UnicodeError) as error:
-                self.attempt_failed(time.monotonic_ns(), str(error) or "timed out")
+                # asyncio's reset during a TLS handshake has no text.
+                silent = "timed out" if isinstance(error, TimeoutError) else "connection reset"
+                self.attempt_failed(time.monotonic_ns(), str(error) or silent)
                 continue
             await self._serve(server, link)
 

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 from atalanta.client.options import ClientOptions
 from atalanta.client.shells.awaitables import READY, Acknowledgement, Waiting
 from atalanta.client.shells.shell import Shell, drive
-from atalanta.client.shells.tls import buffered, secured
+from atalanta.client.shells.tls import CLOSED, buffered, secured
 from atalanta.wire.core.client.reply import Reply
 
 TICK_S: Final = 0.5
@@ -169,7 +169,7 @@ class BlockingShell(Shell):
             if data:
                 self.engine.feed(time.monotonic_ns(), data)
             else:
-                self.broken("closed by the broker")
+                self.broken(CLOSED)
 
     def _after_transfer(self) -> None:
         now = time.monotonic()

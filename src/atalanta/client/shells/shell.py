@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final, TypeVar
 from atalanta.client.options import ClientOptions, Server
 from atalanta.client.shells.awaitables import Acknowledgement
 from atalanta.client.shells.reconnect import MILLISECOND_NS, ReconnectPolicy
+from atalanta.client.shells.tls import with_tls_hint
 from atalanta.wire.core.client.connection import ClientConnection
 from atalanta.wire.core.client.errors import ClientError, ConnectFailed
 from atalanta.wire.core.client.events import ClientEvents
@@ -117,7 +118,7 @@ class Shell(ClientEvents, ABC):
 
     def attempt_failed(self, now: int, why: str) -> None:
         """Records that the dialled server could not be reached."""
-        self.policy.failed(now, why)
+        self.policy.failed(now, with_tls_hint(self.options, why))
         LOG.debug("no connection: %s", self.policy.last_error)
 
     def connected(self, now: int, server: Server) -> None:
@@ -156,6 +157,7 @@ class Shell(ClientEvents, ABC):
 
     def login_lost(self, now: int, why: str) -> None:
         """Records a transport that ended before the login answer. A connection router may have redirected us."""
+        why = with_tls_hint(self.options, why)
         self.engine.lost(now, why)
         target, self._redirect = self._redirect, None
         if target is None or not self.policy.redirected(target):

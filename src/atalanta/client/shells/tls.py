@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import socket
 import ssl
+from typing import Final
 
 from atalanta.client.options import ClientOptions, Server
 from atalanta.tls.context import ClientTls, client_tls
 from atalanta.tls.errors import TlsError
 from atalanta.wire.uri import UriError
+
+CLOSED: Final = "closed by the broker"
+# In the errors of a handshake with a server that speaks no TLS: OpenSSL's, and those of a connection that ends.
+NO_TLS: Final = ("wrong_version_number", "eof", "reset", "aborted")
 
 
 def use_tls(options: ClientOptions, context: ssl.SSLContext | None) -> None:
@@ -33,6 +38,23 @@ def secured(options: ClientOptions, server: Server, plain: socket.socket) -> soc
     except OSError:
         plain.close()
         raise
+
+
+def with_tls_hint(options: ClientOptions, why: str) -> str:
+    """Returns the reason of a failed attempt, with the option to change if only one side seems to speak TLS."""
+    if "sslEnabled" in why:
+        return why
+    maybe: str | bool
+    if options.secure is None:
+        maybe = (why == CLOSED or "reset" in why) and "; if it speaks TLS there, add sslEnabled=true to the URL"
+    else:
+        text = why.lower()
+        maybe = (
+            "certificate" not in text
+            and any(mark in text for mark in NO_TLS)
+            and "; if it speaks no TLS there, remove sslEnabled=true from the URL"
+        )
+    return f"{why}{maybe or ''}"
 
 
 def buffered(connection: socket.socket) -> bool:

@@ -236,12 +236,12 @@ class Routers(Part, Routing):
                 "client_routed", {"router": name, "remote": connection.client.remote, "to": place}
             )
             connection.redirect(target.node_id, target.connector)
-            error = BrokerError(ROUTING, f"connection router {name} redirected the connection to {place}")
+            error = BrokerError(ROUTING, f"AMQ229237: connection router {name} redirected the connection to {place}")
         else:
             self.broker.trace.event(
                 "client_not_routed", {"router": name, "remote": connection.client.remote}
             )
-            error = BrokerError(REMOTE_DISCONNECT, f"connection router {name} rejected the connection")
+            error = BrokerError(REMOTE_DISCONNECT, f"AMQ229240: connection router {name} rejected the connection")
             if decision.kind == NOT_READY:
-                error = BrokerError(ROUTING, f"connection router {name} not ready")
+                error = BrokerError(ROUTING, f"AMQ229238: connection router {name} not ready")
         connection.routed(now, error)

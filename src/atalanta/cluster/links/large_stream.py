@@ -8,6 +8,7 @@ from librt.strings import BytesWriter
 
 from atalanta.cluster.links.forward_frame import PRODUCER_ID
 from atalanta.kernel.memory.large_body import LargeBodies, LargeBody, LargeStream, next_crc
+from atalanta.message.message import LARGE_SIZE
 from atalanta.wire.core.large_chunks import CHUNK_BYTES, NO_ANSWER, cut, write_sent_piece
 from atalanta.wire.core.packets.message import write_send_large
 
@@ -30,7 +31,7 @@ class LargeMessageOwner(Protocol):
     def large_sent(self) -> None:
         """Handles the end of the large message: the next message may follow."""
 
-    def cannot_read(self, body: LargeBody) -> None:
+    def cannot_read(self, now: int, stream: LargeMessageStream) -> None:
         """Handles a damaged file. The connection must be closed, since the peer has a part of the message."""
 
 
@@ -46,6 +47,7 @@ class LargeMessageStream(LargeStream):
         self.outgoing = outgoing
         self.link = outgoing.link
         self.body = body
+        self.total = announced_size(message, body.size)
         self.chunk_bytes = outgoing.limits.chunk_bytes
         self.correlation = correlation
         self.offset: int = 0
@@ -71,7 +73,7 @@ class LargeMessageStream(LargeStream):
         left = self.body.size - self.offset
         self.crc = next_crc(self.crc, data)
         if len(data) < min(READ_BYTES, left) or (len(data) == left and self.crc != self.body.crc):
-            self.outgoing.cannot_read(self.body)
+            self.outgoing.cannot_read(now, self)
             return
         self._write(data)
 
@@ -80,7 +82,7 @@ class LargeMessageStream(LargeStream):
         for piece in cut(data, self.chunk_bytes):
             self.offset += len(piece)
             last = self.offset >= self.body.size
-            total = self.body.size if last else -1
+            total = self.total if last else -1
             correlation = self.correlation if last else NO_ANSWER
             write_sent_piece(out, self.outgoing.channel, piece, total, correlation, PRODUCER_ID)
         self.link.write(out.getvalue())
@@ -97,6 +99,12 @@ class LargeMessageStream(LargeStream):
         self.large.release(self.body)
 
 
+def announced_size(message: Message, size: int) -> int:
+    """Returns the size to name for a body of `size` bytes: that before its compression, if the sender named one."""
+    named = message.property_value(LARGE_SIZE)
+    return named if isinstance(named, int) and named >= 0 else size
+
+
 def large_frames(message: Message, channel: int, correlation: int, chunk_bytes: int) -> bytes:
     """Encodes a message in memory as chunks, since its body is longer than min-large-message-size."""
     out = BytesWriter()
@@ -108,5 +116,6 @@ def large_frames(message: Message, channel: int, correlation: int, chunk_bytes: 
         if offset < len(body):
             write_sent_piece(out, channel, piece, -1, NO_ANSWER, PRODUCER_ID)
         else:
-            write_sent_piece(out, channel, piece, len(body), correlation, PRODUCER_ID)
+            total = announced_size(message, len(body))
+            write_sent_piece(out, channel, piece, total, correlation, PRODUCER_ID)
     return out.getvalue()

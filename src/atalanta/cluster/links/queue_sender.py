@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from atalanta.cluster.links.limits import SendLimits
     from atalanta.cluster.links.outbound_link import DialedLink
     from atalanta.cluster.links.sent_mark import SentMark
-    from atalanta.kernel.memory.large_body import LargeBody
     from atalanta.kernel.publish.dead_letters import DeadLetters
     from atalanta.kernel.queue.queue import Queue
     from atalanta.message.message import Message
@@ -183,9 +182,18 @@ class QueueSender:
         self.large = None
         self.pump()
 
-    def cannot_read(self, body: LargeBody) -> None:
-        """Records a damaged file and closes the connection: the peer has a part of the message and gets no more."""
-        self.large_bodies.damaged(body.file, body.size, -1, self.queue.name)
+    def cannot_read(self, now: int, stream: LargeMessageStream) -> None:
+        """Moves the message to the dead-letter address and closes the connection: the peer has a part of the message.
+
+        Without that address the message stays, and holds up the others.
+        """
+        reference = self.unanswered.get(stream.correlation)
+        message_id = -1 if reference is None else int(reference.message.id)
+        body = stream.body
+        self.large_bodies.damaged(body.file, body.size, message_id, self.queue.name)
+        if reference is not None and self._may_dead_letter(reference):
+            del self.unanswered[stream.correlation]
+            self._dead_letter(now, reference)
         self.link.close("a large message cannot be read")
 
     def unblocked(self) -> None:

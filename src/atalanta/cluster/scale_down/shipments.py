@@ -30,7 +30,7 @@ from atalanta.wire.core.packets.producer import CreateProducer, ProducerCredits
 
 if TYPE_CHECKING:
     from atalanta.cluster.links.outbound_link import DialedLink
-    from atalanta.kernel.memory.large_body import LargeBodies, LargeBody
+    from atalanta.kernel.memory.large_body import LargeBodies
     from atalanta.kernel.queue.delivery.bridge_origin import Origins
     from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.delivery.scheduled_messages import ScheduledMessages
@@ -243,7 +243,8 @@ class Sender:
         self.large = None
         self.pump()
 
-    def cannot_read(self, body: LargeBody) -> None:
+    def cannot_read(self, now: int, stream: LargeMessageStream) -> None:
+        body = stream.body
         self.large_bodies.damaged(body.file, body.size, -1, "a message on its way elsewhere")
         self.link.close("a large message cannot be read")
 

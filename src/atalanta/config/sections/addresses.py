@@ -210,6 +210,9 @@ class AddressSections:
             roles: list[str] = []
             for role in _roles(child.attributes.get("roles", "")):
                 roles.append(role)
+                if role not in self.role_mappings:
+                    place = (child.file, child.line)
+                    self.configuration.positions.setdefault(("role", role), place)
                 roles.extend(self.role_mappings.get(role, []))
             permissions[current] = permissions.get(current, ()) + tuple(roles)
 

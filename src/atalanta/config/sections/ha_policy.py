@@ -38,7 +38,7 @@ class HaSection:
         if config is not None and not configuration.cluster_connections:
             file, line = configuration.position("scale-down", "")
             self.report.without_effect(
-                file, line, "scale-down", "there is no cluster-connection: this node is alone"
+                file, line, "scale-down", "there is no cluster-connection: this node is alone", True
             )
 
     # -- policies -------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ class HaSection:
                         "started as it is, it would be a second primary",
                     )
         self.report.without_effect(
-            node.file, node.line, "ha-policy", "not supported yet: this node has no backup"
+            node.file, node.line, "ha-policy", "not supported yet: this node has no backup", True
         )
 
     # -- scale-down -----------------------------------------------------------------------------

@@ -53,6 +53,20 @@ CORE: Final[dict[str, str]] = {
     "run-sync-speed-test": "removed from Artemis",
 }
 
+# Services that the file asks for, and that this node does not give. The other names are harmless.
+LOST: Final = frozenset(
+    {
+        "backup",
+        "broker-connections",
+        "connector-services",
+        "federations",
+        "journal-retention-directory",
+        "remoting-incoming-interceptors",
+        "remoting-outgoing-interceptors",
+        "store",
+    }
+)
+
 JGROUPS: Final = ("jgroups-file", "jgroups-channel")
 # Elements of UDP groups that JGroups groups do not have.
 UDP: Final = ("group-address", "group-port", "local-bind-address", "local-bind-port")

@@ -28,7 +28,7 @@ class PluginSection:
         name = node.attributes.get("class-name", "")
         if name != PLUGIN:
             why = "Java classes cannot be loaded"
-            self.report.without_effect(node.file, node.line, f"broker-plugin {name}", why)
+            self.report.without_effect(node.file, node.line, f"broker-plugin {name}", why, True)
             return
         for child in properties:
             self.reader.read(child, [], attributes=("key", "value"))

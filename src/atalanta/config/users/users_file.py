@@ -20,6 +20,10 @@ class UsersError(Exception):
     """The change is not possible; the text gives the reason."""
 
 
+class UnknownUser(UsersError):
+    """There is no user of this name."""
+
+
 @dataclass(frozen=True)
 class UserLine:
     name: str
@@ -96,11 +100,11 @@ def _keep_owner(file: int, before: os.stat_result) -> None:
 
 
 class UserFiles:
-    """Both files of one folder. Each change is on disk when the method returns. Raises UsersError."""
+    """The files of users and of roles. Each change is on disk when the method returns. Raises UsersError."""
 
-    def __init__(self, folder: Path) -> None:
-        self.users = PropertiesText(folder / USERS_FILE)
-        self.roles = PropertiesText(folder / ROLES_FILE)
+    def __init__(self, folder: Path, users: str = USERS_FILE, roles: str = ROLES_FILE) -> None:
+        self.users = PropertiesText(folder / users)
+        self.roles = PropertiesText(folder / roles)
 
     def listed(self) -> list[UserLine]:
         members = self._members()
@@ -147,7 +151,7 @@ class UserFiles:
 
     def _must_know(self, name: str) -> None:
         if not self._known(name):
-            raise UsersError(f"there is no user '{name}' in {self.users.path}")
+            raise UnknownUser(f"there is no user '{name}' in {self.users.path}")
 
     def _members(self) -> dict[str, list[str]]:
         return {

@@ -221,7 +221,7 @@ class Memory:
         """Returns the error for messages while the disk has room for no new file."""
         if not self.disk_exhausted:
             return None
-        return BrokerError(ADDRESS_FULL, "the disk of the node is full: it takes no messages")
+        return BrokerError(ADDRESS_FULL, "AMQ229119: the disk of the node is full: it takes no messages")
 
     def set_disk_behind(self, behind: bool) -> None:
         """Records whether many pages wait for the disk."""

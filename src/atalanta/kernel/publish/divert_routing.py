@@ -94,7 +94,7 @@ class DivertRouting:
         settings = self.settings.match(name)
         if address is None or not address.supports(routing_type):
             if not settings.auto_create_addresses:
-                raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} of a divert is missing")
+                raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"AMQ229203: address {name} of a divert is missing")
             address = self.addresses.ensure(now, name, routing_type, True, True)
         if routing_type != ANYCAST or address.anycast_count > 0 or name in self.queues.by_name:
             return address

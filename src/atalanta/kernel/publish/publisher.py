@@ -102,7 +102,7 @@ class Publisher:
         name, only_queue = split_fqqn(message.address)
         address = self.registry.routable(name)
         if address is None:
-            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"AMQ229203: address {name} does not exist")
         if message.special:
             plan.repeats_lsn = self.duplicates.find(plan, message, name)
             if plan.repeats_lsn >= 0:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MAX_FACTOR: Final = 10  # default of max-redelivery-delay, as a multiple of redelivery-delay
 ADDRESS_DELAY: Final = -1  # the delay that the address settings give
 DELAY_MS_MAX: Final = 10 * 365 * 86_400_000  # that a client may ask for
+DAMAGED_DELAY_MS: Final = 3_600_000  # until a damaged message without dead-letter address is tried again
 MASK: Final = (1 << 64) - 1
 
 
@@ -82,6 +83,19 @@ class Redelivery:
             store.dispatches.mark_dirty(queue)
             if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
                 self.mover.purge(queue, "purged without consumers")
+
+    def set_damaged_aside(self, now: int, reference: Reference) -> None:
+        """Moves a message whose body is damaged to the dead-letter address, at its first delivery.
+
+        Without that address, or in it, the message is delivered again after an hour: the disk may be mended by then,
+        and consumers get the messages behind it.
+        """
+        queue = reference.queue
+        target = self.settings.match(queue.spec.address).dead_letter_address
+        if target is None or target == queue.spec.address:
+            self.redeliver(now, [reference], True, DAMAGED_DELAY_MS)
+        elif not queue.deleted and (reference.state == DELIVERING or queue.has(reference)):
+            self.dead_letters.move(now, reference, "its body is damaged")
 
 
 def address_delay_ms(settings: AddressSettings, message_id: int, delivery_count: int) -> int:

@@ -90,8 +90,11 @@ class Consumer:
         self.closed = True
 
     def show_started(self, started: bool, blocked: bool) -> None:
-        """Sets the state of the session: started, and blocked by a connection that takes no more."""
-        self.started = started and not blocked
+        """Sets the state of the session: started, and blocked by a connection that takes no more.
+
+        Browsers are always started (ServerConsumerImpl.setStarted).
+        """
+        self.started = (started or self.browse_only) and not blocked
         self.blocked = blocked
 
     def begin_stream(self, stream: LargeStream) -> None:

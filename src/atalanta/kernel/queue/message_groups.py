@@ -8,10 +8,10 @@ closes.
 
 from __future__ import annotations
 
-import zlib
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.reference import DONE
+from atalanta.message.encoding.digits import all_digits
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 GROUP_SEQUENCE: Final = "_AMQ_GROUP_SEQUENCE"
 LAST_OF_GROUP: Final = -1
+BUCKET_KEY: Final = "_AMQ_GROUP_BUCKET_INT_KEY_"  # and the number of a bucket: its name in management
 # Groups without a message in the queue are removed beyond this; Artemis keeps them until their consumer closes.
 PINS_MAX: Final = 100_000
 NO_SEQUENCE: Final = 1 << 62
@@ -38,10 +39,13 @@ class Groups:
         self.pins_limit: int = PINS_MAX
 
     def key_of(self, group: str) -> str:
-        """Returns the key: the group id, or the number of the bucket that several groups share (group-buckets)."""
+        """Returns the key: the group id, or the name of the bucket that several groups share (group-buckets)."""
         if self.buckets <= 0:
             return group
-        return str(zlib.crc32(group.encode("utf-8", "surrogatepass")) % self.buckets)
+        number = group[len(BUCKET_KEY) :]
+        if group.startswith(BUCKET_KEY) and all_digits(number, 9):
+            return f"{BUCKET_KEY}{int(number) % self.buckets}"
+        return f"{BUCKET_KEY}{(java_hash(group) & 0x7FFF_FFFF) % self.buckets}"
 
     def takes(self, consumer: Consumer, reference: Reference) -> bool:
         """Returns true if this consumer may have the message; if not, the message is recorded as skipped."""
@@ -56,6 +60,14 @@ class Groups:
         if sequence < self.passed.get(key, NO_SEQUENCE):
             self.passed[key] = sequence
         return False
+
+    def keeps_turn(self, reference: Reference) -> bool:
+        """Returns true if the delivery takes no turn: the group has its consumer, or ends (handleMessageGroup)."""
+        message = reference.message
+        group = message.group_id
+        return group is not None and (
+            self.key_of(group) in self.pins or message.property_value(GROUP_SEQUENCE) == LAST_OF_GROUP
+        )
 
     def record_delivery(self, consumer: Consumer, reference: Reference) -> int:
         """Records a delivery; returns the sequence from which others must examine again (NO_SEQUENCE: no change).
@@ -123,6 +135,14 @@ class Groups:
             if key not in used:
                 del self.passed[key]
         self.pins_limit = max(self.pins_least, 2 * len(used))
+
+
+def java_hash(text: str) -> int:
+    """Returns SimpleString.hashCode of Artemis: over the signed bytes of UTF-16, unlike String.hashCode."""
+    found = 0
+    for byte in text.encode("utf-16-le", "surrogatepass"):
+        found = (found * 31 + byte - ((byte & 0x80) << 1)) & 0xFFFF_FFFF
+    return found
 
 
 def marked_first(message: Message, key: str) -> Message:

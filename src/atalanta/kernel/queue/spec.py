@@ -54,6 +54,10 @@ class QueueSpec:
         self.ring_size: int = -1
         self.enabled: bool = True
 
+    def is_temporary(self) -> bool:
+        """Returns true if clients are shown the queue as temporary: it ends with its clients (createSharedQueue)."""
+        return self.temporary or self.transient
+
     def take_defaults(self, settings: AddressSettings) -> None:
         """Takes the defaults of the address settings for a queue that a client creates (QueueConfigurationUtils)."""
         self.max_consumers = settings.default_max_consumers

@@ -92,7 +92,7 @@ class AddressRegistry:
     ) -> Address:
         """Creates an address. BrokerError ADDRESS_EXISTS; ILLEGAL_STATE for a name that cannot be used."""
         if name in self.by_name:
-            raise BrokerError(ADDRESS_EXISTS, f"address {name} already exists")
+            raise BrokerError(ADDRESS_EXISTS, f"AMQ229204: address {name} already exists")
         if not name or "::" in name:
             raise BrokerError(ILLEGAL_STATE, f"{name!r} is not a name for an address")
         address = Address(name, anycast, multicast, auto_created)
@@ -124,9 +124,9 @@ class AddressRegistry:
         """
         address = self.by_name.get(name)
         if address is None:
-            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"AMQ229203: address {name} does not exist")
         if address.queues():
-            raise BrokerError(ILLEGAL_STATE, f"address {name} still has queues")
+            raise BrokerError(ILLEGAL_STATE, f"AMQ229205: address {name} still has queues")
         if not address.remotes():
             self.remove(address)
         if address.lsn > 0:

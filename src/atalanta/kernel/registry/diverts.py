@@ -50,9 +50,9 @@ class DivertRegistry:
         BrokerError says which part of the definition cannot be used.
         """
         if not config.name:
-            raise BrokerError(ILLEGAL_STATE, "a divert needs a name")
+            raise BrokerError(ILLEGAL_STATE, "AMQ229015: a divert needs a name")
         if config.name in self.by_name or config.name in self.queues:
-            raise BrokerError(ILLEGAL_STATE, f"a divert or queue {config.name} already exists")
+            raise BrokerError(ILLEGAL_STATE, f"AMQ229235: a divert or queue {config.name} already exists")
         if not config.address:
             raise BrokerError(ILLEGAL_STATE, f"divert {config.name} needs an address")
         divert = Divert(
@@ -79,7 +79,7 @@ class DivertRegistry:
         """
         known = self.by_name.get(config.name)
         if known is None:
-            raise BrokerError(ILLEGAL_STATE, f"divert {config.name} does not exist")
+            raise BrokerError(ILLEGAL_STATE, f"AMQ229231: divert {config.name} does not exist")
         changed = replace(config, address=known.address, exclusive=known.exclusive)
         self._remove(known)
         try:
@@ -92,7 +92,7 @@ class DivertRegistry:
         """Deletes a divert. The next start creates a configured one again, as in Artemis."""
         divert = self.by_name.get(name)
         if divert is None:
-            raise BrokerError(ILLEGAL_STATE, f"divert {name} does not exist")
+            raise BrokerError(ILLEGAL_STATE, f"AMQ229231: divert {name} does not exist")
         self._remove(divert)
         if divert.stored:
             self.values.forget(KEY_PREFIX + name)

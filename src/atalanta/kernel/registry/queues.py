@@ -42,7 +42,7 @@ def parse_filter(text: str | None) -> Filter | None:
     try:
         return parse(text)
     except FilterError as error:
-        raise BrokerError(INVALID_FILTER, f"invalid filter {text!r}: {error}") from error
+        raise BrokerError(INVALID_FILTER, f"AMQ229020: invalid filter {text!r}: {error}") from error
 
 
 class QueueRegistry:
@@ -71,11 +71,20 @@ class QueueRegistry:
         self.by_id: dict[int, Queue] = {}
 
     def find(self, name: str) -> Queue:
-        """Returns the queue of that name or FQQN; BrokerError QUEUE_DOES_NOT_EXIST."""
+        """Returns the queue of that name or FQQN (see `get`); BrokerError QUEUE_DOES_NOT_EXIST."""
+        queue = self.get(name)
+        if queue is None:
+            raise BrokerError(QUEUE_DOES_NOT_EXIST, f"AMQ229017: queue {name} does not exist")
+        return queue
+
+    def get(self, name: str) -> Queue | None:
+        """Returns the queue of that name or FQQN, None if it does not exist. `::queue` is of any address."""
         at = name.find("::")
-        queue = self.by_name.get(name if at < 0 else name[at + 2 :])
-        if queue is None or (at >= 0 and queue.spec.address != name[:at]):
-            raise BrokerError(QUEUE_DOES_NOT_EXIST, f"queue {name} does not exist")
+        if at < 0:
+            return self.by_name.get(name)
+        queue = self.by_name.get(name[at + 2 :])
+        if queue is not None and at > 0 and queue.spec.address != name[:at]:
+            return None
         return queue
 
     # -- creation -----------------------------------------------------------------------------------
@@ -86,9 +95,9 @@ class QueueRegistry:
         node does not (`with_retained` False).
         """
         if spec.name in self.by_name:
-            raise BrokerError(QUEUE_EXISTS, f"queue {spec.name} already exists")
+            raise BrokerError(QUEUE_EXISTS, f"AMQ229019: queue {spec.name} already exists")
         if not spec.name or "::" in spec.name:
-            raise BrokerError(ILLEGAL_STATE, f"{spec.name!r} is not a name for a queue")
+            raise BrokerError(ILLEGAL_STATE, f"AMQ229216: {spec.name!r} is not a name for a queue")
         selector = parse_filter(spec.filter_text)
         # The address of a client's queue is deleted with its last queue (ActiveMQServerImpl.createQueue).
         address = self.addresses.ensure(
@@ -187,7 +196,7 @@ class QueueRegistry:
         if limit is not None and 0 <= limit < count:
             raise BrokerError(
                 ILLEGAL_STATE,
-                f"queue {queue.name} has {count} consumers: max-consumers cannot be {limit}",
+                f"AMQ229210: queue {queue.name} has {count} consumers: max-consumers cannot be {limit}",
             )
         if changes.routing_type is not None:
             check_routing_type(self.addresses.by_name[queue.spec.address], changes.routing_type)

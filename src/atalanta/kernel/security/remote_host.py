@@ -1,8 +1,12 @@
-"""The host of a remote address, as limits and fair shares count it."""
+"""The host of a remote address, as limits and fair shares count it, and the limit of logged refusals."""
 
 from __future__ import annotations
 
 from ipaddress import AddressValueError, IPv6Address
+from typing import Final
+
+MINUTE_NS: Final = 60_000_000_000
+REFUSALS_MAX: Final = 1_000
 
 
 def remote_host(remote: str) -> str:
@@ -14,3 +18,21 @@ def remote_host(remote: str) -> str:
         return f"{int(IPv6Address(host.partition('%')[0])) >> 64:x}::/64"
     except AddressValueError:
         return host
+
+
+class RefusalLimit:
+    """The refusals that are logged: one per minute for each reason and host. Times are in ns."""
+
+    def __init__(self) -> None:
+        self._logged: dict[tuple[str, str], int] = {}
+
+    def admits(self, now: int, remote: str, why: str) -> bool:
+        """Returns True, and records it, if this refusal is to be logged."""
+        key = (remote_host(remote), why)
+        last = self._logged.get(key)
+        if last is not None and now - last < MINUTE_NS:
+            return False
+        if len(self._logged) >= REFUSALS_MAX:
+            self._logged.clear()
+        self._logged[key] = now
+        return True

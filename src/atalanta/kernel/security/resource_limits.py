@@ -42,7 +42,7 @@ class ResourceLimit:
         if 0 <= self.max_sessions <= count:
             raise BrokerError(
                 SESSION_CREATION_REJECTED,
-                f"too many sessions for user {self.match}, sessions allowed: {self.max_sessions}",
+                f"AMQ229110: too many sessions for user {self.match}, sessions allowed: {self.max_sessions}",
             )
 
     def check_queues(self, count: int) -> None:
@@ -50,7 +50,7 @@ class ResourceLimit:
         if 0 <= self.max_queues <= count:
             raise BrokerError(
                 SECURITY,
-                f"too many queues created by user {self.match}, queues allowed: {self.max_queues} "
+                f"AMQ229111: too many queues created by user {self.match}, queues allowed: {self.max_queues} "
                 "(max-queues of a resource-limit-setting)",
             )
 
@@ -63,7 +63,7 @@ def check_name(name: str) -> None:
         if len(part) > NAME_CHARS_MAX:
             raise BrokerError(
                 ILLEGAL_STATE,
-                f"the name {part[:40]!r}… has {len(part)} characters, at most {NAME_CHARS_MAX} are allowed",
+                f"AMQ229251: the name {part[:40]!r}… has {len(part)} characters, at most {NAME_CHARS_MAX} are allowed",
             )
 
 

@@ -125,7 +125,7 @@ class AutoCreation:
             address = self.addresses.routable(name) if routing_type < 0 else None
             if address is not None:
                 return address
-            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"AMQ229203: address {name} does not exist")
         self.permissions.check(now, identity, "createAddress", name)
         kind = routing_type if routing_type >= 0 else settings.default_address_routing_type
         return self.addresses.ensure(now, name, kind, True, True)
@@ -155,7 +155,7 @@ class AutoCreation:
         settings = self.addresses.settings.match(address.name)
         if not settings.auto_create_queues:
             raise BrokerError(
-                ADDRESS_DOES_NOT_EXIST, f"address {address.name} has no queue to take the message"
+                ADDRESS_DOES_NOT_EXIST, f"AMQ229203: address {address.name} has no queue to take the message"
             )
         kind = routing_type if routing_type >= 0 else settings.default_queue_routing_type
         spec = QueueSpec(name, address.name, kind)

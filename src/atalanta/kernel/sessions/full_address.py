@@ -66,7 +66,7 @@ class FullAddresses:
             return False
         policy = memory.refusal(account)
         if policy == FAIL and not peer:
-            raise BrokerError(ADDRESS_FULL, f"address {name} is full")
+            raise BrokerError(ADDRESS_FULL, f"AMQ229102: address {name} is full")
         exhaustion = memory.exhaustion()
         if exhaustion is not None and policy != DROP:
             raise exhaustion
@@ -101,7 +101,7 @@ class FullAddresses:
         self, endpoint: SenderEndpoint, account: Account, name: str, size: int
     ) -> None:
         if self.memory.overruns.exceeded(endpoint, account, size):
-            why = f"address {name} is full, and its sender goes on without credits (producerWindowSize=-1?)"
+            why = f"AMQ229102: address {name} is full, and its sender goes on without credits (producerWindowSize=-1?)"
             endpoint.cut_off(why)
             raise BrokerError(ADDRESS_FULL, why)
 
@@ -130,7 +130,7 @@ class FullAddresses:
             or memory.used_messages + len(transaction.messages) >= memory.limit_messages
         ):
             if account.policy == FAIL:
-                raise BrokerError(ADDRESS_FULL, f"address {address.name} is full")
+                raise BrokerError(ADDRESS_FULL, f"AMQ229102: address {address.name} is full")
             self._count_dropped(account, address.name)
             return True
         transaction.pressing[address.name] = (

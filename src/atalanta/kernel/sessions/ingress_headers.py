@@ -52,7 +52,7 @@ class IngressHeaders:
             if config.reject_empty_validated_user and not message.has_property(VALIDATED_USER):
                 raise BrokerError(
                     ILLEGAL_STATE,
-                    f"message to {message.address} names no user, and this broker refuses such messages",
+                    f"AMQ229225: message to {message.address} names no user, and this broker refuses such messages",
                 )
         if self.settings.match(split_fqqn(message.address)[0]).enable_ingress_timestamp:
             message.put_property(INGRESS_TIMESTAMP, now // 1_000_000)

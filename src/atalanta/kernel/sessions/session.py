@@ -21,7 +21,11 @@ from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.security.resource_limits import NAME_CHARS_MAX
 from atalanta.kernel.sessions.auto_create import SendAddresses
 from atalanta.kernel.sessions.group_wait import GroupWait
-from atalanta.kernel.sessions.session_consumer import SessionConsumer, check_consumer_allowed
+from atalanta.kernel.sessions.session_consumer import (
+    LaterDrain,
+    SessionConsumer,
+    check_consumer_allowed,
+)
 from atalanta.kernel.transactions.commit import SinkId
 from atalanta.kernel.transactions.owner import TransactionOwner
 from atalanta.kernel.transactions.transaction import Transaction
@@ -214,7 +218,7 @@ class Session(TransactionOwner):
     def consumer(self, consumer_id: int) -> SessionConsumer:
         found = self.consumers.get(consumer_id)
         if found is None:
-            raise BrokerError(ILLEGAL_STATE, f"session {self.name} has no consumer {consumer_id}")
+            raise BrokerError(ILLEGAL_STATE, f"AMQ229028: session {self.name} has no consumer {consumer_id}")
         return found
 
     def add_credits(self, consumer_id: int, amount: int) -> None:
@@ -226,11 +230,18 @@ class Session(TransactionOwner):
             self.services.dispatches.mark_dirty(consumer.queue)
 
     def drain(self, now: int, consumer_id: int, token: int) -> None:
-        """Delivers all deliverable messages, then calls `endpoint.drained`, at once or in a later batch of inputs."""
+        """Delivers all deliverable messages, then calls `endpoint.drained`, at once or in a later batch of inputs.
+
+        It waits for messages that are on their way to the queue: a client in an XA session does not wait for its sends.
+        """
         consumer = self.consumer(consumer_id)
         queue = consumer.queue
         if len(queue.drains) >= DRAINS_MAX:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: more than {DRAINS_MAX} drains wait")
+        if queue.pending > 0:
+            store = self.services.store
+            store.reply_when_durable(store.journal.last, LaterDrain(consumer), token)
+            return
         queue.drain(consumer, token)
         self.services.dispatch(now, queue)
 
@@ -250,7 +261,6 @@ class Session(TransactionOwner):
         self._show_started()
 
     def _show_started(self) -> None:
-        started = self.started and not self.blocked
         for consumer in self.consumers.values():
             stream = consumer.stream
             if stream is not None:
@@ -258,7 +268,7 @@ class Session(TransactionOwner):
                     stream.pump()
                 continue
             consumer.show_started(self.started, self.blocked)
-            if started:
+            if consumer.started:
                 self.services.dispatches.mark_dirty(consumer.queue)
 
     def begin_stream(self, consumer: Consumer, stream: LargeStream) -> None:
@@ -308,7 +318,7 @@ class Session(TransactionOwner):
         if consumer is None or consumer.id != consumer_id or consumer.closed:
             consumer = self.consumers.get(consumer_id)
             if consumer is None:
-                self._refuse_acknowledge(f"session {self.name} has no consumer {consumer_id}")
+                self._refuse_acknowledge(f"AMQ229028: session {self.name} has no consumer {consumer_id}")
             self._acknowledging = consumer
         held = consumer.unacknowledged
         first = held.pop_first(message_id)
@@ -331,7 +341,7 @@ class Session(TransactionOwner):
                 self.endpoint.done(token)
                 return
             self._refuse_acknowledge(
-                f"message {message_id} is not delivered to consumer {consumer_id}: cannot acknowledge"
+                f"AMQ229027: message {message_id} is not delivered to consumer {consumer_id}: cannot acknowledge"
             )
         if self.auto_commit_acks:
             self.services.store.acknowledge(taken, self.endpoint, token)
@@ -361,7 +371,7 @@ class Session(TransactionOwner):
         reference = consumer.unacknowledged.pop(message_id)
         if reference is None:
             raise BrokerError(
-                ILLEGAL_STATE, f"message {message_id} is not delivered to consumer {consumer_id}"
+                ILLEGAL_STATE, f"AMQ229027: message {message_id} is not delivered to consumer {consumer_id}"
             )
         if reject:
             if reference.state == DELIVERING or consumer.queue.has(reference):
@@ -372,6 +382,11 @@ class Session(TransactionOwner):
             consumer.rewind(reference.sequence)
             services.dispatches.mark_dirty(consumer.queue)
         services.store.reply_when_durable(services.store.journal.last, self.endpoint, token)
+
+    def body_damaged(self, now: int, consumer: Consumer, reference: Reference) -> None:
+        """Sets a message aside whose body cannot be delivered to the consumer; not for a browser."""
+        if not consumer.browse_only and consumer.unacknowledged.pop(reference.message.id) is not None:
+            self.services.redelivery.set_damaged_aside(now, reference)
 
     # -- transactions ---------------------------------------------------------------------------
     def discharge(self, now: int, transaction: Transaction, committed: bool, token: int) -> None:

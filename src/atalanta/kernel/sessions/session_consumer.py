@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.errors import FENCED, MAX_CONSUMERS, BrokerError
 from atalanta.kernel.queue.consumer import Consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
@@ -83,6 +84,23 @@ class SessionConsumer(Consumer):
             services.mover.purge(queue, "purged without consumers")
 
 
+class LaterDrain(Reply):
+    """A drain of a consumer that waits for the journal as a reply does."""
+
+    def __init__(self, consumer: SessionConsumer) -> None:
+        self.consumer = consumer
+
+    def done(self, token: int) -> None:
+        consumer = self.consumer
+        if not consumer.closed:
+            services = consumer.session.services
+            consumer.queue.drain(consumer, token)
+            services.dispatches.mark_dirty(consumer.queue)
+
+    def failed(self, token: int, error: BrokerError) -> None:
+        return None
+
+
 def check_consumer_allowed(queue: Queue) -> None:
     """Raises BrokerError FENCED or MAX_CONSUMERS if the queue takes no further consumer."""
     lease = queue.active_lease()
@@ -93,4 +111,4 @@ def check_consumer_allowed(queue: Queue) -> None:
         )
     limit = queue.spec.max_consumers
     if 0 <= limit <= queue.consumer_count():
-        raise BrokerError(MAX_CONSUMERS, f"queue {queue.name} already has {limit} consumers")
+        raise BrokerError(MAX_CONSUMERS, f"AMQ229200: queue {queue.name} already has {limit} consumers")

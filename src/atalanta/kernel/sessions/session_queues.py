@@ -105,7 +105,7 @@ class SessionQueues:
         if not automatic and not spec.temporary:
             if address is not None:
                 check_routing_type(address, spec.routing_type)
-            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {spec.address} does not exist")
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"AMQ229203: address {spec.address} does not exist")
         # A temporary queue gets an address of its own even if addresses are not created automatically.
         if automatic or address is not None:
             self.permissions.check(
@@ -118,6 +118,6 @@ class SessionQueues:
         permission = "deleteDurableQueue" if queue.durable else "deleteNonDurableQueue"
         self.permissions.check(now, identity, permission, join_fqqn(queue.spec.address, queue.name))
         if queue.consumer_count() > 0:
-            raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} still has consumers")
+            raise BrokerError(ILLEGAL_STATE, f"AMQ229025: queue {queue.name} still has consumers")
         owner.temporary_queues.pop(queue.name, None)
         self.registry.delete(now, queue.name, "deleted")

@@ -223,7 +223,7 @@ class BrokerControl(Control):
             return ""
         found = [
             f"LocalQueueBinding [address={address.name}, queue="
-            f"QueueImpl[name={queue.name}, temp={'true' if queue.spec.temporary else 'false'}]]"
+            f"QueueImpl[name={queue.name}, temp={'true' if queue.spec.is_temporary() else 'false'}]]"
             for queue in address.queues()
         ]
         found += [

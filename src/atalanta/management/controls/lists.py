@@ -104,7 +104,7 @@ QUEUES: Final[View[ListedQueue]] = View(
         "durable": lambda row: row.queue.durable,
         "paused": lambda row: row.queue.paused,
         "persistedPause": lambda row: row.persisted_pause,
-        "temporary": lambda row: row.queue.spec.temporary,
+        "temporary": lambda row: row.queue.spec.is_temporary(),
         "purgeOnNoConsumers": lambda row: row.queue.spec.purge_on_no_consumers,
         "consumerCount": lambda row: row.queue.consumer_count(),
         "maxConsumers": lambda row: row.queue.spec.max_consumers,

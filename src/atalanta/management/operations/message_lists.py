@@ -16,7 +16,12 @@ from atalanta.management.request.call import (
     optional_text,
 )
 from atalanta.management.request.jobs import MESSAGES_READ_MAX, MessageJob
-from atalanta.management.request.json_text import browsed_map, encode_json, message_map
+from atalanta.management.request.json_text import (
+    browsed_map,
+    encode_json,
+    message_map,
+    persistent_size,
+)
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.delivery.message_store import MessageStore
@@ -54,7 +59,7 @@ class MessageCount(MessageJob):
     def act(self, now: int, chosen: list[Reference]) -> None:
         for reference in chosen:
             if reference.state in self.states and (reference.durable or not self.durable_only):
-                self.total += reference.message.size if self.in_bytes else 1
+                self.total += persistent_size(reference.message) if self.in_bytes else 1
 
     def result(self) -> object:
         return self.total
@@ -180,6 +185,7 @@ class MessageListOperations:
         self.jobs = jobs
         self.attributes: Attributes = {
             "DurableMessageCount": self.durable_total,
+            "PersistentSize": self.persistent_size,
             "DurablePersistentSize": self.durable_size,
             "DeliveringSize": self.delivering_size,
             "DurableDeliveringCount": self.durable_delivering,
@@ -292,6 +298,16 @@ class MessageListOperations:
         job = MessageCount(self.store, call, None, (READY, DELIVERING))
         job.durable_only = True
         job.total = call.queue.scheduled_durable_count
+        return self.jobs.run(job)
+
+    def persistent_size(self, call: Call) -> object:
+        """Returns the bytes of all messages; the queue's own counter leaves out large bodies, which are in files."""
+        queue = call.queue
+        if not self.store.large.bodies:
+            return queue.bytes
+        job = MessageCount(self.store, call, None, (READY, DELIVERING))
+        job.in_bytes = True
+        job.total = queue.scheduled_bytes
         return self.jobs.run(job)
 
     def durable_size(self, call: Call) -> object:

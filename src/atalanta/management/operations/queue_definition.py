@@ -35,7 +35,7 @@ def read_definition(text: str) -> Definition:
     except (ValueError, RecursionError) as error:
         raise BrokerError(ILLEGAL_STATE, f"not JSON: {error}") from error
     if not isinstance(found, dict) or "name" not in found:
-        raise BrokerError(ILLEGAL_STATE, f"AMQ229247: Failed to parse JSON: {text}")
+        raise BrokerError(ILLEGAL_STATE, f"AMQ229229: Failed to parse JSON: {text}")
     for key in found:
         if key not in LONG_FORM and key not in OTHER_KEYS:
             raise BrokerError(ILLEGAL_STATE, f"a queue has no option {key}")
@@ -167,7 +167,7 @@ def definition_of(queue: Queue) -> Definition:
     found["auto-delete-message-count"] = spec.auto_delete_message_count
     found["ring-size"] = spec.ring_size
     found["configuration-managed"] = spec.configuration_managed
-    found["temporary"] = spec.temporary
+    found["temporary"] = spec.is_temporary()
     found["internal"] = spec.internal
     found["transient"] = spec.transient
     found["auto-create-address"] = True

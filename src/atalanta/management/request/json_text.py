@@ -54,8 +54,7 @@ def browsed_map(reference: Reference, limit: int) -> dict[str, object]:
     found = message_map(message, limit)
     found["redelivered"] = reference.delivery_count > 0
     found["largeMessage"] = message.has_property(LARGE_SIZE)
-    large = message.large
-    found["persistentSize"] = message.size if large is None else message.size + large.size
+    found["persistentSize"] = persistent_size(message)
     if message.kind == TEXT and not found["largeMessage"]:
         try:
             found["text"] = plain(message.text(), limit)
@@ -64,6 +63,12 @@ def browsed_map(reference: Reference, limit: int) -> dict[str, object]:
             pass  # declared as text by the sender, but malformed: its bytes are shown
     found["BodyPreview"] = plain(bytes(message.body), limit)
     return found
+
+
+def persistent_size(message: Message) -> int:
+    """Returns the bytes of a message on disk, with its large body (LargeServerMessageImpl.getPersistentSize)."""
+    large = message.large
+    return message.size if large is None else message.size + large.size
 
 
 def plain(value: PropertyValue, limit: int) -> object:

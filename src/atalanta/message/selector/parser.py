@@ -345,7 +345,9 @@ class Parser:
             start = self._peek()
             return self._checked(Not(self._as_condition(self._operand(), start)), token)
         if token.text == "XPATH" or token.text == "XQUERY":
-            raise FilterError(f"{token.text} is not supported", token.column)
+            raise FilterError(
+                f"{token.text} is not supported, as its time has no bound: filter by a property", token.column
+            )
         raise FilterError(_unexpected(token), token.column)
 
     # checks

@@ -14,10 +14,14 @@ import ssl
 from dataclasses import dataclass
 from typing import cast
 
+from atalanta.kernel.security.remote_host import RefusalLimit
 from atalanta.runtime.net.connections_by_host import Closable, ConnectionsByHost
 from atalanta.runtime.net.tcp import Connection, Connections, address_text
 from atalanta.runtime.net.tls_connection import SecureConnection
 from atalanta.runtime.trace import LogTrace
+
+HELLOS = (b"\x16", b"\x80")  # a ClientHello begins with one of them
+NO_TLS = "the peer speaks no TLS, which this acceptor demands: set sslEnabled=true at both, or at neither"
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class Acceptor:
         self.without_login = ConnectionsByHost()
         self.tls = listen.tls  # used by connections from now on
         self._trace = trace
+        self._refusals = RefusalLimit()
         self._sockets: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
 
@@ -135,9 +140,13 @@ class Acceptor:
         self.accepted_now -= 1
         self.logged_in(connection)
 
-    def tls_failed(self, peer: str, why: str) -> None:
-        """Records a handshake that failed."""
+    def tls_failed(self, peer: str, why: str, first: bytes) -> None:
+        """Records a handshake that failed; `first` is the peer's first byte, if it sent any."""
         self._trace.count("connections.tls_refused")
+        if first and first not in HELLOS:
+            why = NO_TLS
+            if not self._refusals.admits(int(self.connections.loop.time() * 1e9), peer, why):
+                return
         self._trace.event("tls_refused", {"acceptor": self.listen.name, "remote": peer, "why": why})
 
     def opened(self, number: int, server_name: str | None = None, certificate: str = "") -> None:
@@ -201,7 +210,7 @@ class AcceptedSecureConnection(SecureConnection):
 
     def _refused(self, why: str) -> None:
         self._connections.handshaking -= 1
-        self._acceptor.tls_failed(self.peer, why)
+        self._acceptor.tls_failed(self.peer, why, self.first)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Frees a slot for another connection."""

@@ -46,6 +46,7 @@ class SecureConnection(Connection):
         )
         self._early: list[bytes] = []  # input received meanwhile
         self._early_bytes = 0
+        self.first = b""  # the peer's first byte
         self.subject = ""  # subject of the client's certificate, if it sent one
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -133,6 +134,7 @@ class SecureConnection(Connection):
         if self.number:
             self._receive()
         else:
+            self.first = self.first or data[:1]
             self._step()
 
     def _receive(self) -> None:

@@ -102,7 +102,7 @@ UNUSED: Final[dict[str, str]] = {
 
 # If one of these is true, the bytes on the wire differ: refused rather than ignored.
 REFUSED: Final[dict[str, str]] = {
-    "httpEnabled": "CORE over HTTP is not supported",
+    "httpEnabled": "CORE over HTTP is not supported: remove it here and in the URLs of the clients",
     "useServlet": "CORE over HTTP is not supported",
     "socksEnabled": "connections through SOCKS are not supported",
     "proxyProtocolEnabled": "the PROXY protocol is not supported",

@@ -23,7 +23,12 @@ def begin(client: Client, address: str, durable: bool = True, **properties: str)
 
 
 def send_large(
-    client: Client, address: str, body: bytes, durable: bool = True, **properties: str
+    client: Client,
+    address: str,
+    body: bytes,
+    durable: bool = True,
+    named_size: int | None = None,
+    **properties: str,
 ) -> int:
     """SESS_SEND_LARGE and all continuations, the last of which wants an answer; returns its correlation."""
     client.correlation -= 1
@@ -35,7 +40,7 @@ def send_large(
             SendContinuation(
                 piece,
                 continues=not last,
-                body_size=len(body),
+                body_size=len(body) if named_size is None else named_size,
                 requires_response=last,
                 correlation=client.correlation if last else -1,
                 sender_id=0,

@@ -17,6 +17,7 @@ from atalanta.wire.core.packets.queue import DeleteQueue
 from atalanta.wire.core.packets.transaction import Commit, Rollback
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.server.large_rig import PIECE, Reader, begin, body_of, files, send_large
+from tests.wire.core.server.management_rig import attribute_of, operator_of
 from tests.wire.core.server.server_rig import Client, Server, text_message
 
 BODY = body_of(3 * PIECE + 77)
@@ -330,6 +331,21 @@ def test_a_browser_sees_it_and_the_message_stays() -> None:
     assert server.broker.queues["orders"].message_count == 1 and files(server) == 1
 
 
+@pytest.mark.parametrize(("named", "shown"), [(5_000_000, 5_000_000), (-1, len(BODY))])
+def test_the_size_before_a_compression_is_kept(named: int, shown: int) -> None:
+    """getBodySize of a Java client is the property; the broker's own figures are those of the file."""
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    send_large(client, "orders", BODY, named_size=named)
+    server.settle()
+    reference = server.broker.queues["orders"].live()[0]
+    assert reference.message.property_value("_AMQ_LARGE_SIZE") == shown
+    operator = operator_of(server)
+    for attribute in ("PersistentSize", "DurablePersistentSize"):
+        assert attribute_of(operator, "queue.orders", attribute) == reference.size + len(BODY)
+
+
 def test_a_deletion_in_the_middle_of_a_delivery_lets_the_delivery_end() -> None:
     server, client = with_message()
     browser = server.login()
@@ -373,6 +389,87 @@ def test_a_file_with_a_flipped_bit_is_not_delivered(restarted: bool) -> None:
     assert event["queues"] == "orders"
     assert BODY not in reader.bodies()
     assert server.broker.queues["orders"].message_count == 1
+
+
+def with_damaged_message(**settings: int | str) -> tuple[Server, Client]:
+    """A damaged large message and a small one behind it in `orders`; `dead` is its dead-letter address."""
+    found = AddressSettingsRepository()
+    found.add("#", settings)
+    server = Server(settings=found)
+    client = server.login()
+    client.create_queue("orders")
+    client.create_queue("dead")
+    send_large(client, "orders", BODY)
+    server.settle()
+    client.publish("orders", "behind", wait=False)
+    server.settle()
+    (file,) = server.large.contents
+    server.large.contents[file][PIECE // 2] ^= 1
+    return server, client
+
+
+def taken(server: Server, queue: str) -> tuple[bool, list[bytes]]:
+    """Whether a new consumer lost its connection, and what it got and acknowledged."""
+    client = server.login()
+    client.consume(queue)
+    reader = Reader(client)
+    server.settle()
+    bodies = reader.bodies()
+    if client.closed is None:
+        for got in reader.got:
+            acknowledge(server, client, got.id)
+        server.lost(client.conn)
+    else:
+        assert "cannot be read" in client.closed
+    return client.closed is not None, bodies
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("attempts", [10, -1])
+def test_a_damaged_message_goes_to_the_dead_letter_address(attempts: int, restarted: bool) -> None:
+    server, _ = with_damaged_message(dead_letter_address="dead", max_delivery_attempts=attempts)
+    assert taken(server, "orders") == (True, [])
+    assert server.broker.queues["dead"].message_count == 1
+    if restarted:
+        restart(server)
+    assert taken(server, "orders") == (False, [b"behind"])
+    assert taken(server, "dead") == (True, [])
+    assert server.broker.queues["dead"].message_count == 1 and files(server) == 1
+    validate(server.broker)
+
+
+def test_a_damaged_message_without_dead_letter_address_lets_others_by_for_an_hour() -> None:
+    server, _ = with_damaged_message(max_delivery_attempts=2)
+    assert taken(server, "orders") == (True, [])
+    assert taken(server, "orders") == (False, [b"behind"])
+    assert server.broker.queues["orders"].message_count == 1
+    server.now += 3_600 * SECOND
+    server.broker.on_timer(server.now, "kernel.scheduled")
+    server.settle()
+    assert taken(server, "orders") == (True, [])
+    server.settle()
+    assert server.broker.queues["orders"].message_count == 0 and files(server) == 0
+    assert [event["message"] for event in told(server, "large_message_damaged")] == [
+        event["message"] for event in told(server, "message_dead_lettered") * 2
+    ]
+
+
+def test_a_browser_of_a_damaged_message_changes_nothing() -> None:
+    server, client = with_damaged_message(dead_letter_address="dead")
+    client.consume("orders", browse=True)
+    server.settle()
+    assert "cannot be read" in (client.closed or "")
+    assert [server.broker.queues[name].message_count for name in ("orders", "dead")] == [2, 0]
+
+
+def test_a_log_view_tells_of_a_damaged_message() -> None:
+    server, client = with_damaged_message()
+    code, text = client.fails(
+        LogRead(correlation=1, queue="orders", incarnation="", start=0, end=10, max_bytes=0)
+    )
+    assert code == ILLEGAL_STATE and "cannot be read" in text
+    (event,) = told(server, "large_message_damaged")
+    assert event["queues"] == "orders" and event["message"] != -1
 
 
 # -- the end of files ---------------------------------------------------------------------------

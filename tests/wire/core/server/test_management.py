@@ -7,41 +7,12 @@ import json
 import pytest
 
 from atalanta.kernel.errors import SECURITY
-from atalanta.message.encoding.buffer import Writer
-from atalanta.message.message import Message
 from atalanta.wire.core.packets.consumer import ConsumerClose, DisconnectConsumer
-from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.producer import CreateProducer
 from atalanta.wire.core.packets.session import SessionClose, SessionStop
 from atalanta.wire.core.server.redirect import CoreRedirect
+from tests.wire.core.server.management_rig import ask, operator_of, request
 from tests.wire.core.server.server_rig import Client, Server
-
-
-def request(operation: str, *parameters: object) -> SendMessage:
-    writer = Writer()
-    writer.nullable_simple_string(json.dumps(list(parameters)))
-    message = Message.create("activemq.management", writer.getvalue(), 0, False, 0, 4)
-    message.properties.put("_AMQ_ResourceName", "broker")
-    message.properties.put("_AMQ_OperationName", operation)
-    message.properties.put("JMSReplyTo", "answers")
-    message.properties_changed()
-    return SendMessage(message, requires_response=True, correlation=-77, sender_id=0)
-
-
-def ask(operator: Client, operation: str, *parameters: object) -> object:
-    """The answer, which comes to the operator's queue."""
-    operator.receive()
-    operator.send(request(operation, *parameters))
-    operator.server.settle()
-    (body,) = operator.bodies()
-    return json.loads(body)[0]
-
-
-def operator_of(server: Server) -> Client:
-    operator = server.login("admin")
-    operator.create_queue("answers", routing_type=0)
-    operator.consume("answers")
-    return operator
 
 
 def published_session(server: Server, client: Client) -> str:

@@ -14,6 +14,7 @@ from atalanta.kernel.errors import (
     QUEUE_EXISTS,
     UNEXPECTED_ROUTING_TYPE,
 )
+from atalanta.management.operations.queue_definition import definition_of
 from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
 from atalanta.wire.core.packets.consumer import ConsumerClose
 from atalanta.wire.core.packets.query import (
@@ -93,7 +94,7 @@ def test_an_address_lists_its_queues() -> None:
     [
         (queue_request("orders"), QUEUE_EXISTS),
         (queue_request("bad", filter="price >"), INVALID_FILTER),
-        (queue_request("a::b"), ILLEGAL_STATE),
+        (queue_request("a::b::c"), ILLEGAL_STATE),
         (queue_request("", "orders"), ILLEGAL_STATE),
         (queue_request("odd", routing_type=7), UNEXPECTED_ROUTING_TYPE),
         (CreateAddress(address="odd", routing_types=[7]), UNEXPECTED_ROUTING_TYPE),
@@ -200,6 +201,16 @@ def test_a_shared_subscription_is_shared_and_goes_with_its_last_consumer() -> No
     assert described(server, "shared").exists
     server.lost(second.conn)
     assert not described(server, "shared").exists
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_non_durable_shared_subscription_is_shown_as_temporary(durable: bool) -> None:
+    """ActiveMQServerImpl.createSharedQueue."""
+    server = Server()
+    client = server.login()
+    client.succeeds(shared("shared", durable=durable))
+    assert described(server, "shared").temporary is not durable
+    assert definition_of(server.broker.queues["shared"])["temporary"] is not durable
 
 
 def test_a_shared_subscription_with_another_filter_is_refused() -> None:

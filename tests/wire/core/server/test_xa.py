@@ -15,7 +15,7 @@ from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.transactions import xa
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
-from atalanta.wire.core.packets.consumer import IndividualAcknowledge
+from atalanta.wire.core.packets.consumer import ForceConsumerDelivery, IndividualAcknowledge
 from atalanta.wire.core.packets.message import ReceiveMessage
 from atalanta.wire.core.packets.session import SessionClose
 from atalanta.wire.core.packets.transaction import (
@@ -39,7 +39,7 @@ from atalanta.wire.core.packets.transaction import (
     Xid,
 )
 from tests.kernel.broker_rig import SECOND
-from tests.wire.core.server.server_rig import Client, Server
+from tests.wire.core.server.server_rig import FORCED, Client, Server
 from tests.wire.core.server.xa_rig import ONE, ok, xa_client
 
 TWO = Xid(1, b"branch-2", b"global")
@@ -424,3 +424,29 @@ def test_what_diverts_make_of_a_message_is_prepared_with_it() -> None:
     ok(client, XaCommit(ONE, False))
     assert (texts(server, "out"), texts(server, "audit")) == (["invoice"], ["invoice"])
     validate(server.broker)
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_receive_without_wait_finds_what_the_session_sent_before_it(durable: bool) -> None:
+    """The client of an XA session does not wait for its sends, also when it is in no branch."""
+    server = Server()
+    client = xa_client(server)
+    client.consume("in")
+    client.consume("in", consumer_id=1, browse=True)
+    client.publish("in", "before", wait=False)
+    client.publish("in", "order", wait=False, durable=durable)
+    client.send(ForceConsumerDelivery(0, 7))
+    client.send(ForceConsumerDelivery(1, 8))
+    assert client.packets(ReceiveMessage) == [], "the disk has not answered"
+    server.settle()
+    got = [
+        packet.message.properties.get(FORCED) or packet.message.text()
+        for packet in client.packets(ReceiveMessage)
+        if packet.consumer_id == 0
+    ]
+    assert got == ["before", "order", 7]
+    client.publish("in", "later", wait=False)
+    client.send(ForceConsumerDelivery(0, 9))
+    server.lost(client.conn)
+    server.settle()
+    assert texts(server, "in") == ["before", "order", "later"]

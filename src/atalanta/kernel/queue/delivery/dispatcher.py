@@ -83,7 +83,7 @@ class Dispatcher:
         counts = self._counts_of(queue)
         if counts is not None:
             counts.deliver_durable()
-        if queue.paused or not queue.turns:
+        if not queue.turns or (queue.paused and queue.alike):
             return False
         now_ms = now // 1_000_000
         if queue.alike and queue.priorities.only >= 0:
@@ -146,7 +146,7 @@ class Dispatcher:
             turn = queue.level_turns[level] % count
             queue.level_turns[level] = (turn + 1) % count
             consumer = queue.turns[start + turn]
-            if not consumer.ready():
+            if not consumer.ready() or (queue.paused and not consumer.browse_only):
                 continue
             by_priority = queue.priorities.mixed()
             paged: PagedQueue | None = None
@@ -167,8 +167,11 @@ class Dispatcher:
                     if reference is None and consumer.position <= paged.last:
                         return UNKNOWN
             if reference is not None:
-                if consumer.browse_only and turn != first:
-                    queue.level_turns[level] = first  # no turn of a consumer
+                groups = queue.groups
+                if (consumer.browse_only and turn != first) or (
+                    groups is not None and groups.keeps_turn(reference)
+                ):
+                    queue.level_turns[level] = first  # the consumer whose turn it is remains the next
                 self._deliver(queue, consumer, reference)
                 return DELIVERED
             if queue.priorities.unfinished if by_priority else consumer.position < queue.end():

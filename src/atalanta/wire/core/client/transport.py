@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.settings import ConnectionSettings
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packet_types import (
@@ -24,6 +25,8 @@ from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.http_upgrade import UpgradeRequest
 
 NO_REASON: Final = -1
+TLS_ALERT: Final = b"\x15\x03"
+TLS_THERE: Final = "the broker speaks TLS there: add sslEnabled=true to the URL or the connector"
 MILLISECOND_NS: Final = 1_000_000
 
 
@@ -69,6 +72,7 @@ class CoreTransport:
         self.framer: Framer = Framer(False)
         self.last_seen: int = now
         self._open: bool = False
+        self._first: bool = True  # nothing was received yet
         self._held: list[bytes] = []
         self._upgrade: UpgradeRequest | None = None
         self._next_ping: int = 0
@@ -82,6 +86,7 @@ class CoreTransport:
         self.framer = Framer(False)
         self.last_seen = now
         self._deadline = 0
+        self._first = True
         self._held.clear()
         self._upgrade = upgrade
         self._open = upgrade is None
@@ -102,9 +107,13 @@ class CoreTransport:
     def receive(self, now: int, data: bytes) -> bytes:
         """Takes bytes of the broker, for `step`. Returns the held frames, once they may be written.
 
-        ProtocolError: the other side does not accept the HTTP upgrade.
+        ProtocolError: the other side does not accept the HTTP upgrade, or speaks TLS.
         """
         self.last_seen = now
+        if self._first:
+            self._first = False
+            if data.startswith(TLS_ALERT):
+                raise ProtocolError(TLS_THERE)
         released = b""
         upgrade = self._upgrade
         if upgrade is not None:

@@ -55,7 +55,7 @@ class LargeDelivery(LargeStream):
             session.channel,
             self.message,
             self.consumer.id,
-            1 if self.consumer.browse_only else reference.delivery_count,
+            reference.delivery_count,
             self.body.size,
         )
         session.broker.large.hold(self.body, 1)
@@ -101,19 +101,22 @@ class LargeDelivery(LargeStream):
         left = self.body.size - self.offset
         self.crc = next_crc(self.crc, data)
         if len(data) < min(READ_BYTES, left) or (len(data) == left and self.crc != self.body.crc):
-            self._damaged()
+            self._damaged(now)
             return
         self.data = data
         self.place = 0
         self.pump()
 
-    def _damaged(self) -> None:
-        """Closes the connection: the client has a part of the message, and CORE has no other error for that."""
-        broker = self.session.broker
+    def _damaged(self, now: int) -> None:
+        """Sets the message aside and closes the connection: CORE has no other error for a part of a message.
+
+        The stream ends with the connection: until then the consumer gets no other message.
+        """
+        session = self.session
         queue = self.consumer.queue.name
-        broker.large.damaged(self.body.file, self.body.size, int(self.message.id), queue)
-        self.abort()
-        connection = self.session.connection
+        session.broker.large.damaged(self.body.file, self.body.size, int(self.message.id), queue)
+        session.session.body_damaged(now, self.consumer, self.reference)
+        connection = session.connection
         connection.host.closing.append(
             (connection.conn, f"large message {self.message.id} of queue {queue} cannot be read")
         )

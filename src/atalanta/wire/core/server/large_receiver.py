@@ -38,6 +38,7 @@ class LargeReceiver(LargeWriter):
         self.error: BrokerError | None = None
         self.request: list[bytes] | None = None
         self.request_bytes: int = 0
+        self.body_size: int = -1  # of the whole body, as the last piece says
         self.complete: bool = False
         self.holding: bool = False
         self.requires_response: bool = False
@@ -87,9 +88,13 @@ class LargeReceiver(LargeWriter):
         self.error = error
         self.abort()
 
-    def finish(self, now: int, requires_response: bool, correlation: int) -> None:
-        """Takes the end of the message: it is published now, or when the file is synced."""
+    def finish(
+        self, now: int, body_size: int, requires_response: bool, correlation: int
+    ) -> None:
+        """Takes the end of the message: it is published now, or when the file is synced. `body_size` -1: not named."""
         self.complete = True
+        if self.embedded is None:
+            self.body_size = body_size
         self.requires_response = requires_response
         self.correlation = correlation
         body = self.body
@@ -134,7 +139,9 @@ class LargeReceiver(LargeWriter):
                 message.body = b"".join(self.request)
             elif body is not None:
                 message.large = body
-                message.properties.put(LARGE_SIZE, body.size)
+                if self.body_size >= 0 or not message.has_property(LARGE_SIZE):
+                    # The size that the sender names is that before a compression (ClientLargeMessageImpl.getBodySize).
+                    message.properties.put(LARGE_SIZE, self.body_size if self.body_size >= 0 else body.size)
                 body.in_transaction = not session.session.auto_commit_sends
             session.publish(now, message, self.requires_response, self.correlation)
         self.abort()

@@ -125,8 +125,7 @@ class CoreSession(SessionEndpoint):
             raise ProtocolError("SESS_SEND_CONTINUATION without SESS_SEND_LARGE before it")
         piece = reader.take(reader.int32("body_length"), "body")
         more = reader.boolean("continues")
-        if not more:
-            reader.int64("total_body_size")
+        body_size = -1 if more else reader.int64("total_body_size")
         requires_response = reader.boolean("requires_response")
         correlation = self._correlation(reader)
         large.add(piece)
@@ -134,7 +133,7 @@ class CoreSession(SessionEndpoint):
             if requires_response:
                 self.done(correlation)
             return
-        large.finish(now, requires_response, correlation)
+        large.finish(now, body_size, requires_response, correlation)
 
     def refuse(self, error: BrokerError, token: int) -> None:
         """Refuses a message; its transaction, if any, can only be rolled back."""
@@ -187,7 +186,7 @@ class CoreSession(SessionEndpoint):
         out = connection.start_frame(packet_types.SESS_RECEIVE_MSG, self.channel, body_bytes)
         write_message(out, message, message.id)
         write_i64_be(out, consumer.id)
-        count: i32 = 1 if consumer.browse_only else reference.delivery_count
+        count: i32 = reference.delivery_count
         write_i32_be(out, count)
         if len(out) > DELIVERED_BYTES_MAX:
             connection.delivered_enough()

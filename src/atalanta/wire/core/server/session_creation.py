@@ -44,7 +44,7 @@ def check_version(request: LoginRequest) -> None:
     if version < OLDEST_VERSION:
         raise BrokerError(
             INCOMPATIBLE,
-            f"client version {version} is older than {OLDEST_VERSION}, the oldest served",
+            f"AMQ229033: client version {version} is older than {OLDEST_VERSION}, the oldest served",
         )
 
 

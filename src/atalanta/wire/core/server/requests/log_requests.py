@@ -240,6 +240,10 @@ class LargeChunk(LargeReader):
         reference = self.chunk.references[self.place]
         body = reference.message.large
         if body is None or len(data) < body.size or next_crc(0, data) != body.crc:
+            if body is not None:
+                queue = reference.queue.name
+                large = self.session.broker.large
+                large.damaged(body.file, body.size, int(reference.message.id), queue)
             self._end()
             text = f"large message at {reference.sequence} of {reference.queue.name} cannot be read"
             self.session.failed(self.correlation, BrokerError(ILLEGAL_STATE, text))

@@ -27,10 +27,7 @@ BINDING_V5: Final = 135
 def queue_response(session: CoreSession, name: str) -> Packet:
     """Returns the queue's state; without the queue, whether a client may expect its creation."""
     broker = session.broker
-    at = name.find("::")
-    queue = broker.queues.get(name if at < 0 else name[at + 2 :])
-    if queue is not None and at >= 0 and queue.spec.address != name[:at]:
-        queue = None
+    queue = broker.queue_registry.get(name)
     if queue is None:
         return _absent(session, name)
     spec = queue.spec
@@ -68,7 +65,7 @@ def _absent(session: CoreSession, name: str) -> QueueQueryResponseV3:
 def _described(spec: QueueSpec, settings: AddressSettings) -> QueueQueryResponseV3:
     return QueueQueryResponseV3(
         exists=False,
-        temporary=spec.temporary,
+        temporary=spec.is_temporary(),
         filter=spec.filter_text,
         address=spec.address,
         name=spec.name,

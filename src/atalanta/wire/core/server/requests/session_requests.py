@@ -21,7 +21,7 @@ from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.message.encoding.buffer import Reader
-from atalanta.message.fqqn import join_fqqn
+from atalanta.message.fqqn import join_fqqn, split_fqqn
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
@@ -228,22 +228,25 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
     elif isinstance(packet, BindingQuery):
         session.reply(binding_response(session, packet.address))
     elif isinstance(packet, CreateAddress):
-        kernel.check("createAddress", packet.address)
+        address = split_fqqn(packet.address)[0]
+        kernel.check("createAddress", address)
         # ServerSessionImpl.createAddress: an existing one is extended, never refused (clients race).
         for routing_type in packet.routing_types:
             if routing_type not in (ANYCAST, MULTICAST):
-                raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"routing type {routing_type} does not exist")
+                raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"AMQ229208: routing type {routing_type} does not exist")
         for routing_type in packet.routing_types:
             session.broker.address_registry.ensure(
-                session.broker.now, packet.address, routing_type, packet.auto_created, True
+                session.broker.now, address, routing_type, packet.auto_created, True
             )
         if packet.requires_response:
             session.done_when_durable(NO_CORRELATION)
     elif isinstance(packet, CreateQueue):
+        _split_names(packet)
         kernel.create_queue(now, _spec(session, packet))
         if packet.requires_response:
             session.done_when_durable(NO_CORRELATION)
     elif isinstance(packet, CreateSharedQueue | CreateSharedQueueV2):
+        _split_names(packet)
         _create_shared(session, now, packet)
     elif isinstance(packet, DeleteQueue):
         kernel.delete_queue(now, packet.queue)
@@ -268,7 +271,7 @@ def _metadata(
         for other in shared.metadata.get((packet.key, packet.value), {}):
             if other != owner:
                 raise BrokerError(
-                    DUPLICATE_METADATA, f"{packet.key} {packet.value} is already in use"
+                    DUPLICATE_METADATA, f"AMQ229035: {packet.key} {packet.value} is already in use"
                 )
         if packet.key == CLIENT_ID_KEY:
             kernel.client.client_id = packet.value
@@ -279,6 +282,14 @@ def _metadata(
     kernel.metadata[packet.key] = packet.value
     if isinstance(packet, AddMetadata) or packet.requires_confirmation:
         session.done(NO_CORRELATION)
+
+
+def _split_names(packet: CreateQueue | CreateSharedQueue | CreateSharedQueueV2) -> None:
+    """Replaces an FQQN by address and queue, where the name or the address is one (QueueConfiguration)."""
+    if "::" in packet.queue:
+        packet.queue = split_fqqn(packet.queue)[1]
+    if "::" in packet.address:
+        packet.address, packet.queue = split_fqqn(packet.address)
 
 
 def _wishes(packet: CreateQueueV2 | CreateSharedQueueV2) -> QueueChanges:
@@ -327,7 +338,7 @@ def _routing_type(asked: int, settings: AddressSettings) -> int:
     if asked in (ANYCAST, MULTICAST):
         return asked
     if asked != -1:
-        raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"routing type {asked} does not exist")
+        raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"AMQ229208: routing type {asked} does not exist")
     return settings.default_queue_routing_type
 
 
@@ -354,14 +365,14 @@ def _create_shared(
     session.session.check(permission, join_fqqn(spec.address, spec.name))
     if known.spec.transient:
         session.session.client.use_transient(known)
-    if (
-        known.spec.address != spec.address
-        or (known.spec.filter_text or "") != (spec.filter_text or "")
-        or known.durable != spec.durable
-    ):
+    if known.spec.address != spec.address or known.durable != spec.durable:
         raise BrokerError(
             INVALID_SHARED_QUEUE,
-            f"queue {packet.queue} exists with another address, filter or durability",
+            f"AMQ229082: queue {packet.queue} exists with another address or durability",
+        )
+    if (known.spec.filter_text or "") != (spec.filter_text or ""):
+        raise BrokerError(
+            INVALID_SHARED_QUEUE, f"AMQ229083: queue {packet.queue} exists with another filter"
         )
     if packet.requires_response:
         session.done_when_durable(NO_CORRELATION)
