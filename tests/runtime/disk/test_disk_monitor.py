@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,23 @@ def test_a_node_learns_whether_there_is_a_reserve(
         return told.rooms
 
     assert asyncio.run(run())[:2] == [False, True]
+
+
+def test_a_file_system_that_cannot_reserve_room_is_checked_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(file: int, offset: int, size: int) -> None:
+        raise OSError(errno.EINVAL, "not on this file system")
+
+    async def run() -> Told:
+        monkeypatch.setattr("os.posix_fallocate", refused)
+        told = Told()
+        reserve = DiskReserve(tmp_path, 1_000)
+        monitor = DiskMonitor(asyncio.get_running_loop(), told, tmp_path, 0.01, reserve)
+        monitor.start()
+        monitor.stop()
+        return told
+
+    told = asyncio.run(run())
+    assert told.rooms == [True] and len(told.found) == 1
+    assert [path.stat().st_size > 1_000 for path in tmp_path.iterdir()] == [True, True]

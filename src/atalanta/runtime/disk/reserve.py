@@ -11,7 +11,7 @@ import os
 import threading
 from pathlib import Path
 
-from atalanta.runtime.disk.commit_file import write_all
+from atalanta.runtime.disk.commit_file import UNKNOWN, write_all
 
 NAMES = ("reserve-1", "reserve-2")
 # A page file of the usual size has a head beside its messages.
@@ -47,6 +47,10 @@ class DiskReserve:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o640)
         try:
             os.posix_fallocate(file, 0, self._size)
+        except OSError as error:
+            if error.errno not in UNKNOWN:
+                raise
+            write_zeroed(file, self._size, b"")  # the file system cannot reserve room
         finally:
             os.close(file)
 
