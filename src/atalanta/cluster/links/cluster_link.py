@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ClusterLink(DialedLink):
-    """The link's state. `ready`: the peer accepted the cluster's credentials."""
+    """The link's state. `ready`: the peer accepted the cluster's credentials; `refused`: it did not."""
 
     def __init__(self, members: Members, conn: int, now: int, again: bool = False) -> None:
         """`again`: there was a link to that member before, so the timeout of reconnects applies."""
@@ -35,6 +35,7 @@ class ClusterLink(DialedLink):
         self.members = members
         self.local = local
         self.ready: bool = False
+        self.refused: bool = False
 
     # -- conversation ---------------------------------------------------------------------------
     def log_in(self, now: int) -> None:
@@ -53,6 +54,7 @@ class ClusterLink(DialedLink):
     def on_packet(self, now: int, packet: Packet, channel: int) -> None:
         if isinstance(packet, ClusterConnectReply):
             if not packet.authorized:
+                self.refused = True
                 raise ProtocolError("the peer refuses our cluster-user and cluster-password")
             self.ready = True
             self.on_ready(now)

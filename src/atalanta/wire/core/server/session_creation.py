@@ -10,6 +10,7 @@ from atalanta.kernel.errors import (
     SESSION_CREATION_REJECTED,
     BrokerError,
 )
+from atalanta.kernel.security.remote_host import remote_host
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL
 from atalanta.wire.core.packets.cluster import ClusterConnect, ClusterConnectReply
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 OLDEST_VERSION: Final = 129
 SESSIONS_MAX: Final = 10_000  # of one connection
 CLUSTER_CHANNEL: Final = 3
+REFUSED_PEERS_MAX: Final = 1_000
+SAME_CREDENTIALS: Final = "give all nodes the same cluster-user and cluster-password"
 
 
 class CoreLogin(LoginRequest):
@@ -107,10 +110,21 @@ def log_in_peer(connection: CoreConnection, now: int, packet: ClusterConnect) ->
     known = broker.security.authenticate_cluster(packet.user, packet.password)
     connection.cluster_peer = known
     connection.send(ClusterConnectReply(known), CLUSTER_CHANNEL)
+    reported = connection.host.refused_peers
+    remote = connection.client.remote
+    peer = remote_host(remote)
     if not known:
         connection.count_login_failure()
-        broker.trace.event("cluster_login_refused", {"remote": connection.client.remote})
-    elif not connection.authenticated:
+        # A node with wrong credentials dials for ever.
+        if peer not in reported and len(reported) < REFUSED_PEERS_MAX:
+            reported[peer] = True
+            broker.trace.event(
+                "cluster_login_refused", {"remote": remote, "what_to_do": SAME_CREDENTIALS}
+            )
+        return
+    if reported.pop(peer, False):
+        broker.trace.event("cluster_login_accepted", {"remote": remote})
+    if not connection.authenticated:
         connection.login_succeeded()
         connection.logged_in(now)
 
