@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MANAGEMENT_ADDRESS: Final = "activemq.management"
 BROKER: Final = "broker"
+REPLY_QUEUE_PREFIX: Final = "atalanta.management."
 NO_PARAMETERS: Final = b"\x00"
 REPLIES_WINDOW_BYTES: Final = 1 << 20
 PAGE_ROWS: Final = 500
@@ -60,7 +61,7 @@ class Management:
         self.address = address
         self._connection = connection
         # The answers arrive here.
-        self.reply_queue = f"atalanta.management.{uuid.uuid4()}"
+        self.reply_queue = f"{REPLY_QUEUE_PREFIX}{uuid.uuid4()}"
         self._asked = 0
         self._producer: Producer | None = None
         self._replies: Consumer | None = None

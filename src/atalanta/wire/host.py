@@ -105,6 +105,7 @@ class Host:
             broker.config.authentication_cache_size,
         )
         self.wire = wire
+        self.refused_peers: dict[str, bool] = {}  # hosts with wrong cluster credentials; reported
         self.protocols: list[Protocol] = []
         self.connections = connections
         self.cluster: ClusterHooks = ClusterHooks(broker.node_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -379,6 +380,52 @@ def test_default_passwords_and_a_wrong_address(tmp_path: Path) -> None:
         table = a.cli("doctor", a.at, "--wait", "0", status=1)
         assert "<connector name" in table
         a.cli("doctor", a.at, "--user", "admin", "--password", "wrong", status=77)
+
+
+@pytest.mark.process
+def test_a_node_whose_connectors_fail(tmp_path: Path) -> None:
+    """The doctor names the connector, and asks for the default password without a refused login."""
+    with cluster(tmp_path, 2, security=True) as (a, b):
+        a.cli.environment |= {"ATALANTA_USER": "admin", "ATALANTA_PASSWORD": "admin"}
+        b.broker.end(signal.SIGKILL)
+        xml = b.broker.broker_xml
+        xml.write_text(xml.read_text().replace("<cluster-password>secret", "<cluster-password>other"))
+        deadline = time.monotonic() + 30
+        while True:
+            found = report(a, status=1)
+            codes = {each["code"]: each for each in found["findings"]}
+            if "member_away" in codes or "connector_failed" in codes:
+                break
+            assert time.monotonic() < deadline, found
+        assert "login_refused" not in a.broker.log()
+        b.broker.start()
+        b.broker.wait_ready()
+        while True:
+            found = report(b, "--user", "admin", "--password", "admin", status=1)
+            codes = {each["code"]: each for each in found["findings"]}
+            if "connector_failed" in codes and "password" in codes["connector_failed"]["text"]:
+                break
+            assert time.monotonic() < deadline, found
+        assert "topology_differs" not in codes
+        assert a.at in codes["connector_failed"]["text"]
+        assert "cluster-password" in codes["connector_failed"]["remedy"]
+        refused = [line for line in a.broker.log().splitlines() if "cluster_login_refused" in line]
+        assert len(refused) == 1 and "remote=127.0.0.1:" in refused[0]
+
+
+def test_a_single_node_that_found_nobody() -> None:
+    found = two_nodes()
+    del found.nodes[1:]
+    (node,) = found.nodes
+    node.ours, node.members = True, {node.node_id: node.at}
+    node.connections[0].links.clear()
+    assert diagnosed(found, "u", "p") == []  # its only connector is its own
+    node.connections[0].failures["h2:61616"] = "connection refused"
+    finding = the(found, "connector_failed")
+    assert finding.severity == "warning" and "h2:61616: connection refused" in finding.text
+    node.connections[0].failures.clear()
+    node.connections[0].discovery_group = "group"
+    assert the(found, "no_member").severity == "warning"
 
 
 @pytest.mark.process

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from atalanta.cli.cluster.flow import flow_of, rate
 from atalanta.cli.cluster.svg import svg_of
-from atalanta.cli.cluster.topology import drawn
+from atalanta.cli.cluster.topology import Surveys, drawn
 from atalanta.cli.cluster.view import (
     ClusterConnectionView,
     LinkView,
@@ -28,6 +28,10 @@ from atalanta.cli.cluster.view import (
     QueueView,
 )
 from atalanta.cli.output.tables import show_table
+from atalanta.cli.target import Target
+from atalanta.client.blocking import connect
+from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.cli.calls import Cli
 from tests.cli.cluster_nodes import Node, cluster
 
 FORWARD = "$.artemis.internal.sf.test."
@@ -148,6 +152,37 @@ def test_the_picture_is_well_formed_and_says_the_same() -> None:
     arrows = list(root.iter("{http://www.w3.org/2000/svg}line"))
     assert len(arrows) == 3
     assert sum(arrow.get("stroke-dasharray") is not None for arrow in arrows) == 1
+
+
+def test_labels_need_no_style_of_a_browser() -> None:
+    """Renderers without paint-order drew the white outline over the label; some know no inherited font."""
+    text = svg_of(flow_of(a_cluster()))
+    assert not any(word in text for word in ("paint-order", "dominant-baseline", "class=", "foreignObject"))
+    last = {each.text: each for each in ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}text")}
+    for each in last.values():
+        assert each.get("fill") not in (None, "#ffffff") and each.get("stroke") is None
+        assert each.get("font-family") and each.get("font-size")
+
+
+def test_a_member_that_was_killed_keeps_its_name() -> None:
+    watch = Surveys([], Target("", None, None), 0, None)
+    watch.remember(flow_of(LiveCluster([NodeView("h3:1", "id-c", "c")])))
+    flow = flow_of(a_cluster())
+    watch.remember(flow)
+    assert [(node.label, node.at) for node in flow.nodes if not node.reached] == [("c", "h3:1")]
+
+
+@pytest.mark.process
+def test_a_node_without_cluster(tmp_path: Path) -> None:
+    """It is an Atalanta node; the queues of others who look at it are not its load."""
+    port = free_port()
+    with BrokerProcess(write_broker_xml(tmp_path, port)):
+        url = f"tcp://127.0.0.1:{port}"
+        with connect(url) as other:
+            other.management().get("broker", "Name")
+            (node,) = json.loads(Cli(url)("topology", url, "--json", "--wait", "0"))["nodes"]
+        assert node["atalanta"]
+        assert (node["queues"], node["messages"], node["consumers"]) == (0, 0, 0)
 
 
 def test_one_node_alone() -> None:

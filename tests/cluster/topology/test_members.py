@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.cluster.connection.management import ListedCluster
+from atalanta.sim.nodes import PORT
 from atalanta.wire.core.packets.connection import DisconnectV3, Ping
 from atalanta.wire.core.packets.session import CreateSession
 from atalanta.wire.core.packets.topology import (
@@ -145,6 +147,44 @@ def test_a_wrong_cluster_password_is_refused_and_nothing_is_told() -> None:
     assert sorted(cluster_of(right).topology.members) == ["node-0"]
     assert sorted(cluster_of(wrong).topology.members) == ["node-1"]
     assert linked(right) == linked(wrong) == 0
+
+
+def test_a_wrong_cluster_password_is_reported_once_and_tried_ever_more_rarely() -> None:
+    rig = Rig()
+    rig.node(peers=[]).start()
+    rig.node(peers=[0], password="guessed").start()
+    rig.run(60)
+    assert len(rig.events("n0 cluster_login_refused")) == 1
+    (line,) = rig.events("n1 cluster_connector_failed")
+    assert "n0:" in line and "cluster-password" in line
+    dials = [connection for name, target, connection, _ in rig.network.sent if name == "n1"]
+    assert len(dials) < 12
+
+
+def test_a_connector_that_nobody_answers_is_reported_once_and_when_it_is_over() -> None:
+    rig = Rig()
+    absent, node = rig.node(peers=[]), rig.node(peers=[0])
+    node.start()
+    rig.run(20)
+    (line,) = rig.events("n1 cluster_connector_failed")
+    assert "n0:" in line and "what_to_do" in line
+    failures = ListedCluster(cluster_of(node)).attribute("ConnectorFailures")
+    assert isinstance(failures, dict) and list(failures) == [f"n0:{PORT}"]
+    absent.start()
+    rig.formed()
+    assert len(rig.events("n1 cluster_connector_connected")) == 1
+    assert ListedCluster(cluster_of(node)).attribute("ConnectorFailures") == {}
+
+
+def test_a_member_that_changed_its_password_is_reported_once() -> None:
+    rig = Rig()
+    first, _ = rig.cluster(2)
+    cluster_of(first).settings.cluster_password = "guessed"
+    for connection in sorted(rig.network.streams):
+        rig.network.cut_connection(connection)
+    rig.run(60)
+    assert 1 <= len(rig.events("n0 bridge_lost")) <= 2
+    assert len(rig.events("n1 cluster_login_refused")) == 1
 
 
 def test_a_second_connection_to_a_peer_is_not_wanted() -> None:

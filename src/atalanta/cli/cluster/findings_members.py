@@ -11,6 +11,8 @@ from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, delay_l
 from atalanta.cli.cluster.view import ClusterConnectionView, LiveCluster, NodeView, Unreachable
 
 CONNECTOR: Final = '<connector name="…">tcp://{host}:{port}</connector>'
+SAME_CREDENTIALS: Final = "<cluster-user>…</cluster-user> <cluster-password>…</cluster-password>, the same on all nodes"
+START: Final = "start the node, or correct host and port of its <connector>"
 STATIC: Final = "<static-connectors><connector-ref>…</connector-ref></static-connectors>"
 WELL_KNOWN: Final = (("admin", "admin"), ("artemis", "artemis"), ("guest", "guest"))
 
@@ -19,6 +21,7 @@ def member_findings(
     cluster: LiveCluster, user: str | None, password: str | None
 ) -> Iterator[Finding]:
     yield from shared_ids(cluster)
+    yield from connectors(cluster)
     yield from views(cluster)
     yield from one_way(cluster)
     yield from lost_members(cluster)
@@ -44,6 +47,43 @@ def shared_ids(cluster: LiveCluster) -> Iterator[Finding]:
         )
 
 
+# -- connectors -----------------------------------------------------------------------------------
+def connectors(cluster: LiveCluster) -> Iterator[Finding]:
+    """Finds connectors that fail, and nodes that have found no member."""
+    for node in cluster.nodes:
+        for connection in node.connections:
+            known = {link.address for link in connection.links.values()}  # see lost_members
+            for at, why in connection.failures.items():
+                if at not in known:
+                    yield Finding(
+                        WARNING,
+                        "connector_failed",
+                        node.label,
+                        f"cluster connection {connection.name} has no link to {at}: {why}",
+                        SAME_CREDENTIALS if "cluster-password" in why else f"{START} at {at}",
+                        {"connector": at, "why": why},
+                    )
+            if not connection.failures and not connection.links and searches(node, connection):
+                yield Finding(
+                    WARNING,
+                    "no_member",
+                    node.label,
+                    f"cluster connection {connection.name} has found no other member",
+                    f"{START}; {SAME_CREDENTIALS}",
+                )
+
+
+def searches(node: NodeView, connection: ClusterConnectionView) -> bool:
+    """Tells if the connection looks for members. An Artemis node does not tell which connectors are its own."""
+    if connection.discovery_group is not None:
+        return True
+    return not node.ours and len(connection.static_connectors) > 1
+
+
+def fails(node: NodeView) -> bool:
+    return any(connection.failures for connection in node.connections)
+
+
 # -- topology -------------------------------------------------------------------------------------
 def views(cluster: LiveCluster) -> Iterator[Finding]:
     """Finds members that do not know every other member."""
@@ -53,7 +93,7 @@ def views(cluster: LiveCluster) -> Iterator[Finding]:
             known.update(dict.fromkeys([*node.members, node.node_id]))
     for node in cluster.nodes:
         missing = [each for each in known if each not in node.members and each != node.node_id]
-        if missing and node.connections:
+        if missing and node.connections and not fails(node):
             names = ", ".join(cluster.label(each) for each in missing)
             yield Finding(
                 WARNING,

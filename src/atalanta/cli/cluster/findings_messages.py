@@ -12,6 +12,7 @@ from atalanta.cli.output.escape import messages
 
 OFF: Final = "OFF"
 STRICT: Final = "STRICT"
+CONNECTOR_FAILED: Final = "see the finding connector_failed"
 
 
 def message_findings(cluster: LiveCluster) -> Iterator[Finding]:
@@ -94,6 +95,9 @@ def stranding_reason(node: NodeView, queue: QueueView, others: list[NodeView]) -
             link in [member.node_id for member in others] for link in _two_hops(node, others)
         ):
             return "they are two hops away", "<max-hops>2</max-hops>"
+        failed = next((one for one in connection.failures.values()), None)
+        if failed is not None:
+            return f"no link from here: {failed}", CONNECTOR_FAILED
         return (
             f"no link from here to {', '.join(other.label for other in others)}",
             "<static-connectors><connector-ref>…</connector-ref></static-connectors>",

@@ -23,6 +23,10 @@ class FlowNode:
     in_per_second: float | None = None
     out_per_second: float | None = None
 
+    def rename(self, known: FlowNode) -> None:
+        """Takes label and address of an earlier survey."""
+        self.label, self.at = known.label, known.at
+
 
 @dataclass
 class FlowLink:

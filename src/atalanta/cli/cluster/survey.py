@@ -32,6 +32,7 @@ from atalanta.client import (
     NotAuthorized,
     connect,
 )
+from atalanta.client.management import REPLY_QUEUE_PREFIX
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.wire.uri import DEFAULT_PORT
 
@@ -132,7 +133,7 @@ class Survey:
                 node = NodeView(at, node_id)
                 self.found.nodes.append(node)
                 await self._fill(node, management, connection)
-                if self.details:
+                if self.details and not node.ours:
                     node.default_cluster_password = await self._has_default_password(url, node)
         except (ClientError, OSError) as error:
             self.refusals.append(error)
@@ -152,7 +153,10 @@ class Survey:
         return True
 
     async def _has_default_password(self, url: str, node: NodeView) -> bool:
-        """Tells whether the default cluster user can log in. False where every user can log in."""
+        """Tells whether the default cluster user can log in. False where every user can log in.
+
+        Atalanta nodes tell it themselves: a refused login would be a warning in their log.
+        """
         if not node.security_enabled:
             return False
         try:
@@ -174,6 +178,12 @@ class Survey:
 
         node.name = str(await ask("name", management.get(BROKER, "Name"), "") or "")
         node.version = str(await ask("version", management.get(BROKER, "Version"), "") or "")
+        try:
+            default = await management.get(BROKER, "DefaultClusterPassword")
+            node.recognise(default is True)
+        except ClientError as error:
+            if not isinstance(error, ManagementFailed):  # an Artemis node does not know the attribute
+                node.unasked.append(f"default password: {_why(error)}")
         node.security_enabled = bool(
             await ask("security", management.get(BROKER, "SecurityEnabled"), True)
         )
@@ -256,7 +266,7 @@ async def _queues(management: Management) -> list[QueueView]:
     found: list[QueueView] = []
     for raw in await management.rows("listQueues"):
         row = typed_row(raw)
-        if row.get("name") == management.reply_queue:
+        if str(row.get("name")).startswith(REPLY_QUEUE_PREFIX):
             continue
         text = str(row.get("filter") or "") or None
         found.append(
@@ -287,7 +297,7 @@ async def _consumers(management: Management) -> list[ConsumerView]:
     for raw in await management.rows("listConsumers"):
         row = typed_row(raw)
         name = str(row.get("queue") or row.get("queueName"))
-        if name == management.reply_queue:
+        if name.startswith(REPLY_QUEUE_PREFIX):
             continue
         ready = row.get("ready")
         found.append(
@@ -328,12 +338,13 @@ async def _cluster_connection(
     nodes = await get("Nodes")
     for node_id, address in (nodes if isinstance(nodes, dict) else {}).items():
         view.links[str(node_id)] = LinkView(str(node_id), str(address))
-    try:
-        text = await management.call(resource, "listLinks")
-    except ClientError:  # not an Atalanta node
+    if not node.ours:
         await _count_links(management, view, _first)
         return view
-    node.ours = True
+    text = await management.call(resource, "listLinks")
+    failures = await get("ConnectorFailures")
+    for at, why in (failures if isinstance(failures, dict) else {}).items():
+        view.failures[str(at)] = str(why)
     numbers = dict.fromkeys(("awaySince", "waiting", "mayHaveArrived", "confirmed"), int)
     rows = rows_of(text, resource, "listLinks", nodeID=str, address=str, state=str, **numbers)
     for row in rows:

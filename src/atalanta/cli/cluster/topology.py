@@ -43,6 +43,7 @@ class Surveys:
         self.wait = wait
         self.svg = svg
         self.found: list[str] = []
+        self.known: dict[str, FlowNode] = {}  # the nodes that answered once, by node id
 
     def survey(self) -> Flow:
         """Surveys once. Raises the error of the first node if no node answers."""
@@ -54,9 +55,18 @@ class Surveys:
             cluster.shorten()
         flow = flow_of(cluster)
         self.found = [node.at for node in flow.nodes if node.reached]
+        self.remember(flow)
         if self.svg is not None:
             self.svg.write_text(svg_of(flow), encoding="utf-8")
         return flow
+
+    def remember(self, flow: Flow) -> None:
+        """Gives the nodes that did not answer their names of earlier surveys."""
+        for node in flow.nodes:
+            if node.reached:
+                self.known[node.node_id] = node
+            elif node.node_id in self.known:
+                node.rename(self.known[node.node_id])
 
     def survey_again(self, before: Flow) -> tuple[Flow, str]:
         """Surveys after a pause. If no node answers, returns the last result with the reason."""

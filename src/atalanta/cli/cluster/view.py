@@ -95,6 +95,7 @@ class ClusterConnectionView:
     static_connectors: list[str] = field(default_factory=list)
     discovery_group: str | None = None
     links: dict[str, LinkView] = field(default_factory=dict)  # by node id
+    failures: dict[str, str] = field(default_factory=dict)  # why a connector fails, by host:port
 
     def covers(self, address: str) -> bool:
         """Tells whether the address is shared: by prefixes; `!` excludes and wins (ClusterConnectionBridge)."""
@@ -127,6 +128,11 @@ class NodeView:
     redistribution_delay_ms: dict[str, int] = field(default_factory=dict)  # by address
     unasked: list[str] = field(default_factory=list)  # requests that it refused
     shown: str = ""  # shown instead of its name
+
+    def recognise(self, default_cluster_password: bool) -> None:
+        """Records that it is an Atalanta node, which tells whether it has the default cluster password."""
+        self.ours = True
+        self.default_cluster_password = default_cluster_password
 
     @property
     def label(self) -> str:

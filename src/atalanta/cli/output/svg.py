@@ -11,6 +11,8 @@ from atalanta.cli.output.escape import plain
 
 MARGIN: Final = 40
 GAP: Final = 9.0  # distance of each of two arrows from the line between two centres
+FONT: Final = 'font-family="Helvetica, Arial, sans-serif"'
+BASELINE: Final = 4  # below the middle of a label's line
 ALERT: Final = "#c0392b"
 INK: Final = "#1d2b38"
 PAPER: Final = "#ffffff"
@@ -45,7 +47,7 @@ def head(centres: list[Point], box: Box, caption: str = "") -> str:
     written = text(left + 12, top + 20, caption, f'fill="{EDGE}"') if caption else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}"'
-        f' width="{width:.0f}" height="{height:.0f}" font-family="system-ui, sans-serif" font-size="12">\n'
+        f' width="{width:.0f}" height="{height:.0f}">\n'
         f'<rect {at} fill="{PAPER}"/>\n{written}'
     )
 
@@ -86,8 +88,12 @@ class Arrow:
         beside = (13 if abs(side[1]) > 0.7 else 8) + self.thick / 2
         x, y = x1 + (x2 - x1) * 0.4 + side[0] * beside, y1 + (y2 - y1) * 0.4 + side[1] * beside
         anchor = "middle" if abs(side[0]) < 0.3 else "end" if side[0] < 0 else "start"
-        style = f'text-anchor="{anchor}" dominant-baseline="middle" fill="{self.colour}"'
-        return text(x, y, label, f'{style} stroke="{PAPER}" stroke-width="4" paint-order="stroke"')
+        style = f'text-anchor="{anchor}"'
+        # Two elements, since not every renderer knows paint-order and dominant-baseline.
+        outline = f'{style} fill="{PAPER}" stroke="{PAPER}" stroke-width="4"'
+        return text(x, y + BASELINE, label, outline) + text(
+            x, y + BASELINE, label, f'{style} fill="{self.colour}"'
+        )
 
 
 def arrow_between(
@@ -103,7 +109,10 @@ def arrow_between(
 
 def text(x: float, y: float, shown: str, style: str) -> str:
     """Draws one line of text; foreign names are escaped."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(plain(shown))}</text>\n'
+    size = "" if "font-size=" in style else ' font-size="12"'
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" {FONT}{size} {style}>{escape(plain(shown))}</text>\n'
+    )
 
 
 def _directions(start: Point, end: Point) -> tuple[Point, Point]:

@@ -234,7 +234,7 @@ class ClusterConnection(MemberListener, BridgeListener):
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
         rest = self._rest(key)
         if rest.startswith(LOCATE):
-            self.scanner.lost(now, rest[len(LOCATE) :])
+            self.scanner.lost(now, rest[len(LOCATE) :], why)
             return
         record = self.peers.get(rest[len(BRIDGE) :])
         if record is not None:
@@ -245,18 +245,19 @@ class ClusterConnection(MemberListener, BridgeListener):
 
     def bridge_open(self, now: int, record: PeerRecord) -> None:
         self.attempts.succeeded(record.node_id)
+        record.is_news("")
         self.scanner.wake(now)
         self.dial_back.on_link(now, record.node_id)
         self.parked.back(record.node_id)
 
-    def _retry(self, now: int, record: PeerRecord) -> None:
+    def _retry(self, now: int, record: PeerRecord, refused: bool = False) -> None:
         """Sets the timer of the next attempt, or drops the peer if its attempts are used up.
 
         A dropped peer gets neither link nor messages until the topology has an update of it.
         """
         if self.stopping:
             return
-        pause_ms = self.attempts.next_pause_ms(record.node_id)
+        pause_ms = self.attempts.next_pause_ms(record.node_id, refused)
         if pause_ms >= 0:
             self.local.set_timer(BRIDGE + record.node_id, now + pause_ms * 1_000_000)
             return
@@ -274,7 +275,8 @@ class ClusterConnection(MemberListener, BridgeListener):
         if record.bridge is bridge:
             record.bridge = None
         self.parked.lost(now, record)
-        self.local.report("bridge_lost", record.node_id, why)
+        if record.is_news(why):
+            self.local.report("bridge_lost", record.node_id, why)
         member = self.topology.members.get(record.node_id)
         if member is not None:
             self.members.remove(now, record.node_id, member.event_id)
@@ -284,7 +286,7 @@ class ClusterConnection(MemberListener, BridgeListener):
             self._drop(now, record)
             return
         record.bindings.disconnected(now)
-        self._retry(now, record)
+        self._retry(now, record, bridge.refused)
 
     # -- time -------------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:

@@ -43,6 +43,8 @@ class ListedCluster(ListedClusterConnection):
             return json.dumps(cluster.members.describe())
         if name == "Nodes":
             return {record.node_id: place_of(record) for record in records if record.linked()}
+        if name == "ConnectorFailures":
+            return cluster.scanner.failures()
         metrics = {
             "messagesPendingAcknowledgement": sum(pending_of(record) for record in records),
             "messagesAcknowledged": sum(record.confirmed for record in records),

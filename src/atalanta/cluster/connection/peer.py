@@ -21,10 +21,17 @@ class PeerRecord:
         self.bindings = bindings
         self.bridge: Bridge | None = None
         self.dialing: bool = False
+        self.lost_why: str = ""  # why the link was lost; reported
         self.member: Member | None = None
         self.forwarded: int = 0
         self.confirmed: int = 0
         self.clients: ClientCount | None = None  # its last client count
+
+    def is_news(self, why: str) -> bool:
+        """Records why the link was lost; "" when it is open. Returns whether the reason changed."""
+        changed = self.lost_why != why
+        self.lost_why = why
+        return changed
 
     def linked(self) -> bool:
         """Tells if the bridge to the peer is open. Then it is a member, whatever other nodes announce."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LOCATE: Final = "locate."
 DISCOVERED: Final = "discovered/"
+SAME_CREDENTIALS: Final = "give all nodes the same cluster-user and cluster-password"
+CHECK_CONNECTOR: Final = "start the node there, or correct host and port of the connector"
 
 
 class Scanner(DiscoveryListener):
@@ -40,6 +42,7 @@ class Scanner(DiscoveryListener):
         self.tries: dict[str, int] = {}  # failures in a row; they set the pause
         self.scans: dict[str, int] = {}  # failures since the last `wake`; they have a limit
         self.exhausted: dict[str, bool] = {}
+        self.reasons: dict[str, str] = {}  # why a connector fails; reported
         self.places: dict[str, str] = {}  # names of the targets of discovered nodes, by node id
         self.announced: dict[str, int] = {}  # discovered nodes of each such target
 
@@ -73,7 +76,12 @@ class Scanner(DiscoveryListener):
     def forget(self, name: str) -> None:
         """Removes a connector that is no longer announced. An open connection to it stays."""
         self.targets.pop(name, None)
+        self.reasons.pop(name, None)
         self._fresh(name)
+
+    def failures(self) -> dict[str, str]:
+        """Returns the reasons why connectors fail, by host:port."""
+        return {place_of(self.targets[name]): why for name, why in self.reasons.items()}
 
     def _fresh(self, name: str) -> None:
         self.tries.pop(name, None)
@@ -104,15 +112,20 @@ class Scanner(DiscoveryListener):
 
     def opened(self, now: int, name: str) -> None:
         self.open[name] = True
+        if self.reasons.pop(name, None) is not None and name in self.targets:
+            at = place_of(self.targets[name])
+            self.local.trace.event("cluster_connector_connected", {"connector": name, "at": at})
         self._fresh(name)
         self.wake(now)
 
-    def lost(self, now: int, name: str) -> None:
-        """Handles a lost connection or a failed dial."""
+    def lost(self, now: int, name: str, why: str, refused: bool = False) -> None:
+        """Handles a lost connection or a failed dial. `refused`: the peer refused the cluster's credentials."""
         self.locators.pop(name, None)
-        self.open.pop(name, None)
+        was_open = self.open.pop(name, False)
         if self.stopping or name not in self.targets:
             return
+        if not was_open:
+            self._report_failure(name, why, refused)
         if not self.open:
             self._alone(now)
         tries = self.tries.get(name, 0)
@@ -126,14 +139,33 @@ class Scanner(DiscoveryListener):
                 "cluster_topology_incomplete", name, f"not reached in {scans} attempts; others are"
             )
             return
-        pause_ms = self.attempts.pause_ms(tries)
+        pause_ms = self.attempts.pause_ms(tries, refused)
         self.local.set_timer(LOCATE + name, now + pause_ms * 1_000_000)
+
+    def _report_failure(self, name: str, why: str, refused: bool) -> None:
+        """Records `cluster_connector_failed` once, and again when the reason changes."""
+        if self.reasons.get(name) == why:
+            return
+        self.reasons[name] = why
+        self.local.trace.event(
+            "cluster_connector_failed",
+            {
+                "connector": name,
+                "at": place_of(self.targets[name]),
+                "why": why,
+                "what_to_do": SAME_CREDENTIALS if refused else CHECK_CONNECTOR,
+            },
+        )
 
     def _alone(self, now: int) -> None:
         """Tries all connectors again when none is connected any more."""
         for name in list(self.exhausted):
             del self.exhausted[name]
             self.dial(name)
+
+
+def place_of(target: TransportConfiguration) -> str:
+    return f"{target.host}:{target.port}"
 
 
 class Locator(ClusterLink):
@@ -155,4 +187,4 @@ class Locator(ClusterLink):
         return None
 
     def on_lost(self, now: int, why: str) -> None:
-        self.scanner.lost(now, self.name)
+        self.scanner.lost(now, self.name, why, self.refused)

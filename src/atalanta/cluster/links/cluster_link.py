@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ClusterLink(DialedLink):
-    """The link's state. `ready`: the peer accepted the cluster's credentials.
+    """The link's state. `ready`: the peer accepted the cluster's credentials; `refused`: it did not.
 
     `discovered` is the dialed address if discovery named it: any host can send that. Its peer must prove that it knows
     the password (`proven`), unless the configuration allows plain text. Other peers, such as a real Artemis, get the
@@ -55,6 +55,7 @@ class ClusterLink(DialedLink):
         self.members = members
         self.local = local
         self.ready: bool = False
+        self.refused: bool = False
         self.discovered: str = ""
         self.proven: bool = False
         self.plain: bool = False  # the password was sent
@@ -94,6 +95,7 @@ class ClusterLink(DialedLink):
             self.ready = True
             self.on_ready(now)
         elif challenged or self.plain:
+            self.refused = True
             raise ProtocolError("the peer refuses our cluster-user and cluster-password")
         else:
             self.plain = True

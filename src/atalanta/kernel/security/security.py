@@ -119,6 +119,14 @@ class Security:
             tuple[str, str, bool], Identity
         ] = {}  # by subject, name of the password's user, and whether as a guest
 
+    @property
+    def has_default_password(self) -> bool:
+        """Tells if cluster user and password are the well-known defaults."""
+        return (
+            self.cluster_user == DEFAULT_CLUSTER_USER
+            and self.cluster_password == DEFAULT_CLUSTER_PASSWORD
+        )
+
     def add_user(self, name: str, password: str, roles: Sequence[str]) -> None:
         """Adds a user. ValueError if `password` begins like a hash but is malformed."""
         user = User(name, StoredPassword(password), tuple(roles))

@@ -97,6 +97,7 @@ class BrokerControl(Control):
             "ReplicaSync": lambda call: False,
             "HAPolicy": lambda call: "Primary Only",
             "ClusterConnectionNames": lambda call: list(self.resources.cluster_connections),
+            "DefaultClusterPassword": lambda call: self.broker.security.has_default_password,
             "Clustered": lambda call: bool(self.resources.topology()),
             "ClientBalance": self.client_balance,
             "Uptime": lambda call: duration_text(self.status.uptime_ms(call.now)),

@@ -30,6 +30,7 @@ ATTRIBUTES: Final = (
     "Metrics",
     "ProducerWindowSize",
     "Started",
+    "ConnectorFailures",  # an addition to Artemis: why connectors fail, by host:port
 )
 
 

@@ -18,6 +18,7 @@ from atalanta.kernel.security.cluster_proof import (
     PROVEN_PASSWORD,
     same_proof,
 )
+from atalanta.kernel.security.remote_host import remote_host
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 OLDEST_VERSION: Final = 129
 SESSIONS_MAX: Final = 10_000  # of one connection
 CLUSTER_CHANNEL: Final = 3
+REFUSED_PEERS_MAX: Final = 1_000
+SAME_CREDENTIALS: Final = "give all nodes the same cluster-user and cluster-password"
 
 
 class CoreLogin(LoginRequest):
@@ -156,11 +159,22 @@ def check_peer(connection: CoreConnection, now: int, packet: ClusterProof) -> No
 def _answer_peer(connection: CoreConnection, now: int, known: bool) -> None:
     connection.cluster_peer = known
     connection.send(ClusterConnectReply(known), CLUSTER_CHANNEL)
+    broker = connection.host.broker
+    reported = connection.host.refused_peers
+    remote = connection.client.remote
+    peer = remote_host(remote)
     if not known:
         connection.count_login_failure()
-        broker = connection.host.broker
-        broker.trace.event("cluster_login_refused", {"remote": connection.client.remote})
-    elif not connection.authenticated:
+        # A node with wrong credentials dials for ever.
+        if peer not in reported and len(reported) < REFUSED_PEERS_MAX:
+            reported[peer] = True
+            broker.trace.event(
+                "cluster_login_refused", {"remote": remote, "what_to_do": SAME_CREDENTIALS}
+            )
+        return
+    if reported.pop(peer, False):
+        broker.trace.event("cluster_login_accepted", {"remote": remote})
+    if not connection.authenticated:
         connection.login_succeeded()
         connection.logged_in(now)
 
