@@ -114,6 +114,7 @@ class Management:
                 self.jobs,
                 roles,
                 sender,
+                broker.diverts,
             ),
             "acceptor": AcceptorControl(resources.acceptors, lambda: not broker.stopping),
             "divert": diverts,

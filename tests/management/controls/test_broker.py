@@ -70,3 +70,33 @@ def test_a_request_reloads_the_configuration() -> None:
     process = Reloads()
     Desk(process=process).ask("broker", "reloadConfigurationFile")
     assert process.asked == ["management"]
+
+
+def test_the_duplicate_ids_of_an_address_are_cleared_for_good() -> None:
+    desk = Desk()
+    desk.queue("work")
+    assert desk.ask("address.work", "clearDuplicateIdCache") is False
+    desk.ask("broker", "updateDuplicateIdCache", "work", ["one", "two"])
+    assert desk.get("address.work", "CurrentDuplicateIdCacheSize") == 2
+    assert desk.ask("address.work", "clearDuplicateIdCache") is True
+    assert desk.get("address.work", "CurrentDuplicateIdCacheSize") == 0
+    desk.restart()
+    desk.open_desk()
+    assert desk.get("address.work", "CurrentDuplicateIdCacheSize") == 0
+
+
+def test_users_are_listed_as_the_artemis_command_reads_them() -> None:
+    desk = Desk()
+    desk.broker.security.add_user("ann", "secret", ["amq", "view"])
+    desk.broker.security.add_user("ben", "secret", [])
+    ann = {"username": "ann", "roles": ["amq", "view"]}
+    assert desk.json("broker", "listUser", "") == [ann, {"username": "ben", "roles": []}]
+    assert desk.json("broker", "listUser", None) == [ann, {"username": "ben", "roles": []}]
+    assert desk.json("broker", "listUser", "ann") == [ann]
+    assert desk.json("broker", "listUser", "nobody") == [{"username": "nobody", "roles": []}]
+
+
+def test_a_replay_names_the_journal_that_is_missing() -> None:
+    desk = Desk()
+    with pytest.raises(Refused, match="retention journal"):
+        desk.ask("broker", "replay", "work", "copies", None)

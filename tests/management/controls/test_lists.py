@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from atalanta.kernel.security.security import Security
 from tests.kernel.broker_rig import consume, endpoint
 from tests.management.management_rig import Desk, Refused
 
@@ -121,3 +122,17 @@ def test_an_operator_closes_consumers_and_connections() -> None:
     assert desk.ask("broker", "closeConnectionsForAddress", "test") is True
     assert desk.ask("broker", "closeConnectionWithID", "00000001") is True
     assert desk.closed == [1, 1, 1, 1]
+
+
+def test_no_validated_user_is_named_where_security_is_off() -> None:
+    desk = desk_with_queues()
+    session = desk.session()
+    identity = Security(False, "cluster", "secret").quick_answer("ann", None)
+    assert identity is not None
+    session.identity = identity
+    consume(session, desk, "fig", consumer_id=7)
+    session.add_producer(desk.now, 0, "pear")
+    for operation in ("listSessions", "listConsumers", "listProducers"):
+        (row,), _ = listed(desk, operation)
+        assert row["user"] == "ann" and row["validatedUser"] == "", operation
+    assert "validatedUser" not in str(desk.ask("broker", "listAllSessionsAsJSON"))

@@ -174,3 +174,26 @@ def test_groups_are_listed_and_shared_anew() -> None:
     desk.ask("queue.work", "resetGroup", "a")
     desk.ask("queue.work", "resetAllGroups")
     assert desk.get("queue.work", "GroupCount") == 0
+
+
+def test_a_queue_is_made_auto_created_or_configuration_managed() -> None:
+    desk = Desk()
+    desk.ask("broker", "createQueue", json.dumps({"name": "a", "auto-created": True}))
+    desk.ask("broker", "createQueue", json.dumps({"name": "b", "configuration-managed": True}))
+    desk.ask("broker", "createQueue", json.dumps({"name": "c"}))
+    found: list[tuple[object, object]] = []
+    for name in "abc":
+        made = desk.json("broker", "getQueueConfigurationAsJSON", name)
+        assert isinstance(made, dict)
+        found.append((made["auto-created"], made["configuration-managed"]))
+    assert found == [(True, False), (False, True), (False, False)]
+    assert desk.get("queue.a", "AutoDelete") is True
+
+
+def test_the_bindings_of_an_address_are_its_queues_and_diverts() -> None:
+    desk = Desk()
+    desk.queue("work")
+    desk.queue("copies")
+    desk.ask("broker", "createDivert", "copy", "copy", "work", "copies", False, None, None)
+    assert desk.get("address.work", "BindingNames") == ["work", "copy"]
+    assert desk.get("address.copies", "BindingNames") == ["copies"]

@@ -80,6 +80,11 @@ class QueueSpec:
             else settings.auto_delete_created_queues
         )
 
+    def set_origin(self, auto_created: bool, configuration_managed: bool) -> None:
+        """Sets whether a client's use or the configuration created the queue; before `take_defaults`."""
+        self.auto_created = auto_created
+        self.configuration_managed = configuration_managed
+
     def set_last_value(self, wanted: bool, key: str | None) -> None:
         """Sets the last-value key; a key alone makes a last-value queue as well (QueueFactoryImpl.lastValueKey)."""
         if key:

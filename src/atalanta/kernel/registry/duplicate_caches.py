@@ -141,6 +141,14 @@ class DuplicateCaches:
         if cache is not None and address not in self.addresses:
             self._drop(cache)
 
+    def clear(self, name: str) -> bool:
+        """Drops the ids of the cache, here and in the journal. Returns False if there is no such cache."""
+        cache = self.by_name.get(name)
+        if cache is None:
+            return False
+        self._drop(cache)
+        return True
+
     def _drop(self, cache: DuplicateCache) -> None:
         """Removes the cache; later ids of that name begin a new one, here and in the journal."""
         del self.by_name[cache.name]

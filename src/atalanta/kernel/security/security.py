@@ -73,6 +73,7 @@ class Identity:
         self.user = user
         self.roles: tuple[str, ...] = tuple(roles)
         self.cluster = cluster
+        self.validated: bool = True  # False: security is off, the name is only what the client says
         self.version: int = -1
         self.answers: dict[str, dict[str, bool]] = {}
 
@@ -213,7 +214,9 @@ class Security:
             if self.enabled:
                 return None
         if not self.enabled:
-            return Identity(user if user is not None else "", (), False)
+            stranger = Identity(user if user is not None else "", (), False)
+            stranger.validated = False
+            return stranger
         return None
 
     def stored_password(self, user: str) -> StoredPassword:

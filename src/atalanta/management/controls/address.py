@@ -16,6 +16,7 @@ from atalanta.management.request.json_text import encode_json
 if TYPE_CHECKING:
     from atalanta.kernel.memory.memory import Memory
     from atalanta.kernel.publish.plan_writer import PlanWriter
+    from atalanta.kernel.registry.diverts import DivertRegistry
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.settings.broker_config import BrokerConfig
     from atalanta.management.operations.message_sender import MessageSender
@@ -85,7 +86,6 @@ ATTRIBUTES: Final[Attributes] = {
     "QueueNames": lambda call: local_names(call.address),
     "RemoteQueueNames": lambda call: remote_names(call.address),
     "AllQueueNames": lambda call: local_names(call.address) + remote_names(call.address),
-    "BindingNames": lambda call: local_names(call.address) + remote_names(call.address),
     "QueueCount": lambda call: call.address.local_count,
     "MessageCount": lambda call: message_count(call.address),
     "NumberOfMessages": lambda call: message_count(call.address),
@@ -139,6 +139,7 @@ class AddressControl(Control):
         jobs: Jobs,
         roles: Roles,
         sender: MessageSender,
+        diverts: DivertRegistry,
     ) -> None:
         self.addresses = addresses
         self.memory = memory
@@ -146,10 +147,12 @@ class AddressControl(Control):
         self.pauses = pauses
         self.jobs = jobs
         self.sender = sender
+        self.diverts = diverts
         attributes: Attributes = {
             **ATTRIBUTES,
             "Paused": lambda call: call.address.name in pauses.addresses,
             "RetroactiveResource": lambda call: is_resource(config, call.address.name),
+            "BindingNames": self.binding_names,
             "CurrentDuplicateIdCacheSize": self.duplicate_ids,
             "Roles": lambda call: roles.as_arrays(call.address.name),
             "RolesAsJSON": lambda call: roles.as_json(call.address.name),
@@ -161,6 +164,7 @@ class AddressControl(Control):
             "pause": [("", self.pause), ("b", self.pause)],
             "resume": [("", self.resume)],
             "purge": [("", self.purge)],
+            "clearDuplicateIdCache": [("", self.clear_duplicate_ids)],
             "sendMessage": [("miSbSS", self.send_message), ("miSbSSb", self.send_message)],
         }
         super().__init__(attributes, operations)
@@ -168,6 +172,15 @@ class AddressControl(Control):
     def select(self, call: Call) -> bool:
         call.given_address = self.addresses.get(call.name)
         return call.given_address is not None
+
+    def binding_names(self, call: Call) -> object:
+        """Returns the names of the queues here and at members, and of the diverts of this very address."""
+        name = call.address.name
+        diverts = [one.name for one in self.diverts.by_name.values() if one.address == name]
+        return local_names(call.address) + remote_names(call.address) + diverts
+
+    def clear_duplicate_ids(self, call: Call, given: Parameters) -> object:
+        return self.plans.duplicates.clear(call.address.name)
 
     def duplicate_ids(self, call: Call) -> object:
         cache = self.plans.duplicates.by_name.get(call.address.name)

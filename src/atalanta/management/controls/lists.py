@@ -24,6 +24,7 @@ from atalanta.management.operations.connections import (
     acknowledged_uncommitted,
     connection_id,
     remote_address,
+    validated_user,
 )
 from atalanta.management.operations.destinations import routing_types
 from atalanta.management.operations.queue_definition import routing_name
@@ -188,7 +189,7 @@ SESSIONS: Final[View[Session]] = View(
     {
         "id": lambda session: session.name,
         "user": lambda session: session.identity.user,
-        "validatedUser": lambda session: session.identity.user,
+        "validatedUser": validated_user,
         "creationTime": lambda session: date_text(session.created_at),
         "consumerCount": lambda session: len(session.consumers),
         "producerCount": lambda session: len(session.producers),
@@ -208,7 +209,7 @@ CONSUMERS: Final[View[ListedConsumer]] = View(
         "session": lambda row: row.session.name,
         "clientID": lambda row: row.session.client.client_id,
         "user": lambda row: row.session.identity.user,
-        "validatedUser": lambda row: row.session.identity.user,
+        "validatedUser": lambda row: validated_user(row.session),
         "protocol": lambda row: PROTOCOL,
         "queue": lambda row: row.consumer.queue.name,
         "queueType": lambda row: routing_name(row.consumer.queue.spec.routing_type).lower(),
@@ -240,7 +241,7 @@ PRODUCERS: Final[View[ListedProducer]] = View(
         "session": lambda row: row.session.name,
         "clientID": lambda row: row.session.client.client_id,
         "user": lambda row: row.session.identity.user,
-        "validatedUser": lambda row: row.session.identity.user,
+        "validatedUser": lambda row: validated_user(row.session),
         "protocol": lambda row: PROTOCOL,
         "address": lambda row: row.address,
         "localAddress": lambda row: "",

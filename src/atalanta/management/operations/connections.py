@@ -30,6 +30,11 @@ def remote_address(client: Client) -> str:
     return client.remote
 
 
+def validated_user(session: Session) -> str:
+    """Returns the name that a login has proved, empty where security is off."""
+    return session.identity.user if session.identity.validated else ""
+
+
 def acknowledged_uncommitted(session: Session, consumer: Consumer) -> int:
     count = 0
     for transaction in session.open_transactions():
@@ -74,9 +79,9 @@ def session_details(session: Session) -> dict[str, object]:
         "sessionID": session.name,
         "creationTime": session.created_at // 1_000_000,
         "consumerCount": len(session.consumers),
-        "validatedUser": session.identity.user,
-        "principal": session.identity.user,
     }
+    if session.identity.validated:
+        found["validatedUser"] = found["principal"] = session.identity.user
     if session.metadata:
         found["metadata"] = dict(session.metadata)
     return found

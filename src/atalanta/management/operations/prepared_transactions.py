@@ -8,6 +8,7 @@ from atalanta.kernel.transactions import xa
 from atalanta.management.request.call import Attributes, Call, Operations, Parameters, text_of
 from atalanta.management.request.json_text import encode_json, message_map
 from atalanta.management.request.times import date_text
+from atalanta.message.encoding.buffer import Reader
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
@@ -78,8 +79,14 @@ def details(branch: Branch) -> dict[str, object]:
     for reference in branch.transaction.acknowledged[: MESSAGES_MAX - len(messages)]:
         shown = message_map(reference.message, 256)
         messages.append({**shown, "message_operation_type": "(-) receive"})
+    reader = Reader(branch.xid)
+    format_id = reader.int32("xid.format_id")
+    branch_qualifier = reader.blob("xid.branch_qualifier")
     return {
         "creation_time": date_text(branch.created_at),
         "xid_as_base64": xa.identifier(branch.xid),
+        "xid_format_id": format_id,
+        "xid_global_txid": reader.blob("xid.global_transaction_id").decode("utf-8", "replace"),
+        "xid_branch_qual": branch_qualifier.decode("utf-8", "replace"),
         "tx_related_messages": messages,
     }

@@ -126,6 +126,10 @@ def spec_of(all_settings: AddressSettingsRepository, definition: Definition) -> 
     settings = all_settings.match(address)
     changes = changes_of(definition)
     spec = QueueSpec(name, address, settings.default_queue_routing_type)
+    spec.set_origin(
+        boolean(definition, "auto-created") is True,
+        boolean(definition, "configuration-managed") is True,
+    )
     spec.take_defaults(settings)
     spec.durable = boolean(definition, "durable") is not False
     spec.temporary = boolean(definition, "temporary") is True
