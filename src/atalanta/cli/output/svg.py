@@ -12,6 +12,7 @@ from atalanta.cli.output.escape import plain
 MARGIN: Final = 40
 GAP: Final = 9.0  # distance of each of two arrows from the line between two centres
 FONT: Final = 'font-family="Helvetica, Arial, sans-serif"'
+CHARACTER_WIDTH: Final = 6.2  # on average
 BASELINE: Final = 4  # below the middle of a label's line
 ALERT: Final = "#c0392b"
 INK: Final = "#1d2b38"
@@ -88,11 +89,12 @@ class Arrow:
         beside = (13 if abs(side[1]) > 0.7 else 8) + self.thick / 2
         x, y = x1 + (x2 - x1) * 0.4 + side[0] * beside, y1 + (y2 - y1) * 0.4 + side[1] * beside
         anchor = "middle" if abs(side[0]) < 0.3 else "end" if side[0] < 0 else "start"
-        style = f'text-anchor="{anchor}"'
-        # Two elements, since not every renderer knows paint-order and dominant-baseline.
-        outline = f'{style} fill="{PAPER}" stroke="{PAPER}" stroke-width="4"'
-        return text(x, y + BASELINE, label, outline) + text(
-            x, y + BASELINE, label, f'{style} fill="{self.colour}"'
+        width = len(label) * CHARACTER_WIDTH
+        left = x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
+        # A box behind the label: not every renderer knows paint-order and dominant-baseline.
+        return (
+            f'<rect x="{left:.1f}" y="{y - 7:.1f}" width="{width:.1f}" height="14" fill="{PAPER}"/>\n'
+            + text(x, y + BASELINE, label, f'text-anchor="{anchor}" fill="{self.colour}"')
         )
 
 
