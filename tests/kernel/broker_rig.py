@@ -85,7 +85,7 @@ class MemoryPages(Pages):
         return None
 
     def delete(self, number: int) -> None:
-        del self.files[number]
+        self.files.pop(number, None)  # an operator may have removed it
 
     def keep(self, number: int) -> None:
         self.files.pop(number, None)

@@ -7,6 +7,9 @@ from typing import cast
 import pytest
 
 from atalanta.kernel.broker import invariants
+from atalanta.kernel.memory.large_body import LargeBody
+from atalanta.kernel.queue.paging.page import Page, decode_page, encode_page
+from atalanta.message.encoding.buffer import DecodeError, Reader
 from atalanta.runtime.disk.memory_disk import MemoryDisk
 from atalanta.store.pages import PageFiles, page_name
 from tests.kernel.broker_rig import Bench, MemoryPages, consume, endpoint
@@ -118,3 +121,14 @@ def test_no_flipped_byte_of_a_page_file_keeps_a_node_from_starting() -> None:
         invariants.validate(bench.broker)
         for name, data in files.items():
             disk.create(name, len(data), data)
+
+
+@pytest.mark.parametrize(("bits", "large", "field"), [(6, [], "page.bits"), (0, [610], "page.large_index")])
+def test_a_page_record_with_impossible_entries_is_refused(bits: int, large: list[int], field: str) -> None:
+    """Found by the fuzz target `records`."""
+    page = Page(1, 2)
+    page.entries = 610
+    page.finished = bytearray(bits)
+    page.bodies = {index: LargeBody(3, None) for index in large}
+    with pytest.raises(DecodeError, match=field):
+        decode_page(Reader(encode_page(page, [])))

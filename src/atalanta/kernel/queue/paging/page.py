@@ -213,13 +213,18 @@ def decode_page(reader: Reader) -> tuple[Page, list[int]]:
     message_ids: list[int] = []
     for _ in range(reader.count("page.messages", 8)):
         message_ids.append(reader.int64("page.message"))
-    page.finished = bytearray(reader.take(reader.int32("page.bits"), "page.finished"))
+    bits = reader.int32("page.bits")
+    page.finished = bytearray(reader.take(bits, "page.finished"))
+    if bits not in (0, (page.entries + 7) >> 3):
+        raise DecodeError("page.bits", int(reader.position), f"{bits} bytes for {page.entries} entries")
     for _ in range(reader.count("page.deliveries", 16)):
         index = reader.int32("page.index")
         count = reader.int32("page.delivery_count")
         page.deliveries[index] = (count, reader.int64("page.not_before"))
     for _ in range(reader.count("page.large", 28)):
         index = reader.int32("page.large_index")
+        if index < 0 or index >= page.entries:
+            raise DecodeError("page.large_index", int(reader.position), f"{index} of {page.entries} entries")
         file = reader.int64("page.file")
         size = reader.int64("page.file_bytes")
         page.large.append((index, file, size, reader.int64("page.file_crc")))
