@@ -81,21 +81,24 @@ except ClientError as error:
 
 
 @pytest.fixture(scope="module")
-def etc(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def etc(tmp_path_factory: pytest.TempPathFactory, port: int) -> Path:
     etc = tmp_path_factory.mktemp("node") / "etc"
     etc.mkdir()
+    permissions = "".join(f'<permission type="{name}" roles="amq"/>' for name in TYPES)
+    (etc / "broker.xml").write_text(BROKER_XML.format(port=port, permissions=permissions))
     for name in ("vera", "olga"):
         Cli()("user", "add", name, "--role", "amq", "--password", "pw", "--etc", str(etc))
     return etc
 
 
 @pytest.fixture(scope="module")
-def node(etc: Path) -> Iterator[str]:
-    port = free_port()
-    permissions = "".join(f'<permission type="{name}" roles="amq"/>' for name in TYPES)
-    xml = etc / "broker.xml"
-    xml.write_text(BROKER_XML.format(port=port, permissions=permissions))
-    with BrokerProcess(xml) as broker:
+def node(etc: Path, port: int) -> Iterator[str]:
+    with BrokerProcess(etc / "broker.xml") as broker:
         yield f"tcp://127.0.0.1:{port}"
         assert broker.end(signal.SIGTERM) == 0
         assert "node_bug" not in broker.log()

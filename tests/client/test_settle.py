@@ -88,7 +88,7 @@ def test_a_rejected_message_is_dead_at_once_and_a_delay_is_kept(url: str) -> Non
             await later.release(delay=0.5)
             await keep.acknowledge()
             again = await anext(consumer)
-            assert time.monotonic() - since >= 0.5
+            assert time.monotonic() - since >= 0.49  # the node counts whole milliseconds
             assert (again.text, again.delivery_count) == ("later", 2)
             await again.acknowledge()
             with pytest.raises(IllegalState):
