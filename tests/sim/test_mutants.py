@@ -76,7 +76,7 @@ BY_SUBJECT = [
     (grouping.group_read_by_two_consumers, Groups, 14, 12),
     (branches.prepared_branches_not_told, Transactions, 7, 8),
     (branches.prepared_branch_loses_a_message, Transactions, 7, 8),
-    (core_bridges.core_bridge_trusts_the_link, CoreBridges, 70, 12),
+    pytest.param(core_bridges.core_bridge_trusts_the_link, CoreBridges, 70, 12, marks=SOAK),
     (core_bridges.core_bridge_sends_no_duplicate_ids, CoreBridges, 72, 12),
     (core_bridges.core_bridge_overtakes, CoreBridges, 71, 4),
     pytest.param(large.files_of_large_messages_stay, LargeMessages, 9, 4, marks=SOAK),
