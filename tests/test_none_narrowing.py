@@ -42,7 +42,7 @@ class Narrowings:
             self.called[name] = self.called[name] or inside.called[name]
 
     def join(self, other: Narrowings) -> Narrowings:
-        """What holds whichever way was taken."""
+        """Returns what holds whichever way was taken."""
         if self.ended or other.ended:
             return self.copy() if other.ended else other.copy()
         both = self.called.keys() & other.called.keys()

@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from atalanta.kernel.option import ignored, option
-from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
+from atalanta.kernel.security.security import (
+    DEFAULT_CLUSTER_PASSWORD,
+    DEFAULT_CLUSTER_USER,
+    are_default_credentials,
+)
 from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.jgroups_discovery import JgroupsStack
@@ -251,10 +255,7 @@ class ClusterSettings:
     @property
     def has_default_password(self) -> bool:
         """Tells if cluster user and password are the defaults. Artemis warns then (AMQ222007)."""
-        return (
-            self.cluster_user == DEFAULT_CLUSTER_USER
-            and self.cluster_password == DEFAULT_CLUSTER_PASSWORD
-        )
+        return are_default_credentials(self.cluster_user, self.cluster_password)
 
 
 @dataclass

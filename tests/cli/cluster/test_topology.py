@@ -174,7 +174,7 @@ def test_a_member_that_was_killed_keeps_its_name() -> None:
 
 @pytest.mark.process
 def test_a_node_without_cluster(tmp_path: Path) -> None:
-    """It is an Atalanta node; the queues of others who look at it are not its load."""
+    """A single node is an Atalanta node; the queues of others who look at it are not its load."""
     port = free_port()
     with BrokerProcess(write_broker_xml(tmp_path, port)):
         url = f"tcp://127.0.0.1:{port}"

@@ -213,9 +213,10 @@ class DivertCopies:
 
     def _took(self, plan: Plan, before: int) -> bool:
         """Returns True if a queue takes the plan's message, or a copy made when there were `before` copies."""
-        if plan.routes or self.root.diverted is None:
-            return bool(plan.routes)
-        return any(copy.routes for copy in self.root.diverted[before:])
+        if plan.routes:
+            return True
+        copies = self.root.diverted
+        return copies is not None and any(copy.routes for copy in copies[before:])
 
     def _target(self, name: str, routing_type: int) -> Address | None:
         """Returns the copy's address. It is created if the routing type is known and that is allowed."""

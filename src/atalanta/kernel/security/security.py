@@ -55,6 +55,11 @@ NOBODY_PLAIN: Final = StoredPassword("")
 NOBODY_HASHED: Final = "ENC(1:00:" + "00" * 64 + ")"
 
 
+def are_default_credentials(cluster_user: str, cluster_password: str) -> bool:
+    """Returns True for the cluster user and password that everybody knows. Artemis warns of them (AMQ222007)."""
+    return cluster_user == DEFAULT_CLUSTER_USER and cluster_password == DEFAULT_CLUSTER_PASSWORD
+
+
 @dataclass
 class SecurityRule:
     """A `<security-setting>`: permission -> roles that have it on matching addresses."""
@@ -123,10 +128,7 @@ class Security:
     @property
     def has_default_password(self) -> bool:
         """Tells if cluster user and password are the well-known defaults."""
-        return (
-            self.cluster_user == DEFAULT_CLUSTER_USER
-            and self.cluster_password == DEFAULT_CLUSTER_PASSWORD
-        )
+        return are_default_credentials(self.cluster_user, self.cluster_password)
 
     def add_user(self, name: str, password: str, roles: Sequence[str]) -> None:
         """Adds a user. ValueError if `password` begins like a hash but is malformed."""

@@ -77,7 +77,7 @@ REQUESTS: list[tuple[str, str, Packet]] = [
 
 
 class Setting:
-    """Who has the permission: the role of the address's setting, of the queue's; None: without that setting."""
+    """Returns who has the permission: the role of the address's setting, of the queue's; None: without that setting."""
 
     def __init__(self, address: str | None, queue: str | None, granted: bool) -> None:
         self.address = address
