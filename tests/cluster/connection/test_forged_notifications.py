@@ -115,6 +115,18 @@ def test_a_member_whose_node_id_is_no_text_gets_messages_like_any_other() -> Non
     assert part.phase == DONE
 
 
+def test_a_queue_in_the_place_of_a_members_queue_does_not_keep_the_cluster_from_forming() -> None:
+    rig = Rig()
+    first = rig.node()
+    second = rig.node(node_id="node-b")
+    first.start()
+    squatter = rig.client(first)
+    squatter.create(cluster_of(first).forward_name("node-b"), "orders")
+    rig.run(1)
+    second.start()
+    rig.until(lambda: linked(first) == 1 and linked(second) == 1)
+
+
 def test_a_member_with_the_last_of_all_event_ids_may_be_lost_and_come_back() -> None:
     rig = Rig()
     first, second = rig.cluster(2)

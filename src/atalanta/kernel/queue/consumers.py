@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.queue.priorities import LEVELS
@@ -33,7 +34,9 @@ def add_consumer(queue: Queue, consumer: Consumer) -> None:
         at -= 1
     queue.consumers.insert(at, consumer)
     consumer.shares = shares(queue, consumer)
-    if consumer.selector is None and not consumer.browse_only:
+    if consumer.browse_only:
+        queue.browsers += 1
+    elif consumer.selector is None:
         queue.open_consumers += 1
     if queue.spec.group_rebalance and not consumer.browse_only:
         share_groups_anew(queue)
@@ -60,6 +63,10 @@ def shares(queue: Queue, consumer: Consumer) -> bool:
     )
 
 
+def _descending(consumer: Consumer) -> int:
+    return -consumer.priority
+
+
 def arrange(queue: Queue) -> None:
     """Sets the consumers to be offered messages, and the end of each priority among them, the highest first.
 
@@ -70,12 +77,10 @@ def arrange(queue: Queue) -> None:
     queue.turns = queue.consumers if special is None else special.turns(queue.consumers)
     ends: list[int] = []
     consumers = queue.turns
-    for index in range(1, len(consumers) + 1):
-        if (
-            index == len(consumers)
-            or consumers[index].priority != consumers[index - 1].priority
-        ):
-            ends.append(index)
+    end = 0
+    while end < len(consumers):
+        end = bisect_right(consumers, -consumers[end].priority, lo=end, key=_descending)
+        ends.append(end)
     queue.level_ends = ends
     if len(queue.level_turns) != len(ends):
         queue.level_turns = [0] * len(ends)
@@ -85,11 +90,12 @@ def arrange(queue: Queue) -> None:
 def remove_consumer(queue: Queue, consumer: Consumer) -> None:
     """Removes the consumer; the caller returns its unacknowledged messages."""
     queue.consumers.remove(consumer)
-    if not consumer.browse_only:
+    if consumer.browse_only:
+        queue.browsers -= 1
+    else:
         consumer_left(queue, consumer)
-    if consumer.selector is None and not consumer.browse_only:
-        queue.open_consumers -= 1
-    if not consumer.browse_only:
+        if consumer.selector is None:
+            queue.open_consumers -= 1
         queue.level_turns = []
     arrange(queue)
 

@@ -57,6 +57,7 @@ class Queue:
         self.bytes: int = 0
         # Consumers that take every message: neither browsers nor selective.
         self.open_consumers: int = 0
+        self.browsers: int = 0
         self.consumers: list[Consumer] = []
         self.turns: list[Consumer] = self.consumers  # those that are offered messages, see arrange
         self.cursor: int = 1
@@ -318,11 +319,7 @@ class Queue:
     # -- consumers ------------------------------------------------------------------------------
     def consumer_count(self) -> int:
         """Returns the number of consumers that take messages; browsers are not counted."""
-        count = 0
-        for consumer in self.consumers:
-            if not consumer.browse_only:
-                count += 1
-        return count
+        return len(self.consumers) - self.browsers
 
     def has_match(self, message: Message) -> bool:
         """Returns true if a local consumer, or an active log-view lease, takes the message (BindingsImpl)."""

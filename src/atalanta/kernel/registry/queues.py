@@ -88,6 +88,11 @@ class QueueRegistry:
         return queue
 
     # -- creation -----------------------------------------------------------------------------------
+    def check_client_queue(self, name: str) -> None:
+        """Raises BrokerError ILLEGAL_STATE if a client may not create a queue of that name: a cluster needs it."""
+        if name.startswith(f"{self.config.internal_naming_prefix}sf."):
+            raise BrokerError(ILLEGAL_STATE, f"{name} is a name for the node's store-and-forward queues")
+
     def create(self, now: int, spec: QueueSpec, with_retained: bool = True) -> Queue:
         """Creates a queue, and its address if need be. BrokerError QUEUE_EXISTS and others.
 

@@ -75,6 +75,8 @@ class SessionQueues:
         self.permissions.check(now, identity, permission, join_fqqn(spec.address, spec.name))
         self._check_address(now, identity, spec)
         self._check_limit(identity)
+        if not identity.cluster:
+            self.registry.check_client_queue(spec.name)
         spec.user = identity.user
         # A leaving node creates queues that continue its own: these get no retained messages.
         queue = self.registry.create(now, spec, not identity.cluster)

@@ -170,6 +170,7 @@ class DestinationOperations:
         spec = spec_of(self.settings, definition)
         check_name(spec.name)
         check_name(spec.address)
+        self.queues.check_client_queue(spec.name)
         address = self.addresses.by_name.get(spec.address)
         settings = self.settings.match(spec.address)
         may_create = boolean(definition, "auto-create-address")

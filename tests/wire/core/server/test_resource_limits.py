@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -12,6 +13,7 @@ from atalanta.kernel.security.security import PERMISSIONS
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
+from atalanta.wire.core.packets.consumer import CreateConsumer
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.producer import CreateProducer
 from atalanta.wire.core.packets.queue import CreateAddress, CreateSharedQueueV2, DeleteQueue
@@ -165,3 +167,25 @@ def test_the_listed_address_of_a_producer_is_cut() -> None:
     client.send(CreateProducer(1, "x" * 1_000_000))
     (session,) = server.broker.clients.sessions()
     assert session.producers[1][0] == "x" * NAME_CHARS_MAX
+
+
+def test_the_work_for_one_more_consumer_does_not_grow_with_their_number() -> None:
+    server = Server()
+    admin = server.login()
+    admin.create_queue("orders")
+
+    def cost(numbers: range) -> float:
+        begin = time.process_time()
+        for number in numbers:
+            admin.send(CreateConsumer(consumer_id=number, queue="orders", filter="a = 1", priority=4))
+        server.settle()
+        return time.process_time() - begin
+
+    first = cost(range(300))
+    cost(range(300, 5_000))
+    assert cost(range(5_000, 5_300)) < 4 * first
+    assert server.broker.queues["orders"].consumer_count() == 5_300
+    begin = time.process_time()
+    server.lost(admin.conn)
+    assert time.process_time() - begin < 40 * first
+    assert server.broker.queues["orders"].consumer_count() == 0
