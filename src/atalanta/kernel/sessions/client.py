@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.sessions.session_queues import QueueOwner
 
 if TYPE_CHECKING:
     from atalanta.kernel.sessions.services import SessionServices
     from atalanta.kernel.sessions.session import Session
+
+# Memory of the consumers of one connection, counted from above: 32,000 consumers, or 6 million characters of selectors.
+CONSUMERS_BYTES_MAX: Final = 64 << 20
+CONSUMER_BYTES: Final = 2_000
+SELECTOR_CHARACTER_BYTES: Final = 10
 
 
 class Client(QueueOwner):
@@ -26,6 +32,18 @@ class Client(QueueOwner):
         self.client_id: str | None = None
         self.created_at: int = 0
         self.sessions: dict[str, Session] = {}
+        self.consumers_bytes: int = 0
+
+    def reserve(self, filter_text: str | None) -> int:
+        """Returns the bytes that are counted for one more consumer. BrokerError ILLEGAL_STATE: there are too many."""
+        size = CONSUMER_BYTES + SELECTOR_CHARACTER_BYTES * len(filter_text or "")
+        if self.consumers_bytes + size > CONSUMERS_BYTES_MAX:
+            raise BrokerError(
+                ILLEGAL_STATE,
+                f"the consumers and selectors of one connection need at most {CONSUMERS_BYTES_MAX >> 20} MiB",
+            )
+        self.consumers_bytes += size
+        return size
 
     def hand_over(self, other: Client, session: Session) -> None:
         """Moves `session`, and the queues that are deleted with a connection, to another connection of the client."""
@@ -33,6 +51,9 @@ class Client(QueueOwner):
         session.client = other
         other.sessions[session.name] = session
         other.client_id = other.client_id or self.client_id
+        for consumer in session.consumers.values():
+            self.consumers_bytes -= consumer.reserved_bytes
+            other.consumers_bytes += consumer.reserved_bytes
         self.hand_over_queues(other)
 
     def close(self, now: int, services: SessionServices, failed: bool) -> None:

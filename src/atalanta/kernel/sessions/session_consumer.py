@@ -31,6 +31,7 @@ class SessionConsumer(Consumer):
     ) -> None:
         super().__init__(consumer_id, queue, session.endpoint, selector, browse_only, priority)
         self.session = session
+        self.reserved_bytes: int = 0
 
     def take_prefetched(self, first_as_delivered: bool) -> list[Reference]:
         """Takes the unacknowledged messages, as if they were not delivered, maybe but for the first.
@@ -58,6 +59,7 @@ class SessionConsumer(Consumer):
         """
         queue = self.queue
         self.close()
+        self.session.client.consumers_bytes -= self.reserved_bytes
         if self.stream is not None:
             self.stream.abort()
         held = self.unacknowledged.values()

@@ -13,7 +13,7 @@ from atalanta.kernel.security.security import PERMISSIONS
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
-from atalanta.wire.core.packets.consumer import CreateConsumer
+from atalanta.wire.core.packets.consumer import ConsumerClose, CreateConsumer
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.producer import CreateProducer
 from atalanta.wire.core.packets.queue import CreateAddress, CreateSharedQueueV2, DeleteQueue
@@ -189,3 +189,21 @@ def test_the_work_for_one_more_consumer_does_not_grow_with_their_number() -> Non
     server.lost(admin.conn)
     assert time.process_time() - begin < 40 * first
     assert server.broker.queues["orders"].consumer_count() == 0
+
+
+def test_the_consumers_of_one_connection_take_bounded_memory() -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    selector = "a = '" + "x" * 60_000 + "'"
+    consumers = 0
+    while not isinstance(answer := client.consume("orders", consumers, selector), ExceptionResponse):
+        consumers += 1
+        assert consumers < 200
+    assert answer.code == ILLEGAL_STATE
+    assert "64 MiB" in str(answer.message)
+    assert server.broker.queues["orders"].consumer_count() == consumers
+    other = server.login()
+    assert not isinstance(other.consume("orders", 0, selector), ExceptionResponse)
+    client.succeeds(ConsumerClose(0))
+    assert not isinstance(client.consume("orders", 0, selector), ExceptionResponse)
