@@ -192,8 +192,11 @@ class Trace:
 class Process:
     """The process that runs the node. This base class has no configuration files and no acceptors."""
 
-    def reload(self, why: str) -> None:
-        """Reads the configuration files again. BrokerError if there are none."""
+    def reload(self, why: str, done: Callable[[int, str], None]) -> None:
+        """Reads the configuration files again. BrokerError if there are none.
+
+        `done` is called when they are applied, with the time (ns) and "", or with the reason why they are not.
+        """
         raise BrokerError(ILLEGAL_STATE, "this node has no configuration files to reload")
 
     def accept_no_more(self) -> None:

@@ -151,6 +151,7 @@ class Management:
             self.status,
             self.resources,
             process,
+            self.replies,
             lists,
             destinations,
             roles,

@@ -6,6 +6,7 @@ blocks, never reads a clock, and does bounded work per input.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from atalanta.cluster.connection.cluster_connection import ClusterConnection
@@ -336,6 +337,11 @@ class Node:
                 "bridges": len(config.bridges.bridges),
             },
         )
+
+    def on_reload_done(self, now: int, done: Callable[[int, str], None], problem: str) -> None:
+        """Passes the end of a reload, with its problem, to the one who asked for it."""
+        if self.failed is None and not self.stopped:
+            done(now, problem)
 
     # -- files of large messages ----------------------------------------------------------------
     def on_large_written(self, now: int, file: int, size: int) -> None:

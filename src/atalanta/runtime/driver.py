@@ -272,6 +272,10 @@ class Driver:
         """Calls `on_reload` of the node."""
         self._call("on_reload", config)
 
+    def reload_done(self, done: Callable[[int, str], None], problem: str) -> None:
+        """Calls `on_reload_done` of the node."""
+        self._call("on_reload_done", done, problem)
+
     def large_written(self, file: int, size: int) -> None:
         """Calls `on_large_written` of the node."""
         self._call("on_large_written", file, size)

@@ -22,7 +22,7 @@ from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown, ScaleDownAtStop
 from atalanta.runtime.lifecycle.lifecycle import Lifecycle
-from atalanta.runtime.lifecycle.reloader import Reloaded
+from atalanta.runtime.lifecycle.reloader import ReloadDone, Reloaded
 from atalanta.runtime.net.acceptor import Acceptor, Listen
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.net.links import LoopLinks
@@ -181,15 +181,15 @@ class Shell(Process):
         self.request_stop(why)
         return True
 
-    def request_reload(self, why: str) -> None:
+    def request_reload(self, why: str, done: ReloadDone | None = None) -> None:
         """Reads the configuration again; no effect while the node stops."""
         reloader = self._lifecycle.reloader
         if reloader is not None and not self._stop.is_set():
-            reloader.request(why)
+            reloader.request(why, done)
 
-    def reload(self, why: str) -> None:
+    def reload(self, why: str, done: Callable[[int, str], None]) -> None:
         """Implements Process.reload."""
-        self.request_reload(why)
+        self.request_reload(why, lambda problem: self.driver.reload_done(done, problem))
 
     def stop_later(self, delay_ns: int, why: str) -> None:
         """Implements Process.stop_later."""

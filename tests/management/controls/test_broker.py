@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.ports import Process
 from tests.kernel.broker_rig import consume, endpoint
-from tests.management.management_rig import Desk, Refused
+from tests.management.management_rig import REPLIES, Desk, Refused
 
 
 def test_a_blocked_address_gives_no_credits_until_it_is_unblocked() -> None:
@@ -59,17 +61,25 @@ def test_what_there_is_none_of_is_empty_and_the_rest_says_where_it_stands() -> N
     assert [(row["name"], row["params"]) for row in shown] == list(connectors.items())
 
 
-def test_a_request_reloads_the_configuration() -> None:
+def test_a_reload_is_answered_when_it_is_over() -> None:
     class Reloads(Process):
         def __init__(self) -> None:
-            self.asked: list[str] = []
+            self.asked: list[Callable[[int, str], None]] = []
 
-        def reload(self, why: str) -> None:
-            self.asked.append(why)
+        def reload(self, why: str, done: Callable[[int, str], None]) -> None:
+            self.asked.append(done)
 
     process = Reloads()
-    Desk(process=process).ask("broker", "reloadConfigurationFile")
-    assert process.asked == ["management"]
+    desk = Desk(process=process)
+    desk.put("broker", "reloadConfigurationFile")
+    desk.settle()
+    assert not desk.broker.queues[REPLIES].live()
+    process.asked.pop()(desk.now, "")
+    assert desk.answer() is None
+    desk.put("broker", "reloadConfigurationFile")
+    process.asked.pop()(desk.now, "broker.xml:7: not a number")
+    with pytest.raises(Refused, match="xml:7: not a number"):
+        desk.answer()
 
 
 def test_the_duplicate_ids_of_an_address_are_cleared_for_good() -> None:

@@ -96,6 +96,24 @@ def test_without_a_period_only_requests_count(tmp_path: Path) -> None:
     with_reloader(path, -0.001, use)
 
 
+def test_who_asks_is_told_when_the_files_of_that_moment_are_applied(tmp_path: Path) -> None:
+    path = tmp_path / "broker.xml"
+    told: list[tuple[str, str]] = []
+
+    async def use(reloader: Reloader, files: Files) -> None:
+        for text in ("one", "second", "bad text"):
+            path.write_text(text)
+            reloader.request("management", lambda why, text=text: told.append((text, why)))  # type: ignore[misc]
+            await asyncio.sleep(0)
+            await until(lambda: files.reads)
+        await until(lambda: len(told) == 3)
+
+    with_reloader(path, -1, use)
+    assert [text for text, _ in told] == ["one", "second", "bad text"]
+    assert "bad text" in told[2][1]
+    assert told[0][1] == ""
+
+
 def test_bad_files_change_nothing_and_are_told_line_by_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -153,9 +171,10 @@ def test_requests_during_a_reading_lead_to_one_more(tmp_path: Path) -> None:
 
     async def use(reloader: Reloader, files: Files) -> None:
         files.gate.clear()
-        for _ in range(5):
-            reloader.request("SIGHUP")
+        reloader.request("SIGHUP")
         await asyncio.sleep(0.05)
+        for _ in range(4):
+            reloader.request("SIGHUP")
         files.gate.set()
         await until(lambda: files.reads == 2)
         await asyncio.sleep(0.05)

@@ -11,6 +11,7 @@ from atalanta.management.controls.control import Control, no_work, refuse
 from atalanta.management.operations.destinations import address_text
 from atalanta.management.operations.queue_definition import definition_of, routing_name
 from atalanta.management.request.call import (
+    LATER,
     Attributes,
     Call,
     Operations,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from atalanta.management.controls.lists import ListOperations
     from atalanta.management.operations.destinations import DestinationOperations
     from atalanta.management.operations.roles import Roles
+    from atalanta.management.request.replies import Replies
     from atalanta.management.resources.registry import ResourceRegistry
     from atalanta.management.status import NodeStatus
 
@@ -67,6 +69,7 @@ class BrokerControl(Control):
         status: NodeStatus,
         resources: ResourceRegistry,
         process: Process,
+        replies: Replies,
         lists: ListOperations,
         destinations: DestinationOperations,
         roles: Roles,
@@ -78,6 +81,7 @@ class BrokerControl(Control):
         self.status = status
         self.resources = resources
         self.process = process
+        self.replies = replies
         self.lists = lists
         self.destinations = destinations
         self.roles = roles
@@ -289,9 +293,16 @@ class BrokerControl(Control):
         return encode_json(self.resources.scale_down.progress())
 
     def reload_configuration(self, call: Call, given: Parameters) -> object:
-        """Reloads the configuration files like SIGHUP, outside the event loop. Invalid settings are logged."""
-        self.process.reload("management")
-        return None
+        """Reloads the configuration files like SIGHUP, outside the event loop; replies when they are applied."""
+
+        def done(now: int, problem: str) -> None:
+            if problem:
+                self.replies.refuse(now, call, problem)
+            else:
+                self.replies.send(now, call, None, True, False)
+
+        self.process.reload("management", done)
+        return LATER
 
     def address_settings_as_json(self, call: Call, given: Parameters) -> object:
         """Returns the effective address settings of one address (AddressSettings.toJSON), limited to common fields."""

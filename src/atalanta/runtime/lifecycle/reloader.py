@@ -28,6 +28,7 @@ SETTLE_S = 0.2
 SETTLE_LOOKS_MAX = 20
 
 Stamp = tuple[int, int, int]
+ReloadDone = Callable[[str], None]
 
 
 class ReloadRefused(Exception):
@@ -71,28 +72,37 @@ class Reloader:
         self._period_s = period_s
         self._reading: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._again = ""
+        self._requests: list[tuple[str, ReloadDone | None]] = []
 
     def start(self) -> None:
         """Begins to watch the files, if this is configured."""
         if self._period_s > 0:
             self._watching = self._loop.create_task(self._watch())
 
-    def request(self, why: str) -> None:
-        """Reads the files now, changed or not."""
-        if self._reading is not None:
-            self._again = why
-        else:
-            self._reading = self._loop.create_task(self._reload(why))
+    def request(self, why: str, done: ReloadDone | None = None) -> None:
+        """Reads the files now, changed or not; `done` is called after it with the problem, "" without one."""
+        self._requests.append((why, done))
+        if self._reading is None:
+            self._reading = self._loop.create_task(self._reload())
 
     def close(self) -> None:
         """Stops the reloader without further output."""
         for task in (self._watching, self._reading):
             if task is not None:
                 task.cancel()
-        self._again = ""
+        self._requests.clear()
 
-    async def _reload(self, why: str) -> None:
+    async def _reload(self) -> None:
+        while self._requests:
+            asked, self._requests = self._requests, []
+            problem = await self._read_once(asked[-1][0])
+            for _, done in asked:
+                if done is not None:
+                    done(problem)
+        self._reading = None
+
+    async def _read_once(self, why: str) -> str:
+        """Reads the files and applies them; returns the problem, "" without one."""
         try:
             self._trace.event("configuration_read", {"why": why})
             found = await self._loop.run_in_executor(None, self._read)
@@ -101,18 +111,16 @@ class Reloader:
                 self._trace.event("reload_refused", {"why": line})
             # A file that only now belongs to the configuration is read again when it was repaired.
             self.files = list(dict.fromkeys([*self.files, *error.files]))
+            return str(error)
         except Exception as error:
             # The node continues with its configuration; the traceback is for us.
             log_event(logger, "reload_bug", {}, error)
-        else:
-            self.files = found.files
-            self._apply(found)
-            if found.restart:
-                self._trace.event("reload_incomplete", {"restart_for": ",".join(found.restart)})
-        self._reading = None
-        if self._again:
-            why, self._again = self._again, ""
-            self.request(why)
+            return f"the configuration was not read: {error}"
+        self.files = found.files
+        self._apply(found)
+        if found.restart:
+            self._trace.event("reload_incomplete", {"restart_for": ",".join(found.restart)})
+        return ""
 
     async def _watch(self) -> None:
         known = await self._look()
