@@ -227,16 +227,16 @@ class AddressRegistry:
             else:
                 address.swept = True
 
-    def delete_with_queue(self, now: int, address: Address, temporary: bool) -> None:
+    def delete_with_queue(self, now: int, address: Address) -> None:
         """Deletes an automatic address with its last queue.
 
-        That is an address of a temporary queue, or one with `auto-delete-addresses-delay` 0.
+        That is an address that a temporary queue has created, or one with `auto-delete-addresses-delay` 0.
         """
         if not address.auto_created or address.name not in self.by_name or self.is_bound(address):
             return
         settings = self.settings.match(address.name)
         at_once = settings.auto_delete_addresses and settings.auto_delete_addresses_delay_ms == 0
-        if at_once or temporary:
+        if at_once or address.temporary:
             self.delete(now, address.name)
 
     def _is_automatic(self, address: Address) -> bool:
@@ -262,3 +262,12 @@ def check_routing_type(address: Address, routing_type: int) -> None:
         raise BrokerError(
             UNEXPECTED_ROUTING_TYPE, f"address {address.name} does not support {kind}"
         )
+
+
+def unsupported(address: Address, routing_type: int) -> str:
+    """Returns the text of a refusal to create a queue, as the address has at most the other routing type."""
+    kind, other = ("ANYCAST", "MULTICAST") if routing_type == ANYCAST else ("MULTICAST", "ANYCAST")
+    return (
+        f"AMQ229207: Can not create queue with routing type: {kind}, Supported routing types for address: "
+        f"{address.name} are [{other if address.anycast or address.multicast else ''}]"
+    )

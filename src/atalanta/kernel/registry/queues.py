@@ -105,6 +105,7 @@ class QueueRegistry:
             raise BrokerError(ILLEGAL_STATE, f"AMQ229216: {spec.name!r} is not a name for a queue")
         selector = parse_filter(spec.filter_text)
         # The address of a client's queue is deleted with its last queue (ActiveMQServerImpl.createQueue).
+        temporary = spec.temporary and spec.address not in self.addresses.by_name
         address = self.addresses.ensure(
             now,
             spec.address,
@@ -119,6 +120,8 @@ class QueueRegistry:
         if self.config.persist_delivery_count_before_delivery:
             self.dispatcher.store_counts_first(queue)
         address.add_queue(queue)
+        if temporary:
+            address.temporary = True
         if spec.internal:
             address.internal = True
             self.addresses.apply_settings(address)
@@ -244,7 +247,7 @@ class QueueRegistry:
             observer.on_queue_removed(now, queue)
         if address is not None:
             address.queue_left_at = now
-            self.addresses.delete_with_queue(now, address, queue.spec.temporary)
+            self.addresses.delete_with_queue(now, address)
 
     def remove_consumer(self, now: int, queue: Queue, consumer: Consumer) -> None:
         """Removes a consumer from its queue, and tells the observers."""

@@ -41,6 +41,7 @@ class Address:
         self.account: Account = Account()
         self.unrouted: int = 0
         self.swept: bool = False
+        self.temporary: bool = False  # created with a temporary queue, and deleted with its last one
         self.rules: AddressRules | None = None  # None: no special rules, see kernel/routing/address_rules.py
         self.retained: Retained | None = None  # messages for later queues: kernel/registry/retroactive_addresses.py
         # Wildcard addresses that match this one: their queues receive its messages too.

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
-from atalanta.kernel.registry.addresses import check_routing_type
+from atalanta.kernel.errors import (
+    ADDRESS_DOES_NOT_EXIST,
+    ILLEGAL_STATE,
+    INTERNAL_ERROR,
+    BrokerError,
+)
+from atalanta.kernel.registry.addresses import unsupported
 from atalanta.kernel.security.resource_limits import QUEUES_PER_USER_MAX, ResourceLimit, limit_of
 from atalanta.message.fqqn import join_fqqn
 
@@ -106,7 +111,8 @@ class SessionQueues:
         automatic = self.addresses.settings.match(spec.address).auto_create_addresses
         if not automatic and not spec.temporary:
             if address is not None:
-                check_routing_type(address, spec.routing_type)
+                # ActiveMQServerImpl.createQueue throws what is no exception of Artemis: the client gets code 0.
+                raise BrokerError(INTERNAL_ERROR, unsupported(address, spec.routing_type))
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"AMQ229203: address {spec.address} does not exist")
         # A temporary queue gets an address of its own even if addresses are not created automatically.
         if automatic or address is not None:

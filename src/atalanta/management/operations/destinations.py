@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.kernel.registry.addresses import unsupported
 from atalanta.kernel.security.resource_limits import check_name
 from atalanta.management.operations.message_changes import Removal
 from atalanta.management.operations.queue_definition import (
@@ -179,11 +180,7 @@ class DestinationOperations:
         if address is None and not may_create:
             raise BrokerError(ILLEGAL_STATE, f"AMQ229203: Address Does Not Exist: {spec.address}")
         if address is not None and not address.supports(spec.routing_type) and not may_create:
-            text = (
-                f"AMQ229207: Can not create queue with routing type: {routing_name(spec.routing_type)}, "
-                f"Supported routing types for address: {address.name} are [{', '.join(routing_types(address))}]"
-            )
-            raise BrokerError(ILLEGAL_STATE, text)
+            raise BrokerError(ILLEGAL_STATE, unsupported(address, spec.routing_type))
         known = self.queues.by_name.get(spec.name)
         if known is not None:
             text = f"AMQ229019: Queue {spec.name} already exists on address {known.spec.address}"

@@ -8,6 +8,7 @@ from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
     DUPLICATE_METADATA,
     ILLEGAL_STATE,
+    INTERNAL_ERROR,
     INVALID_FILTER,
     INVALID_SHARED_QUEUE,
     QUEUE_DOES_NOT_EXIST,
@@ -135,7 +136,9 @@ def test_without_automatic_addresses_a_queue_needs_one_that_fits() -> None:
     client = server.login()
     assert client.fails(queue_request("orders"))[0] == ADDRESS_DOES_NOT_EXIST
     client.succeeds(CreateAddress(address="orders", routing_types=[0]))
-    assert client.fails(queue_request("orders"))[0] == UNEXPECTED_ROUTING_TYPE
+    code, text = client.fails(queue_request("orders"))
+    assert code == INTERNAL_ERROR
+    assert text.startswith("AMQ229207") and text.endswith("address: orders are [MULTICAST]")
     client.create_queue("orders", "orders", 0)
     client.create_queue("temporary", "temporary", 1, temporary=True, durable=False)
 
@@ -287,3 +290,34 @@ def test_a_shared_subscription_nobody_listens_to_goes_with_its_clients() -> None
     third.succeeds(shared("shared"))
     server.lost(third.conn)
     assert not described(server, "shared").exists
+
+
+def test_a_refused_use_of_a_shared_subscription_does_not_keep_it() -> None:
+    server = Server()
+    owner = server.login()
+    stranger = server.login()
+    owner.succeeds(CreateSharedQueueV2(address="news", queue="mine", durable=False))
+    for refused in (
+        CreateSharedQueueV2(address="elsewhere", queue="mine", durable=False),
+        CreateSharedQueueV2(address="news", queue="mine", durable=False, filter="a = 1"),
+        CreateSharedQueueV2(address="news", queue="mine", durable=True),
+    ):
+        assert stranger.fails(refused)[0] == INVALID_SHARED_QUEUE
+    server.lost(owner.conn)
+    server.settle()
+    assert "mine" not in server.broker.queues
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_address_that_was_there_before_a_temporary_queue_follows_its_setting(kept: bool) -> None:
+    server = Server()
+    server.broker.settings.add("news", {"auto_delete_addresses": not kept})
+    client = server.login()
+    client.succeeds(CreateAddress("news", [0], auto_created=True))
+    client.succeeds(queue_request("mine", "news", 0, durable=False, temporary=True))
+    client.succeeds(queue_request("own", "fresh", 0, durable=False, temporary=True))
+    server.lost(client.conn)
+    server.settle()
+    assert not server.broker.queues
+    assert ("news" in server.broker.addresses) is kept
+    assert "fresh" not in server.broker.addresses

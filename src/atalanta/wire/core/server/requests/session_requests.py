@@ -363,8 +363,6 @@ def _create_shared(
         return
     permission = "createDurableQueue" if spec.durable else "createNonDurableQueue"
     session.session.check(permission, join_fqqn(spec.address, spec.name))
-    if known.spec.transient:
-        session.session.client.use_transient(known)
     if known.spec.address != spec.address or known.durable != spec.durable:
         raise BrokerError(
             INVALID_SHARED_QUEUE,
@@ -374,5 +372,7 @@ def _create_shared(
         raise BrokerError(
             INVALID_SHARED_QUEUE, f"AMQ229083: queue {packet.queue} exists with another filter"
         )
+    if known.spec.transient:
+        session.session.client.use_transient(known)
     if packet.requires_response:
         session.done_when_durable(NO_CORRELATION)
