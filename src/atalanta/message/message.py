@@ -6,6 +6,7 @@ or a property changes. Properties are decoded only on demand.
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import i16, i32, i64
@@ -57,11 +58,17 @@ ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 LARGE_SIZE: Final = "_AMQ_LARGE_SIZE"
 
 ROUTING_TYPE_KEY: Final = "_AMQ_ROUTING_TYPE".encode("utf-16-le")
+DUPLICATE_ID_BYTES_MAX: Final = 1_024
 DUPLICATE_ID_KEY: Final = "_AMQ_DUPL_ID".encode("utf-16-le")
 GROUP_ID_KEY: Final = "_AMQ_GROUP_ID".encode("utf-16-le")
 SCHEDULED_KEY: Final = "_AMQ_SCHED_DELIVERY".encode("utf-16-le")
 
 _keys: dict[str, bytes] = {}
+
+
+def short_duplicate_id(value: bytes) -> bytes:
+    """Returns the duplicate id as the caches keep it: they hold thousands of every address, so a long one is hashed."""
+    return value if len(value) <= DUPLICATE_ID_BYTES_MAX else sha256(value).digest()
 
 
 class Message:
@@ -304,8 +311,8 @@ class Message:
         else:
             value = self._raw_value(DUPLICATE_ID_KEY)
         if isinstance(value, str):
-            return encode_utf16(value)
-        return value if isinstance(value, bytes) else None
+            value = encode_utf16(value)
+        return short_duplicate_id(value) if isinstance(value, bytes) else None
 
     @property
     def grouped(self) -> bool:

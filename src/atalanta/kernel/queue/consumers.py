@@ -34,10 +34,7 @@ def add_consumer(queue: Queue, consumer: Consumer) -> None:
         at -= 1
     queue.consumers.insert(at, consumer)
     consumer.shares = shares(queue, consumer)
-    if consumer.browse_only:
-        queue.browsers += 1
-    elif consumer.selector is None:
-        queue.open_consumers += 1
+    queue.count_consumer(consumer, 1)
     if queue.spec.group_rebalance and not consumer.browse_only:
         share_groups_anew(queue)
     if not consumer.browse_only:
@@ -90,12 +87,9 @@ def arrange(queue: Queue) -> None:
 def remove_consumer(queue: Queue, consumer: Consumer) -> None:
     """Removes the consumer; the caller returns its unacknowledged messages."""
     queue.consumers.remove(consumer)
-    if consumer.browse_only:
-        queue.browsers -= 1
-    else:
+    queue.count_consumer(consumer, -1)
+    if not consumer.browse_only:
         consumer_left(queue, consumer)
-        if consumer.selector is None:
-            queue.open_consumers -= 1
         queue.level_turns = []
     arrange(queue)
 

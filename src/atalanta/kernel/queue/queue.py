@@ -321,6 +321,13 @@ class Queue:
         """Returns the number of consumers that take messages; browsers are not counted."""
         return len(self.consumers) - self.browsers
 
+    def count_consumer(self, consumer: Consumer, change: int) -> None:
+        """Counts a consumer that was added (1) or removed (-1)."""
+        if consumer.browse_only:
+            self.browsers += change
+        elif consumer.selector is None:
+            self.open_consumers += change
+
     def has_match(self, message: Message) -> bool:
         """Returns true if a local consumer, or an active log-view lease, takes the message (BindingsImpl)."""
         for consumer in self.consumers:

@@ -121,7 +121,7 @@ class QueueRegistry:
             self.dispatcher.store_counts_first(queue)
         address.add_queue(queue)
         if temporary:
-            address.temporary = True
+            address.set_temporary()
         if spec.internal:
             address.internal = True
             self.addresses.apply_settings(address)

@@ -45,6 +45,10 @@ class Client(QueueOwner):
         self.consumers_bytes += size
         return size
 
+    def release(self, size: int) -> None:
+        """Takes back what `reserve` counted."""
+        self.consumers_bytes -= size
+
     def hand_over(self, other: Client, session: Session) -> None:
         """Moves `session`, and the queues that are deleted with a connection, to another connection of the client."""
         self.sessions.pop(session.name, None)
@@ -52,8 +56,8 @@ class Client(QueueOwner):
         other.sessions[session.name] = session
         other.client_id = other.client_id or self.client_id
         for consumer in session.consumers.values():
-            self.consumers_bytes -= consumer.reserved_bytes
-            other.consumers_bytes += consumer.reserved_bytes
+            self.release(consumer.reserved_bytes)
+            other.release(-consumer.reserved_bytes)
         self.hand_over_queues(other)
 
     def close(self, now: int, services: SessionServices, failed: bool) -> None:

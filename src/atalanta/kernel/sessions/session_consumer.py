@@ -59,7 +59,7 @@ class SessionConsumer(Consumer):
         """
         queue = self.queue
         self.close()
-        self.session.client.consumers_bytes -= self.reserved_bytes
+        self.session.client.release(self.reserved_bytes)
         if self.stream is not None:
             self.stream.abort()
         held = self.unacknowledged.values()

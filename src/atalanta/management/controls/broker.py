@@ -23,6 +23,7 @@ from atalanta.management.request.call import (
 )
 from atalanta.management.request.json_text import encode_json
 from atalanta.management.request.times import duration_text
+from atalanta.message.message import short_duplicate_id
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from atalanta.management.resources.registry import ResourceRegistry
     from atalanta.management.status import NodeStatus
 
-DUPLICATE_BYTES_MAX: Final = 10_000
 CONNECTOR_FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"
 USERS: Final = "users are in artemis-users.properties: use `atalanta user`, or edit the file"
 FAILOVER: Final = "this broker has no backup to fail over to"
@@ -259,8 +259,8 @@ class BrokerControl(Control):
             )
         cache = broker.caches.cache_of(address)
         for item in ids:
-            raw = bytes_of_id(str(item))
-            if cache.lsn_of(raw) < 0 and len(raw) <= DUPLICATE_BYTES_MAX:
+            raw = short_duplicate_id(bytes_of_id(str(item)))
+            if cache.lsn_of(raw) < 0:
                 payload = records.encode_duplicates(address, broker.store.take_message_id(), [raw])
                 cache.add(raw, broker.journal.append(records.DUPLICATES, payload))
         return None

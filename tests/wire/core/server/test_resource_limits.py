@@ -17,8 +17,9 @@ from atalanta.wire.core.packets.consumer import ConsumerClose, CreateConsumer
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.producer import CreateProducer
 from atalanta.wire.core.packets.queue import CreateAddress, CreateSharedQueueV2, DeleteQueue
+from atalanta.wire.core.packets.session import AddMetadataV2, CreateSessionV2, UniqueAddMetadata
 from tests.wire.core.server.large_rig import body_of, send_large
-from tests.wire.core.server.server_rig import Server, queue_request, text_message
+from tests.wire.core.server.server_rig import VERSION, Server, queue_request, text_message
 
 
 def limited(max_sessions: int = -1, max_queues: int = -1) -> Server:
@@ -207,3 +208,29 @@ def test_the_consumers_of_one_connection_take_bounded_memory() -> None:
     assert not isinstance(other.consume("orders", 0, selector), ExceptionResponse)
     client.succeeds(ConsumerClose(0))
     assert not isinstance(client.consume("orders", 0, selector), ExceptionResponse)
+
+
+LONG = "x" * (NAME_CHARS_MAX + 1)
+
+
+def test_what_a_session_keeps_of_its_client_is_bounded() -> None:
+    server = Server()
+    client = server.login()
+    for key, value in (("key", LONG), (LONG, "value")):
+        assert client.fails(AddMetadataV2(key, value))[0] == ILLEGAL_STATE
+        assert client.fails(UniqueAddMetadata(key, value))[0] == ILLEGAL_STATE
+    for name, client_id in ((LONG, None), ("name", LONG)):
+        request = CreateSessionV2(name, 11, VERSION, "admin", "admin", client_id=client_id)
+        assert isinstance(client.call(request, 1), ExceptionResponse)
+
+
+@pytest.mark.parametrize("text", ["y" * 100_000, "short"])
+def test_duplicate_ids_of_any_length_are_found_and_take_little_memory(text: str) -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    for given in (text, text + "2", text, text.encode(), text.encode()):
+        client.publish("orders", "a", _AMQ_DUPL_ID=given)
+        server.settle()
+    assert server.broker.queues["orders"].message_count == 3
+    assert all(len(each) < 1_000 for each in server.broker.caches.by_name["orders"].ids)

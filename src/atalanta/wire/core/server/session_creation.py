@@ -19,6 +19,7 @@ from atalanta.kernel.security.cluster_proof import (
     same_proof,
 )
 from atalanta.kernel.security.remote_host import remote_host
+from atalanta.kernel.security.resource_limits import check_name
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL
@@ -94,6 +95,8 @@ def open_session(
         raise BrokerError(
             SESSION_CREATION_REJECTED, f"more than {SESSIONS_MAX} sessions on one connection"
         )
+    for text in (packet.name, request.client_id or ""):
+        check_name(text)
     connection.check_session_limit(identity)
     first = not connection.authenticated
     broker.clients.logins_total += 1

@@ -20,6 +20,7 @@ from atalanta.kernel.errors import (
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.security.resource_limits import check_name
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.fqqn import join_fqqn, split_fqqn
 from atalanta.wire.connection import ProtocolError
@@ -266,6 +267,8 @@ def _metadata(
         raise BrokerError(
             ILLEGAL_STATE, f"a session has at most {METADATA_MAX} entries of metadata"
         )
+    check_name(packet.key)
+    check_name(packet.value)
     if isinstance(packet, UniqueAddMetadata):
         # ServerSessionImpl.addUniqueMetaData: any other session with it, of any connection.
         for other in shared.metadata.get((packet.key, packet.value), {}):
