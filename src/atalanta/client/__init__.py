@@ -12,6 +12,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from atalanta.client.branch import Branch, PreparedBranches
 from atalanta.client.connection import Connection
 from atalanta.client.consumer import Consumer
 from atalanta.client.discovery.load_balancing import (
@@ -33,6 +34,7 @@ from atalanta.wire.core.client.errors import (
     AddressDoesNotExist,
     AddressExists,
     AddressFull,
+    BranchRefused,
     BrokerRefused,
     CallTimedOut,
     ClientError,
@@ -59,10 +61,12 @@ from atalanta.wire.core.client.errors import (
     TooManyConsumers,
     TransactionOutcomeUnknown,
     TransactionRolledBack,
+    UnknownBranch,
     WrongRoutingType,
 )
 from atalanta.wire.core.client.topology import Member
 from atalanta.wire.core.packets.logview import LostRange
+from atalanta.wire.core.packets.transaction import Xid
 from atalanta.wire.uri import UriError
 
 if TYPE_CHECKING:
@@ -73,6 +77,8 @@ __all__ = [
     "AddressExists",
     "AddressFull",
     "Balancing",
+    "Branch",
+    "BranchRefused",
     "BrokerRefused",
     "Byte",
     "CallTimedOut",
@@ -109,6 +115,7 @@ __all__ = [
     "NotAuthorized",
     "Plan",
     "Position",
+    "PreparedBranches",
     "Producer",
     "Property",
     "QueueDoesNotExist",
@@ -128,8 +135,10 @@ __all__ = [
     "Transaction",
     "TransactionOutcomeUnknown",
     "TransactionRolledBack",
+    "UnknownBranch",
     "UriError",
     "WrongRoutingType",
+    "Xid",
     "connect",
     "run",
 ]

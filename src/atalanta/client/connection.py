@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from atalanta.client.branch import Branch, PreparedBranches
 from atalanta.client.consumer import ACKNOWLEDGE_MODES, AUTO, INDIVIDUAL, Consumer
 from atalanta.client.large.body_file import LargeFile
 from atalanta.client.log.log_view import LogView
 from atalanta.client.management import Management
 from atalanta.client.message import ANYCAST, MULTICAST, ROUTING_NAMES, Message, ReceivedMessage
 from atalanta.client.producer import Encoder, Producer, ReplyQueue
-from atalanta.client.transaction import Sink, Transaction
+from atalanta.client.transaction import Transaction
 from atalanta.wire.core.client.errors import (
     ClientError,
     Closed,
@@ -40,6 +42,7 @@ from atalanta.wire.core.packets.queue import (
     DeleteQueue,
 )
 from atalanta.wire.core.packets.session import UniqueAddMetadata
+from atalanta.wire.core.packets.transaction import Xid
 
 if TYPE_CHECKING:
     from atalanta.client.options import Server
@@ -81,6 +84,7 @@ class Connection:
         self._log_view: bool | None = None
         self._replies: ReplyQueue | None = None
         self._closed = False
+        self._prepared = PreparedBranches(self)
         self.on_reconnected(self._ask_again)
 
     async def login(self) -> None:
@@ -259,12 +263,18 @@ class Connection:
         """Deletes the durable subscription `name` and its messages. Raises IllegalState while it has consumers."""
         await self.delete_queue(subscription_queue(name, self.options.client_id))
 
-    def transaction(self, sink: Sink | None = None) -> Transaction:
-        """Returns a transaction: `async with connection.transaction() as tx: await tx.send(address, message)`.
+    def transaction(self) -> Transaction:
+        """Returns a transaction: `async with connection.transaction() as tx: await tx.send(address, message)`."""
+        return Transaction(self)
 
-        `sink`: see Transaction.commit.
-        """
-        return Transaction(self, sink)
+    def branch(self, xid: Xid) -> Branch:
+        """Returns a new branch of an XA transaction, which prepares instead of a commit."""
+        return Branch(self, xid)
+
+    @property
+    def prepared_branches(self) -> PreparedBranches:
+        """Returns the access to the broker's prepared XA branches."""
+        return self._prepared
 
     def logview(self, queue: str, incarnation: str = "") -> LogView:
         """Returns a view that reads `queue` by sequence.
@@ -389,9 +399,9 @@ class Connection:
         await self.close()
 
     # -- for the other classes of this package --------------------------------------------------
-    async def open_session(self, transacted: bool) -> ClientSession:
+    async def open_session(self, transacted: bool, xa: bool = False) -> ClientSession:
         """Returns a further session of this connection."""
-        session = self.shell.engine.session(self._settings(transacted))
+        session = self.shell.engine.session(replace(self._settings(transacted), xa=xa))
         self.shell.after_call()
         await self.shell.answer(session.opened)
         return session

@@ -52,7 +52,6 @@ from atalanta.kernel.sessions.services import SessionServices
 from atalanta.kernel.sessions.slow_consumers import SlowConsumers
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.kernel.transactions import xa
-from atalanta.kernel.transactions.sinks import Sinks
 from atalanta.kernel.transactions.xa import Branches
 
 if TYPE_CHECKING:
@@ -106,7 +105,6 @@ class Broker:
         self.paging: Paging = self.store.paging
         self.values = NamedValues(journal)
         self.origins = Origins(self.values)
-        self.sinks = Sinks()
         self._build_registries(ports.ids)
         self._build_publisher()
         self.clients = Clients(ports.close_connection)
@@ -220,7 +218,6 @@ class Broker:
             self.retroactive,
             self.memory,
             self.ingress_headers,
-            self.sinks,
             self.branches,
             self.observers,
             self.dispatch,

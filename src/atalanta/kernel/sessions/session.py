@@ -26,7 +26,6 @@ from atalanta.kernel.sessions.session_consumer import (
     SessionConsumer,
     check_consumer_allowed,
 )
-from atalanta.kernel.transactions.commit import SinkId
 from atalanta.kernel.transactions.owner import TransactionOwner
 from atalanta.kernel.transactions.transaction import Transaction
 from atalanta.message.fqqn import join_fqqn
@@ -413,17 +412,6 @@ class Session(TransactionOwner):
     def _check_no_branch(self) -> None:
         if self.branch is not None:
             raise BrokerError(ILLEGAL_STATE, "a distributed transaction is committed by its xid")
-
-    def commit_sink(self, now: int, token: int, query: str, batch: int, partition: int) -> None:
-        """Commits under a sink id: DUPLICATE_ID if the batch is not newer than the last of that query and partition.
-
-        The newest batch per query and partition is kept (kernel/transactions/sinks.py), in the record of the messages.
-        """
-        self._check_no_branch()
-        sink = SinkId(query, batch, partition)
-        self.services.commits.commit_sink(
-            self, now, self.transaction, self.endpoint, token, sink
-        )
 
     def enter_branch(self, branch: Branch | None) -> None:
         """Makes the session work in `branch`; None: in no transaction."""

@@ -14,27 +14,16 @@ if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.publish.publisher import Publisher
     from atalanta.kernel.transactions.owner import TransactionOwner
-    from atalanta.kernel.transactions.sinks import Sinks
     from atalanta.kernel.transactions.transaction import Transaction
 
 
-class SinkId:
-    """The id of a batch of a Spark query and partition, which is committed with the batch's messages."""
-
-    def __init__(self, query: str, batch: int, partition: int) -> None:
-        self.query = query
-        self.batch = batch
-        self.partition = partition
-
-
 class Commits:
-    """Commits transactions. `sinks` are the newest batches of Spark queries."""
+    """Commits transactions."""
 
-    def __init__(self, publisher: Publisher, sinks: Sinks) -> None:
+    def __init__(self, publisher: Publisher) -> None:
         self.publisher = publisher
         self.plans = publisher.plans
         self.store = publisher.store
-        self.sinks = sinks
 
     def commit(
         self,
@@ -43,7 +32,6 @@ class Commits:
         transaction: Transaction,
         endpoint: Reply,
         token: int,
-        sink: SinkId | None = None,
     ) -> None:
         """Commits; `endpoint.done(token)` when durable. DUPLICATE_ID rolls back.
 
@@ -69,15 +57,10 @@ class Commits:
             owner.roll_back(now, transaction, False)
             raise error
         owner.end_transaction(transaction)
-        self._write(transaction, plans, endpoint, token, sink)
+        self._write(transaction, plans, endpoint, token)
 
     def _write(
-        self,
-        transaction: Transaction,
-        plans: list[Plan],
-        endpoint: Reply,
-        token: int,
-        sink: SinkId | None,
+        self, transaction: Transaction, plans: list[Plan], endpoint: Reply, token: int
     ) -> None:
         """Appends the record."""
         batch = records.Batch()
@@ -85,31 +68,7 @@ class Commits:
         for plan in plans:
             references.extend(self.plans.add(plan, batch))
         self.store.finish(transaction.acknowledged, batch)
-        if sink is not None:
-            payload = records.encode_sink(sink.query, sink.partition, sink.batch)
-            batch.add(records.SINK, payload)
-        lsn = self.plans.append(batch, plans, references, endpoint, token)
-        if sink is not None:
-            self.sinks.put(sink.query, sink.partition, sink.batch, lsn)
-
-    def commit_sink(
-        self,
-        owner: TransactionOwner,
-        now: int,
-        transaction: Transaction,
-        endpoint: Reply,
-        token: int,
-        sink: SinkId,
-    ) -> None:
-        """Commits under a sink id: DUPLICATE_ID if the batch is not newer than the last of that query and partition."""
-        query = sink.query
-        partition = sink.partition
-        if sink.batch <= self.sinks.newest(query, partition):
-            lsn = self.sinks.lsn_of(query, partition)
-            why = f"batch {sink.batch} of query {query} partition {partition} was committed before"
-            self.refuse_duplicate(owner, now, transaction, endpoint, token, lsn, why)
-            return
-        self.commit(owner, now, transaction, endpoint, token, sink)
+        self.plans.append(batch, plans, references, endpoint, token)
 
     def refuse_duplicate(
         self,
