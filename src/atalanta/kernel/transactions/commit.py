@@ -50,8 +50,9 @@ class Commits:
             except BrokerError as refused:
                 error = refused
         if error is not None and error.code == DUPLICATE_ID:
-            lsn = self.store.journal.last
-            self.refuse_duplicate(owner, now, transaction, endpoint, token, lsn, error.text)
+            # The sender takes "duplicate" for "done": it hears that when the first copy is durable.
+            owner.roll_back(now, transaction, False)
+            self.store.refuse_when_durable(self.store.journal.last, endpoint, token, error)
             return
         if error is not None:
             owner.roll_back(now, transaction, False)
@@ -69,17 +70,3 @@ class Commits:
             references.extend(self.plans.add(plan, batch))
         self.store.finish(transaction.acknowledged, batch)
         self.plans.append(batch, plans, references, endpoint, token)
-
-    def refuse_duplicate(
-        self,
-        owner: TransactionOwner,
-        now: int,
-        transaction: Transaction,
-        endpoint: Reply,
-        token: int,
-        lsn: int,
-        text: str,
-    ) -> None:
-        """Rolls back and answers DUPLICATE_ID, but not before the record of the first copy (`lsn`) is durable."""
-        owner.roll_back(now, transaction, False)
-        self.store.refuse_when_durable(lsn, endpoint, token, BrokerError(DUPLICATE_ID, text))
