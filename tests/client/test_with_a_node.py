@@ -245,23 +245,23 @@ def test_branches_are_prepared_and_then_committed_or_rolled_back(tmp_path: Path)
     with BrokerProcess(config), connect_blocking(f"tcp://127.0.0.1:{port}") as connection:
         connection.create_queue("out", routing="anycast")
         for xid in (kept, dropped):
-            with connection.branch(xid) as branch:
+            with connection.xa_resource.branch(xid) as branch:
                 for number in range(3):
                     branch.send("out", Message(text=f"{number}{xid.branch_qualifier.decode()}"))
                 branch.prepare()
         with pytest.raises(BranchRefused):
-            connection.branch(kept).open()
-        with pytest.raises(ZeroDivisionError), connection.branch(Xid(7, b"x", b"global")) as branch:
+            connection.xa_resource.branch(kept).open()
+        with pytest.raises(ZeroDivisionError), connection.xa_resource.branch(Xid(7, b"x", b"global")) as branch:
             branch.send("out", Message(text="never"))
             raise ZeroDivisionError
         assert connection.query_queue("out").message_count == 0
     with BrokerProcess(config), connect_blocking(f"tcp://127.0.0.1:{port}") as connection:
-        prepared = connection.prepared_branches
-        assert sorted(xid.branch_qualifier for xid in prepared.all()) == [b"dropped", b"kept"]
-        prepared.commit(kept)
-        prepared.rollback(dropped)
-        assert prepared.all() == []
-        for end in (prepared.commit, prepared.rollback):
+        resource = connection.xa_resource
+        assert sorted(xid.branch_qualifier for xid in resource.recover()) == [b"dropped", b"kept"]
+        resource.commit(kept)
+        resource.rollback(dropped)
+        assert resource.recover() == []
+        for end in (resource.commit, resource.rollback):
             with pytest.raises(UnknownBranch):
                 end(kept)
         assert _texts(connection.consumer("out"), 3) == ["0kept", "1kept", "2kept"]

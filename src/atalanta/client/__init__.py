@@ -12,7 +12,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from atalanta.client.branch import Branch, PreparedBranches
 from atalanta.client.connection import Connection
 from atalanta.client.consumer import Consumer
 from atalanta.client.discovery.load_balancing import (
@@ -28,7 +27,8 @@ from atalanta.client.message import Message, Property, ReceivedMessage
 from atalanta.client.options import Server
 from atalanta.client.producer import Producer
 from atalanta.client.queue_kind import QueueKind
-from atalanta.client.transaction import Transaction
+from atalanta.client.transactions.branch import Branch, XaResource
+from atalanta.client.transactions.transaction import Transaction
 from atalanta.message.properties import Byte, Char, Float, Int, Short
 from atalanta.wire.core.client.errors import (
     AddressDoesNotExist,
@@ -115,7 +115,6 @@ __all__ = [
     "NotAuthorized",
     "Plan",
     "Position",
-    "PreparedBranches",
     "Producer",
     "Property",
     "QueueDoesNotExist",
@@ -138,6 +137,7 @@ __all__ = [
     "UnknownBranch",
     "UriError",
     "WrongRoutingType",
+    "XaResource",
     "Xid",
     "connect",
     "run",

@@ -21,8 +21,6 @@ from ssl import SSLContext
 from typing import Any, Final
 
 from atalanta.client import connection as asynchronous
-from atalanta.client.branch import Branch as AsyncBranch
-from atalanta.client.branch import PreparedBranches as AsyncPreparedBranches
 from atalanta.client.consumer import CUMULATIVE, INDIVIDUAL
 from atalanta.client.consumer import Consumer as AsyncConsumer
 from atalanta.client.discovery.factory import UrlOptions, chosen_member
@@ -36,7 +34,9 @@ from atalanta.client.producer import Producer as AsyncProducer
 from atalanta.client.queue_kind import QueueKind
 from atalanta.client.shells.awaitables import READY
 from atalanta.client.shells.blocking_shell import BlockingShell
-from atalanta.client.transaction import Transaction as AsyncTransaction
+from atalanta.client.transactions.branch import Branch as AsyncBranch
+from atalanta.client.transactions.branch import XaResource as AsyncXaResource
+from atalanta.client.transactions.transaction import Transaction as AsyncTransaction
 from atalanta.wire.core.client.errors import ConnectFailed
 from atalanta.wire.core.client.topology import Member
 from atalanta.wire.core.packets.logview import LostRange
@@ -182,21 +182,24 @@ class Branch(Transaction):
         self._shell.call(self._branch.prepare())
 
 
-class PreparedBranches:
-    """See atalanta.client.PreparedBranches."""
+class XaResource:
+    """See atalanta.client.XaResource."""
 
-    def __init__(self, shell: BlockingShell, branches: AsyncPreparedBranches) -> None:
+    def __init__(self, shell: BlockingShell, resource: AsyncXaResource) -> None:
         self._shell = shell
-        self._branches = branches
+        self._resource = resource
 
-    def all(self) -> list[Xid]:
-        return self._shell.call(self._branches.all())
+    def branch(self, xid: Xid) -> Branch:
+        return Branch(self._shell, self._resource.branch(xid))
+
+    def recover(self) -> list[Xid]:
+        return self._shell.call(self._resource.recover())
 
     def commit(self, xid: Xid) -> None:
-        self._shell.call(self._branches.commit(xid))
+        self._shell.call(self._resource.commit(xid))
 
     def rollback(self, xid: Xid) -> None:
-        self._shell.call(self._branches.rollback(xid))
+        self._shell.call(self._resource.rollback(xid))
 
 
 class LogView:
@@ -372,12 +375,9 @@ class Connection:
     def transaction(self) -> Transaction:
         return Transaction(self._shell, self._connection.transaction())
 
-    def branch(self, xid: Xid) -> Branch:
-        return Branch(self._shell, self._connection.branch(xid))
-
     @property
-    def prepared_branches(self) -> PreparedBranches:
-        return PreparedBranches(self._shell, self._connection.prepared_branches)
+    def xa_resource(self) -> XaResource:
+        return XaResource(self._shell, self._connection.xa_resource)
 
     def logview(self, queue: str, incarnation: str = "") -> LogView:
         return LogView(self._shell, self._connection.logview(queue, incarnation))

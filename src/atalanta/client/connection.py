@@ -8,14 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from atalanta.client.branch import Branch, PreparedBranches
 from atalanta.client.consumer import ACKNOWLEDGE_MODES, AUTO, INDIVIDUAL, Consumer
 from atalanta.client.large.body_file import LargeFile
 from atalanta.client.log.log_view import LogView
 from atalanta.client.management import Management
 from atalanta.client.message import ANYCAST, MULTICAST, ROUTING_NAMES, Message, ReceivedMessage
 from atalanta.client.producer import Encoder, Producer, ReplyQueue
-from atalanta.client.transaction import Transaction
+from atalanta.client.transactions.branch import XaResource
+from atalanta.client.transactions.transaction import Transaction
 from atalanta.wire.core.client.errors import (
     ClientError,
     Closed,
@@ -42,7 +42,6 @@ from atalanta.wire.core.packets.queue import (
     DeleteQueue,
 )
 from atalanta.wire.core.packets.session import UniqueAddMetadata
-from atalanta.wire.core.packets.transaction import Xid
 
 if TYPE_CHECKING:
     from atalanta.client.options import Server
@@ -84,7 +83,7 @@ class Connection:
         self._log_view: bool | None = None
         self._replies: ReplyQueue | None = None
         self._closed = False
-        self._prepared = PreparedBranches(self)
+        self._xa_resource = XaResource(self)
         self.on_reconnected(self._ask_again)
 
     async def login(self) -> None:
@@ -267,14 +266,10 @@ class Connection:
         """Returns a transaction: `async with connection.transaction() as tx: await tx.send(address, message)`."""
         return Transaction(self)
 
-    def branch(self, xid: Xid) -> Branch:
-        """Returns a new branch of an XA transaction, which prepares instead of a commit."""
-        return Branch(self, xid)
-
     @property
-    def prepared_branches(self) -> PreparedBranches:
-        """Returns the access to the broker's prepared XA branches."""
-        return self._prepared
+    def xa_resource(self) -> XaResource:
+        """Returns the broker as a resource of XA transactions: its new and its prepared branches."""
+        return self._xa_resource
 
     def logview(self, queue: str, incarnation: str = "") -> LogView:
         """Returns a view that reads `queue` by sequence.

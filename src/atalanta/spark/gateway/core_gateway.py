@@ -106,7 +106,7 @@ class CoreGateway:
             return self.connection.logview(queue).seek(timestamp_ms)
 
     def prepare(self, messages: Sequence[OutMessage], branch: str) -> None:
-        with translated(self.server), self.connection.branch(xid_of(branch)) as opened:
+        with translated(self.server), self.connection.xa_resource.branch(xid_of(branch)) as opened:
             for message in messages:
                 opened.send(destination(message), client_message(message))
             opened.prepare()
@@ -115,15 +115,15 @@ class CoreGateway:
         with translated(self.server):
             return [
                 f"{xid.global_transaction_id.decode()}/{xid.branch_qualifier.decode()}"
-                for xid in self.connection.prepared_branches.all()
+                for xid in self.connection.xa_resource.recover()
                 if xid.format_id == XID_FORMAT
             ]
 
     def commit_branch(self, branch: str) -> bool:
-        return self._end(self.connection.prepared_branches.commit, branch)
+        return self._end(self.connection.xa_resource.commit, branch)
 
     def roll_back_branch(self, branch: str) -> bool:
-        return self._end(self.connection.prepared_branches.rollback, branch)
+        return self._end(self.connection.xa_resource.rollback, branch)
 
     def _end(self, end: Callable[[client.Xid], None], branch: str) -> bool:
         with translated(self.server):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.client.transaction import Transaction
+from atalanta.client.transactions.transaction import Transaction
 from atalanta.wire.core.client.errors import BranchRefused, ClientError, UnknownBranch
 from atalanta.wire.core.client.request import FAIL
 from atalanta.wire.core.client.session import ClientSession
@@ -28,7 +28,7 @@ XAER_NOTA: Final = -4  # javax.transaction.xa.XAException: the broker does not k
 
 
 class Branch(Transaction):
-    """A branch with a session of its own. After `prepare` only Connection.prepared_branches ends it.
+    """A branch with a session of its own. After `prepare` only the XaResource ends it.
 
     The context manager commits a branch that is not prepared in one phase, or rolls it back if the block raises. A
     branch that is not prepared ends with its connection. (ClientSessionImpl as an XAResource)
@@ -86,8 +86,8 @@ async def xa_call(connection: Connection, session: ClientSession, packet: Packet
         raise kind(text, answer.code)
 
 
-class PreparedBranches:
-    """The prepared branches of a broker, for the manager of their transactions. It has a session of its own."""
+class XaResource:
+    """The broker as a resource of XA transactions, for their manager (XAResource). It has a session of its own."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -98,7 +98,11 @@ class PreparedBranches:
             self._session = await self._connection.open_session(transacted=True, xa=True)
         return self._session
 
-    async def all(self) -> list[Xid]:
+    def branch(self, xid: Xid) -> Branch:
+        """Returns a new branch: `async with connection.xa_resource.branch(xid) as branch`, then `prepare`."""
+        return Branch(self._connection, xid)
+
+    async def recover(self) -> list[Xid]:
         """Returns the ids of the prepared branches."""
         session = await self._opened()
         answer = await self._connection.shell.answer(session.request(XaInDoubt(), FAIL))
