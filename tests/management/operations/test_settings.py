@@ -16,14 +16,8 @@ from atalanta.kernel.settings.broker_config import AddressSetting, BrokerConfig
 from atalanta.kernel.settings.effective_settings import settings_repository
 from atalanta.kernel.settings.settings_change import SettingsChange
 from atalanta.management.operations.settings import OPTIONS, POSITIONAL
+from tests.management.address_settings_values import LONG
 from tests.management.management_rig import Desk, Refused
-
-# Each parameter of the longest form after the match, with values that are not defaults.
-LONG = [
-    "DLA", "EXP", 7, True, 3, 20, 10, 5, 4, 1.5, 1000, 5, True, "FAIL", 5, 10, "KILL", True, True, True, True,
-    False, False, False, False, "FORCE", "FORCE", -1, "key", True, True, True, 4, "first", 9, True, 2, 8, "ANYCAST",
-    "ANYCAST", 99, 11, True, 12, 13, 14, 0.5, 15, True, "D.", ".d", True, "E.", ".e", 16, 17, False,
-]  # fmt: skip
 
 
 class Files(Process):
