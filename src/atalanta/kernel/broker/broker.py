@@ -30,7 +30,7 @@ from atalanta.kernel.publish.unknown_bindings import UnknownBindings
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.bridge_origin import Origins
 from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
-from atalanta.kernel.queue.delivery.dispatcher import Dispatcher
+from atalanta.kernel.queue.delivery.dispatcher import DRAIN_TIMER, Dispatcher
 from atalanta.kernel.queue.delivery.displacement import cut_rings
 from atalanta.kernel.queue.delivery.freed_references import FREED_TIMER
 from atalanta.kernel.queue.delivery.message_store import MessageStore
@@ -339,10 +339,10 @@ class Broker:
             self.log_views.end_leases(now)
         elif key == FLUSH_TIMER:
             self.flush_timer = False
-        elif key.startswith(GATE_TIMER):
-            gated = self.queues.get(key[len(GATE_TIMER) :])
-            if gated is not None:
-                self.dispatches.mark_dirty(gated)
+        elif key.startswith((GATE_TIMER, DRAIN_TIMER)):
+            queue = self.queues.get(key.split(".", 2)[2])
+            if queue is not None:
+                self.dispatches.mark_dirty(queue)
         elif key == EXPIRY_TIMER:
             self.expiry.on_timer(now)
         elif key == OPEN_TIMER:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 PRODUCERS_MAX: Final = 10_000
 DRAINS_MAX: Final = 10_000  # that may wait at one queue
+DRAIN_WAIT_NS: Final = 1_000_000_000
 
 
 class Session(TransactionOwner):
@@ -233,16 +234,18 @@ class Session(TransactionOwner):
         """Delivers all deliverable messages, then calls `endpoint.drained`, at once or in a later batch of inputs.
 
         It waits for messages that are on their way to the queue: a client in an XA session does not wait for its sends.
+        If the consumer's window is used up, it waits up to DRAIN_WAIT_NS for credits.
         """
         consumer = self.consumer(consumer_id)
         queue = consumer.queue
         if len(queue.drains) >= DRAINS_MAX:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: more than {DRAINS_MAX} drains wait")
+        deadline = now + DRAIN_WAIT_NS
         if queue.pending > 0:
             store = self.services.store
-            store.reply_when_durable(store.journal.last, LaterDrain(consumer), token)
+            store.reply_when_durable(store.journal.last, LaterDrain(consumer, deadline), token)
             return
-        queue.drain(consumer, token)
+        queue.drain(consumer, token, deadline)
         self.services.dispatch(now, queue)
 
     def start(self) -> None:
