@@ -74,6 +74,26 @@ def test_checks_of_node_and_queue(cli: ArtemisCli) -> None:
     assert "Cannot find resource with name queue.none" in cli("check queue", "--name", "none")
 
 
+def test_users(cli: ArtemisCli) -> None:
+    named = ["--user-command-user", "anna"]
+    password = ["--user-command-password", "sesam"]
+    assert '"admin"(amq)' in cli("user list") and '"anna"' not in cli("user list")
+    assert "anna added successfully" in cli("user add", *named, *password, "--role", "amq,view")
+    assert "AMQ229223: User anna already exists" in cli("user add", *named, *password, "--role", "x")
+    cli.login("anna", "sesam")
+    assert '"anna"(amq,view)' in cli("user list")
+    reset = ["--user-command-password", "other", "--role", "amq", "--plaintext"]
+    assert "anna reset successfully" in cli("user reset", *named, *reset)
+    cli.login("anna", "other")
+    assert '"anna"(amq)' in cli("user list", *named)
+    cli.login("admin", "admin")
+    assert "anna removed successfully" in cli("user rm", *named)
+    assert "AMQ229224: User anna does not exist" in cli("user rm", *named)
+    cli.login("anna", "other")
+    assert "AMQ229031" in cli("user list")
+    cli.login("admin", "admin")
+
+
 def test_perf_client(cli: ArtemisCli) -> None:
     report = cli("perf client", "--duration", "2", "--max-pending", "100", "queue://PERF")
     assert "result:              success" in report

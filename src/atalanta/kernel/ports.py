@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from atalanta.kernel.security.password import StoredPassword
+    from atalanta.kernel.security.user_operation import UserOperation
 
 
 class PageError(Exception):
@@ -195,6 +196,13 @@ class Process:
     def reload(self, why: str) -> None:
         """Reads the configuration files again. BrokerError if there are none."""
         raise BrokerError(ILLEGAL_STATE, "this node has no configuration files to reload")
+
+    def operate_users(self, token: int, operation: UserOperation) -> None:
+        """Lists or changes the users in the files of the configuration. BrokerError if there are none.
+
+        `node.on_users(now, token, answer)` follows once, never from within this call. The change is durable then.
+        """
+        raise BrokerError(ILLEGAL_STATE, "this node has no files of users")
 
     def accept_no_more(self) -> None:
         """Closes the acceptors: new connections are refused."""

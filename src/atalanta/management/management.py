@@ -33,6 +33,7 @@ from atalanta.management.operations.prepared_transactions import PreparedTransac
 from atalanta.management.operations.queue_consumers import QueueConsumerOperations
 from atalanta.management.operations.roles import Roles
 from atalanta.management.operations.scheduled_messages import ScheduledMessageOperations
+from atalanta.management.operations.users import UserOperations
 from atalanta.management.pauses import Pauses
 from atalanta.management.permission import ManagementPermission, getter_name
 from atalanta.management.request.call import (
@@ -89,6 +90,7 @@ class Management:
             broker.config, broker.queues, broker.timers
         )
         self._metrics = Metrics(broker, resources, status, self.jobs)
+        self.users: UserOperations = UserOperations(process, self.replies, broker.trace)
         self.controls: dict[str, Control] = self._controls(process)
         broker.session_services.request_handlers[broker.config.management_address] = self.handle
 
@@ -162,6 +164,7 @@ class Management:
                 prepared.operations,
                 diverts.broker_operations,
                 bridges.broker_operations,
+                self.users.operations,
                 counters.broker_operations,
             ],
         )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from atalanta.kernel.ports import Process
+from atalanta.kernel.security.user_operation import UserOperation
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.disk.disk_monitor import DiskMonitor
 from atalanta.runtime.disk.reserve import DiskReserve
@@ -190,6 +191,16 @@ class Shell(Process):
     def reload(self, why: str) -> None:
         """Implements Process.reload."""
         self.request_reload(why)
+
+    def operate_users(self, token: int, operation: UserOperation) -> None:
+        """Implements Process.operate_users."""
+        users, reloader = self._lifecycle.users, self._lifecycle.reloader
+        if users is None or reloader is None:
+            super().operate_users(token, operation)
+        else:
+            reloader.run_alone(
+                lambda: users(operation), lambda answer: self.driver.users(token, answer)
+            )
 
     def stop_later(self, delay_ns: int, why: str) -> None:
         """Implements Process.stop_later."""

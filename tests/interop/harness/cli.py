@@ -13,11 +13,17 @@ COMMAND_SECONDS = 90.0
 
 
 class ArtemisCli:
-    """`artemis` against one broker, as admin; every call is a JVM of its own."""
+    """`artemis` against one broker, as admin at first; every call is a JVM of its own."""
 
     def __init__(self, node: BrokerProcess) -> None:
-        self._options = ["--url", f"tcp://127.0.0.1:{node.port}", "--user", "admin"]
-        self._options += ["--password", USERS["admin"][0]]
+        # "artemis user" needs an instance folder.
+        self._java = " ".join(("-Xmx256M", *SMALL_JVM, f"-Dartemis.instance={node.folder}"))
+        self._url = ["--url", f"tcp://127.0.0.1:{node.port}"]
+        self.login("admin", USERS["admin"][0])
+
+    def login(self, user: str, password: str) -> None:
+        """The credentials of the next commands."""
+        self._options = [*self._url, "--user", user, "--password", password]
 
     def __call__(self, command: str, *arguments: str) -> str:
         """All that the command prints; it does not say by its status whether it worked."""
@@ -31,7 +37,7 @@ class ArtemisCli:
             env={
                 **os.environ,
                 "JAVACMD": java(),
-                "JAVA_ARGS": " ".join(("-Xmx256M", *SMALL_JVM)),
+                "JAVA_ARGS": self._java,
             },
         )
         return done.stdout

@@ -161,3 +161,20 @@ def test_requests_during_a_reading_lead_to_one_more(tmp_path: Path) -> None:
         await asyncio.sleep(0.05)
 
     assert with_reloader(path, -1, use).reads == 2
+
+
+def test_other_work_on_the_files_waits_for_a_reload_under_way(tmp_path: Path) -> None:
+    path = tmp_path / "broker.xml"
+    path.write_text("old")
+
+    async def use(reloader: Reloader, files: Files) -> None:
+        files.gate.clear()
+        reloader.request("SIGHUP")
+        await asyncio.sleep(0.02)
+        reloader.run_alone(lambda: path.write_text("new"), lambda _: files.applied.append("work"))
+        reloader.request("SIGHUP")
+        await asyncio.sleep(0.02)
+        files.gate.set()
+        await until(lambda: len(files.applied) == 3)
+
+    assert with_reloader(path, -1, use).applied == ["old", "work", "new"]

@@ -12,8 +12,8 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+from atalanta.files.folder import sync_folder
 from atalanta.runtime.disk.commit_file import write_all
-from atalanta.runtime.disk.disk import sync_folder
 from atalanta.runtime.disk.folder_lock import DataFolderError, FolderLock, lock_folder
 
 NODE_ID_NAME = "node-id"

@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from atalanta.runtime.process.logs import log_event
 from atalanta.runtime.trace import LogTrace
@@ -28,6 +28,7 @@ SETTLE_S = 0.2
 SETTLE_LOOKS_MAX = 20
 
 Stamp = tuple[int, int, int]
+Result = TypeVar("Result")
 
 
 class ReloadRefused(Exception):
@@ -72,6 +73,8 @@ class Reloader:
         self._reading: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._again = ""
+        self._alone = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
         """Begins to watch the files, if this is configured."""
@@ -87,12 +90,33 @@ class Reloader:
 
     def close(self) -> None:
         """Stops the reloader without further output."""
-        for task in (self._watching, self._reading):
+        for task in (self._watching, self._reading, *self._tasks):
             if task is not None:
                 task.cancel()
         self._again = ""
 
+    def run_alone(self, work: Callable[[], Result], done: Callable[[Result], None]) -> None:
+        """Calls `work` on a thread while no other work and no reload uses the files, and then `done` with its result.
+
+        So an older reading of the files is never applied after a newer one.
+        """
+        task = self._loop.create_task(self._run_alone(work, done))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run_alone(self, work: Callable[[], Result], done: Callable[[Result], None]) -> None:
+        async with self._alone:
+            done(await self._loop.run_in_executor(None, work))
+
     async def _reload(self, why: str) -> None:
+        async with self._alone:
+            await self._read_and_apply(why)
+        self._reading = None
+        if self._again:
+            why, self._again = self._again, ""
+            self.request(why)
+
+    async def _read_and_apply(self, why: str) -> None:
         try:
             self._trace.event("configuration_read", {"why": why})
             found = await self._loop.run_in_executor(None, self._read)
@@ -109,10 +133,6 @@ class Reloader:
             self._apply(found)
             if found.restart:
                 self._trace.event("reload_incomplete", {"restart_for": ",".join(found.restart)})
-        self._reading = None
-        if self._again:
-            why, self._again = self._again, ""
-            self.request(why)
 
     async def _watch(self) -> None:
         known = await self._look()
