@@ -92,6 +92,25 @@ def test_users(cli: ArtemisCli) -> None:
     cli.login("anna", "other")
     assert "AMQ229031" in cli("user list")
     cli.login("admin", "admin")
+    hashed = cli.bare("mask", "--hash", "sesam").partition("result: ")[2].strip()
+    masked = ["--user-command-password", f"ENC({hashed})", "--plaintext", "--role", "amq"]
+    assert "anna added successfully" in cli("user add", *named, *masked)
+    cli.login("anna", "sesam")
+    assert "anna removed successfully" in cli("user rm", *named)
+    cli.login("admin", "admin")
+
+
+def test_messages_are_transferred(cli: ArtemisCli) -> None:
+    cli("producer", "--destination", "queue://from", "--message-count", "12", "--message", "x")
+    url = f"tcp://127.0.0.1:{cli.node.port}"
+    sides = []
+    for side, queue in (("source", "from"), ("target", "to")):
+        sides += [f"--{side}-url", url, f"--{side}-queue", queue]
+        sides += [f"--{side}-user", "admin", f"--{side}-password", "admin"]
+    moved = cli.bare("transfer", *sides, "--receive-timeout", "500", "--commit-interval", "5")
+    assert "Transferred a total of 12 messages" in moved
+    stat = cli("queue stat")
+    assert columns(stat, "from")[3] == "0" and columns(stat, "to")[3] == "12"
 
 
 def test_perf_client(cli: ArtemisCli) -> None:
