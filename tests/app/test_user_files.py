@@ -9,6 +9,7 @@ import pytest
 from atalanta.app.user_files import operate_users
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
+from atalanta.kernel.security.password import hash_password
 from atalanta.kernel.security.user_operation import (
     ADD,
     LIST,
@@ -46,6 +47,8 @@ def test_the_whole_life_of_a_user(configuration: Configuration, tmp_path: Path) 
     done = operate_users(configuration, UserOperation(RESET, "anna", "other", plain=True))
     assert roles(done, "anna", "other") == ("ops",) and roles(done, "anna", "pw") is None
     assert "anna = other\n" in (tmp_path / "artemis-users.properties").read_text()
+    masked = UserOperation(RESET, "anna", hash_password("third", b"salt"), plain=True)
+    assert roles(operate_users(configuration, masked), "anna", "third") == ("ops",)
     listed = operate_users(configuration, UserOperation(LIST, ""))
     assert listed.users == (("admin", ("amq",)), ("anna", ("ops",))) and listed.security is None
     done = operate_users(configuration, UserOperation(REMOVE, "anna"))
