@@ -35,6 +35,7 @@ TOKEN: Final = re.compile(
     | (?P<name>[^\W\d][\w.\-]*) | (?P<symbol>//|::|\.\.|!=|<=|>=|[/@.()\[\],|+\-=<>*$:])""",
     re.VERBOSE,
 )
+FOREIGN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 NODE_TYPES: Final = {"node", "text"}
 SEARCHES: Final = {"contains", "substring-after", "substring-before"}
 NUMBERS: Final = {
@@ -63,6 +64,9 @@ def compiled(expression: str) -> Callable[[Message], bool]:
     if len(expression) > EXPRESSION_MAX:
         text = f"an XPath expression has more than {EXPRESSION_MAX} characters"
         raise FilterError(text, EXPRESSION_MAX + 1)
+    foreign = FOREIGN.search(expression)
+    if foreign is not None:
+        raise FilterError(f"XML has no character {foreign.group()!r}", foreign.start() + 1)
     _Check(expression).check()
     try:
         etree.XPath(expression, regexp=False)
