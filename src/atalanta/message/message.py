@@ -6,6 +6,7 @@ or a property changes. Properties are decoded only on demand.
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import i16, i32, i64
@@ -55,6 +56,9 @@ FORMAT_CORE: Final = 0
 # Properties that brokers add for each other.
 ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 LARGE_SIZE: Final = "_AMQ_LARGE_SIZE"
+COMPRESSED: Final = "_AMQ_LARGE_COMPRESSED"
+# Before the characters of a text body: the null mark and the length.
+TEXT_LENGTHS_BYTES: Final = 5
 
 ROUTING_TYPE_KEY: Final = "_AMQ_ROUTING_TYPE".encode("utf-16-le")
 DUPLICATE_ID_KEY: Final = "_AMQ_DUPL_ID".encode("utf-16-le")
@@ -350,6 +354,24 @@ class Message:
         if text is None and self.body.strip(b"\x00"):
             raise DecodeError("text body", int(reader.position), "bytes after a null text")
         return text
+
+    def text_in_memory(self, characters_max: i64) -> str | None:
+        """Returns the text of a text message that is not large. None for any other and for a longer or malformed one.
+
+        A large message that its sender compressed below the limit of large messages is decompressed.
+        """
+        if self._kind != TEXT or self.large is not None:
+            return None
+        bytes_max = 2 * int(characters_max) + TEXT_LENGTHS_BYTES
+        body = self.body
+        try:
+            if self.property_value(COMPRESSED) is True:
+                body = zlib.decompressobj().decompress(body, bytes_max)
+            if len(body) > bytes_max:
+                return None
+            return Reader(body).nullable_simple_string("text body")
+        except (DecodeError, zlib.error):
+            return None
 
     # -- encoding -------------------------------------------------------------------------------
     @property
