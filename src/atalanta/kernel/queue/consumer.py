@@ -37,8 +37,8 @@ class DeliveryEndpoint(SenderEndpoint):
 class ConsumerCounts:
     """The counts of messages that a consumer got and acknowledged (ServerConsumerImpl.ServerConsumerMetrics).
 
-    Times are in ns, 0: never. Browsed messages are not counted. `checked_at` and `checked_taken` are the time of the last check of
-    kernel/sessions/slow_consumers.py, and the messages taken by then.
+    Times are in ns, 0: never. Browsed messages are not counted. `checked_at` and `checked_taken` are the time of the
+    last check of kernel/sessions/slow_consumers.py, and the messages taken by then.
     """
 
     def __init__(self) -> None:

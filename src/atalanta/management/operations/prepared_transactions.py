@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.transactions import xa
-from atalanta.management.message_counters import moment
 from atalanta.management.request.call import Attributes, Call, Operations, Parameters, text_of
 from atalanta.management.request.json_text import encode_json, message_map
+from atalanta.management.request.times import moment
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.message import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT
 
