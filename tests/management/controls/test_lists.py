@@ -52,6 +52,7 @@ def test_queues_are_filtered_sorted_and_paged() -> None:
     assert names(rows) == ["apple"]
     rows, _ = listed(desk, "listQueues", field="MESSAGE_COUNT", operation="GREATER_THAN", value="1")
     assert names(rows) == ["fig"]
+    assert listed(desk, "listQueues", 0, 2) == ([], 5)
     everything, count = listed(desk, "listQueues", -1, -1)
     assert len(everything) == count == 5
 

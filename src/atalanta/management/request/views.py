@@ -67,8 +67,8 @@ class View(Generic[Row]):
         if getter is not None:
             rows = sorted(rows, key=lambda row: sort_key(getter(row)), reverse=descending)
         if page != -1 and page_size != -1:
-            start = max(0, (page - 1) * page_size)
-            rows = rows[start : start + max(0, page_size)]
+            start = (page - 1) * page_size
+            rows = rows[start : start + max(0, page_size)] if start >= 0 else []  # page 1 is the first
         return encode_json({"data": [self.shown(row) for row in rows], "count": count})
 
     def shown(self, row: Row) -> dict[str, object]:
