@@ -101,6 +101,7 @@ class Consumer:
         self.priority = priority
         self.position: int = 0
         self.cursors: list[int] = []  # by level, while the queue's priorities are mixed
+        self.window: int = 0  # the first credits (bytes); a client without a buffer gives 1
         self.stream: LargeStream | None = None  # a large message being sent: no other message is delivered meanwhile
         self.created_at: int = 0
         self.sequential_id: int = 0
@@ -149,6 +150,12 @@ class Consumer:
             self.credits = 0
         else:
             self.credits += amount
+            if self.window == 0:
+                self.window = amount
+
+    def awaits_credits(self) -> bool:
+        """Returns true if the window is used up, and the client gives credits again when it has read its buffer."""
+        return self.window > 1 and self.credits <= 0 and not self.unlimited
 
     def take_credits(self, amount: int) -> None:
         """Takes the cost of a delivery in bytes; without flow control nothing is counted."""
