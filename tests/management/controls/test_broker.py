@@ -116,17 +116,6 @@ def test_the_duplicate_ids_of_an_address_are_cleared_for_good() -> None:
     assert desk.get("address.work", "CurrentDuplicateIdCacheSize") == 0
 
 
-def test_users_are_listed_as_the_artemis_command_reads_them() -> None:
-    desk = Desk()
-    desk.broker.security.add_user("ann", "secret", ["amq", "view"])
-    desk.broker.security.add_user("ben", "secret", [])
-    ann = {"username": "ann", "roles": ["amq", "view"]}
-    assert desk.json("broker", "listUser", "") == [ann, {"username": "ben", "roles": []}]
-    assert desk.json("broker", "listUser", None) == [ann, {"username": "ben", "roles": []}]
-    assert desk.json("broker", "listUser", "ann") == [ann]
-    assert desk.json("broker", "listUser", "nobody") == [{"username": "nobody", "roles": []}]
-
-
 def test_a_replay_names_the_journal_that_is_missing() -> None:
     desk = Desk()
     with pytest.raises(Refused, match="retention journal"):

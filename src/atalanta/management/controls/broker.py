@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 DUPLICATE_BYTES_MAX: Final = 10_000
 CONNECTOR_FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"
-USERS: Final = "users are in artemis-users.properties: use `atalanta user`, or edit the file"
 FAILOVER: Final = "this broker has no backup to fail over to"
 REPLAY: Final = "this broker keeps no retention journal (journal-retention-directory): nothing to replay"
 WEB: Final = "the web server is enabled by `atalanta run --web` and runs as long as the broker"
@@ -142,10 +141,6 @@ class BrokerControl(Control):
             "scaleDown": [("S", self.scale_down)],
             "scaleDownProgress": [("", self.scale_down_progress)],
             "freezeReplication": [("", refuse(FAILOVER))],
-            "addUser": [("SSSb", refuse(USERS))],
-            "listUser": [("S", self.list_users)],
-            "removeUser": [("S", refuse(USERS))],
-            "resetUser": [("SSS", refuse(USERS)), ("SSSb", refuse(USERS))],
             "reloadConfigurationFile": [("", self.reload_configuration)],
             "listBrokerConnections": [("", empty_list)],
             "listLockCoordinatorsAsJSON": [("", empty_list)],
@@ -238,15 +233,6 @@ class BrokerControl(Control):
                 payload = records.encode_duplicates(address, broker.store.take_message_id(), [raw])
                 cache.add(raw, broker.journal.append(records.DUPLICATES, payload))
         return None
-
-    def list_users(self, call: Call, given: Parameters) -> object:
-        """Returns JSON, for all users or the named one: `username` and `roles`. An unknown user has no roles."""
-        users = self.broker.security.users
-        wanted = optional_text(given, 0)
-        found = {name: list(user.roles) for name, user in users.items()}
-        if wanted:
-            found = {wanted: found.get(wanted, [])}
-        return encode_json([{"username": name, "roles": roles} for name, roles in found.items()])
 
     def roles_of(self, call: Call, given: Parameters) -> object:
         return self.roles.as_arrays(text_of(given, 0))

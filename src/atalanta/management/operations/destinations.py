@@ -244,6 +244,13 @@ class DestinationOperations:
                 f"Current consumers are {queue.consumer_count()}."
             )
             raise BrokerError(ILLEGAL_STATE, text)
+        kind, address = changes.routing_type, self.addresses.by_name[queue.spec.address]
+        if kind is not None and not address.supports(kind):
+            text = (
+                f"AMQ229211: Can't update queue {name} with routing type: {routing_name(kind)}, "
+                f"Supported routing types for address: {address.name} are [{', '.join(routing_types(address))}]"
+            )
+            raise BrokerError(ILLEGAL_STATE, text)
         return self.queues.update(call.now, name, changes)
 
     def update_queue(self, call: Call, given: Parameters) -> object:
