@@ -181,7 +181,9 @@ class Management:
         prepared: PreparedTransactionOperations,
     ) -> QueueControl:
         broker = self.broker
-        lists = MessageListOperations(broker.store, broker.settings, self.jobs)
+        lists = MessageListOperations(
+            broker.store, broker.settings, broker.clients, broker.branches, self.jobs
+        )
         changes = MessageChangeOperations(
             broker.plans,
             broker.queues,

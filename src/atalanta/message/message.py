@@ -44,6 +44,8 @@ ROUTING_TYPE_UNREAD: Final = -2
 
 # Memory of one message beyond its body and head, for paging and credits.
 MESSAGE_OVERHEAD_BYTES: Final = 24
+# Of a message in the CORE encoding, beyond its body and head: end of the body, message id.
+ENCODED_OVERHEAD_BYTES: Final = 12
 # Type, durable, expiration, timestamp, priority.
 HEAD_FIXED_BYTES: Final = 19
 USER_ID_BYTES: Final = 16
@@ -386,6 +388,11 @@ class Message:
     def size(self) -> int:
         """Returns the bytes for paging and credits: body, head and a constant."""
         return len(self.body) + len(self.head) + MESSAGE_OVERHEAD_BYTES
+
+    @property
+    def encoded_size(self) -> int:
+        """Returns the bytes of the CORE encoding, which management shows (CoreMessage.getEncodeSize)."""
+        return len(self.body) + len(self.head) + ENCODED_OVERHEAD_BYTES
 
     def copy(self, message_id: i64) -> Message:
         """Copies the message under another id. The broker's own fields get their initial values."""

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.journal import records
+from atalanta.management.controls.address import bound
 from atalanta.management.controls.control import Control, no_work, refuse
-from atalanta.management.operations.destinations import address_text
+from atalanta.management.operations.destinations import address_text, binding_text
 from atalanta.management.operations.queue_definition import definition_of, routing_name
 from atalanta.management.request.call import (
     Attributes,
@@ -194,20 +195,18 @@ class BrokerControl(Control):
         return address_text(self.destinations.find_address(text_of(given, 0)))
 
     def bindings_for_address(self, call: Call, given: Parameters) -> object:
-        """Returns the local and remote bindings as text, empty for an unknown address."""
+        """Returns the bindings of queues here and at members and of diverts as text, empty for an unknown address."""
         address = self.broker.addresses.get(text_of(given, 0))
         if address is None:
             return ""
-        found = [
-            f"LocalQueueBinding [address={address.name}, queue="
-            f"QueueImpl[name={queue.name}, temp={'true' if queue.spec.is_temporary() else 'false'}]]"
-            for queue in address.queues()
-        ]
+        found = [binding_text(queue) for one in bound(address) for queue in one.queues()]
         found += [
-            f"RemoteQueueBindingImpl [address={address.name}, storeAndForwardQueue="
+            f"RemoteQueueBindingImpl [address={one.name}, storeAndForwardQueue="
             f"{remote.forward.name}, remoteQueueID={remote.remote_id}]"
-            for remote in address.remotes()
+            for one in bound(address)
+            for remote in one.remotes()
         ]
+        found += [f"DivertBinding [id={one.name}]" for one in self.broker.diverts.of(address.name)]
         return ",".join(found)
 
     def queue_configuration(self, call: Call, given: Parameters) -> object:

@@ -68,6 +68,15 @@ def address_text(address: Address) -> str:
     return f"Address [name={address.name}, routingTypes={{{types}}}, autoCreated={created}]"
 
 
+def binding_text(queue: Queue) -> str:
+    """Returns the text of LocalQueueBinding.toManagementString, without the parts that name Java objects."""
+    temporary = "true" if queue.spec.is_temporary() else "false"
+    return (
+        f"LocalQueueBinding [address={queue.spec.address}, "
+        f"queue=QueueImpl[name={queue.name}, temp={temporary}]]"
+    )
+
+
 def routing_types(address: Address) -> list[str]:
     found: list[str] = []
     if address.multicast:

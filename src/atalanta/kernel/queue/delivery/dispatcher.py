@@ -211,15 +211,16 @@ class Dispatcher:
         if consumer.browse_only:
             cost = consumer.endpoint.deliver(consumer, reference)
         elif not queue.plain:
+            consumer.counts.add_delivered(reference.size, self.store.now)
             cost = self._deliver_specially(queue, consumer, reference)
         else:
+            consumer.counts.add_delivered(reference.size, self.store.now)
             reference.state = DELIVERING
             reference.delivery_count += 1
             reference.consumer = consumer
             queue.delivering_count += 1
             consumer.unacknowledged.add(reference)
             cost = consumer.endpoint.deliver(consumer, reference)
-        consumer.delivered += 1
         if queue.deliveries is not None:
             queue.deliveries.append((consumer, reference))
         if not consumer.unlimited:
