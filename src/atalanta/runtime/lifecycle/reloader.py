@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from atalanta.runtime.process.logs import log_event
 from atalanta.runtime.trace import LogTrace
@@ -29,6 +29,7 @@ SETTLE_LOOKS_MAX = 20
 
 Stamp = tuple[int, int, int]
 ReloadDone = Callable[[str], None]
+Result = TypeVar("Result")
 
 
 class ReloadRefused(Exception):
@@ -70,6 +71,8 @@ class Reloader:
         self._read = read
         self._apply = apply
         self._period_s = period_s
+        self._one_at_a_time = asyncio.Lock()
+        self._changes: set[asyncio.Task[None]] = set()
         self._reading: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._requests: list[tuple[str, ReloadDone | None]] = []
@@ -85,9 +88,34 @@ class Reloader:
         if self._reading is None:
             self._reading = self._loop.create_task(self._reload())
 
+    def change(
+        self, work: Callable[[], Result], done: Callable[[Result | None, str], None]
+    ) -> None:
+        """Runs `work`, which changes a file, on a thread while no file is read; then `done` with its result.
+
+        `done` gets None and the reason if `work` raised ReloadRefused.
+        """
+        task = self._loop.create_task(self._change(work, done))
+        self._changes.add(task)
+        task.add_done_callback(self._changes.discard)
+
+    async def _change(
+        self, work: Callable[[], Result], done: Callable[[Result | None, str], None]
+    ) -> None:
+        async with self._one_at_a_time:
+            try:
+                result = await self._loop.run_in_executor(None, work)
+            except ReloadRefused as error:
+                done(None, "; ".join(error.lines))
+            except Exception as error:
+                log_event(logger, "reload_bug", {}, error)
+                done(None, "an internal error, see the log")
+            else:
+                done(result, "")
+
     def close(self) -> None:
         """Stops the reloader without further output."""
-        for task in (self._watching, self._reading):
+        for task in (self._watching, self._reading, *self._changes):
             if task is not None:
                 task.cancel()
         self._requests.clear()
@@ -95,7 +123,8 @@ class Reloader:
     async def _reload(self) -> None:
         while self._requests:
             asked, self._requests = self._requests, []
-            problem = await self._read_once(asked[-1][0])
+            async with self._one_at_a_time:
+                problem = await self._read_once(asked[-1][0])
             for _, done in asked:
                 if done is not None:
                     done(problem)
