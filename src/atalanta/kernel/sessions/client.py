@@ -17,6 +17,28 @@ CONSUMER_BYTES: Final = 2_000
 SELECTOR_CHARACTER_BYTES: Final = 10
 
 
+class ConsumerMemory:
+    """The memory of the consumers of one connection."""
+
+    def __init__(self) -> None:
+        self.bytes: int = 0
+
+    def reserve(self, filter_text: str | None) -> int:
+        """Returns the bytes that are counted for one more consumer. BrokerError ILLEGAL_STATE: there are too many."""
+        size = CONSUMER_BYTES + SELECTOR_CHARACTER_BYTES * len(filter_text or "")
+        if self.bytes + size > CONSUMERS_BYTES_MAX:
+            raise BrokerError(
+                ILLEGAL_STATE,
+                f"the consumers and selectors of one connection need at most {CONSUMERS_BYTES_MAX >> 20} MiB",
+            )
+        self.bytes += size
+        return size
+
+    def release(self, size: int) -> None:
+        """Takes back what `reserve` counted."""
+        self.bytes -= size
+
+
 class Client(QueueOwner):
     """A client. `connection` is the shell's number; the client's temporary queues are deleted with the connection.
 
@@ -33,22 +55,7 @@ class Client(QueueOwner):
         self.client_id: str | None = None
         self.created_at: int = 0
         self.sessions: dict[str, Session] = {}
-        self.consumers_bytes: int = 0
-
-    def reserve(self, filter_text: str | None) -> int:
-        """Returns the bytes that are counted for one more consumer. BrokerError ILLEGAL_STATE: there are too many."""
-        size = CONSUMER_BYTES + SELECTOR_CHARACTER_BYTES * len(filter_text or "")
-        if self.consumers_bytes + size > CONSUMERS_BYTES_MAX:
-            raise BrokerError(
-                ILLEGAL_STATE,
-                f"the consumers and selectors of one connection need at most {CONSUMERS_BYTES_MAX >> 20} MiB",
-            )
-        self.consumers_bytes += size
-        return size
-
-    def release(self, size: int) -> None:
-        """Takes back what `reserve` counted."""
-        self.consumers_bytes -= size
+        self.consumer_memory = ConsumerMemory()
 
     def hand_over(self, other: Client, session: Session) -> None:
         """Moves `session`, and the queues that are deleted with a connection, to another connection of the client."""
@@ -57,8 +64,8 @@ class Client(QueueOwner):
         other.sessions[session.name] = session
         other.client_id = other.client_id or self.client_id
         for consumer in session.consumers.values():
-            self.release(consumer.reserved_bytes)
-            other.release(-consumer.reserved_bytes)
+            self.consumer_memory.release(consumer.reserved_bytes)
+            other.consumer_memory.release(-consumer.reserved_bytes)
         self.hand_over_queues(other)
 
     def close(self, now: int, services: SessionServices, failed: bool) -> None:

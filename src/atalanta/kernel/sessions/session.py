@@ -201,7 +201,7 @@ class Session(TransactionOwner):
         if not browse_only:
             check_consumer_allowed(queue)
         consumer = SessionConsumer(self, consumer_id, queue, selector, browse_only, priority)
-        consumer.reserved_bytes = self.client.reserve(filter_text)
+        consumer.reserved_bytes = self.client.consumer_memory.reserve(filter_text)
         consumer.open(now, services.clients.take_number(), self.pre_acknowledge)
         consumer.show_started(self.started, self.blocked)
         self.consumers[consumer_id] = consumer

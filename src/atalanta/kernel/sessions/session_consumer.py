@@ -59,7 +59,8 @@ class SessionConsumer(Consumer):
         """
         queue = self.queue
         self.close()
-        self.session.client.release(self.reserved_bytes)
+        client = self.session.client
+        client.consumer_memory.release(self.reserved_bytes)
         if self.stream is not None:
             self.stream.abort()
         held = self.unacknowledged.values()
