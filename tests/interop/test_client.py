@@ -127,6 +127,23 @@ def test_streamed_bodies(jms: Jms, node: BrokerProcess, name: str) -> None:
     assert jms.receive(consumer_name, 1, 10_000) == ["x" * 300_000]
 
 
+@pytest.mark.parametrize("window", [0, 10, 100_000, 1 << 20])
+def test_large_messages_are_browsed_and_polled(node: BrokerProcess, name: str, window: int) -> None:
+    sizes = [10, 300_000, 20, 3_000_000, 150_000, 30]
+    with connect_blocking(url(node), user=USER, password=PASSWORD) as connection:
+        producer = connection.producer(name, routing="anycast")
+        for size in sizes:
+            producer.send(Message(b"x" * size))
+        browser = connection.consumer(name, browse=True, window=window)
+        assert [len(message.body) for message in browser] == sizes
+        with connection.consumer(name, window=window) as consumer:
+            for size in sizes:
+                message = consumer.receive(0)
+                assert message is not None and len(message.body) == size
+                message.acknowledge()
+            assert consumer.receive(0) is None
+
+
 def test_typed_properties_to_jms(jms: Jms, node: BrokerProcess, name: str) -> None:
     connection_name = jms.open(name, node)
     consumer = jms.consumer(name + ".c", connection_name, "queue:" + name)

@@ -215,9 +215,30 @@ def test_large_deliveries_are_put_together_up_to_the_limit() -> None:
     whole, cut = consumer.take(), consumer.take()
     assert whole is not None and whole.message.body == bytes(250_000) and whole.error is None
     assert cut is not None and cut.message.body == b"" and "350000 bytes" in (cut.error or "")
+    pair.run()
     # More than half the window came: it was given back.
     tokens = [p.credits for p in pair.link.packets(FlowToken) if isinstance(p, FlowToken)]
     assert tokens[0] == 1 << 20 and 1 << 19 <= sum(tokens[1:]) < 601_000
+
+
+@pytest.mark.parametrize("window", [0, 10, 1 << 20])
+def test_the_end_of_a_queue_is_told_behind_the_last_piece_of_a_large_message(window: int) -> None:
+    """A real Artemis answers a forced delivery between the pieces, and sends none without credit."""
+    pair, consumer = filled(0, window)
+    consumer.want_one()
+    end = consumer.force()
+    header = ReceiveLargeMessage(encoded(""), consumer_id=consumer.id, delivery_count=1, body_size=20)
+    pair.link.send(10, header)
+    pair.run()
+    assert pending(end)
+    credits = [p.credits for p in pair.link.packets(FlowToken) if isinstance(p, FlowToken)]
+    assert window == 1 << 20 or sum(credits) > window
+    pair.link.send(10, ReceiveContinuation(b"x" * 10, True, consumer.id))
+    pair.run()
+    assert pending(end)
+    pair.link.send(10, ReceiveContinuation(b"y" * 10, False, consumer.id))
+    pair.run()
+    assert end.done and taken(consumer).message.body == b"x" * 10 + b"y" * 10
 
 
 def filled(count: int, window: int = 1 << 20) -> tuple[Pair, ClientConsumer]:
