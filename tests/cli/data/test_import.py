@@ -30,6 +30,7 @@ def export() -> str:
 <activemq-journal>
    <bindings>
       <address-binding routing-types="ANYCAST" name="orders" id="1"/>
+      <address-binding routing-types="MULTICAST,ANYCAST" name="unheard" id="1"/>
       <queue-binding address="orders" filter-string="" name="orders" id="2" routing-type="ANYCAST"/>
       <queue-binding address="news" filter-string="n &gt; 1" name="paper" id="3" routing-type="MULTICAST"/>
       <queue-binding address="news" filter-string="" name="radio" id="4" routing-type="MULTICAST"/>
@@ -68,6 +69,11 @@ def export() -> str:
          <queues><queue name="$.artemis.internal.sf.my-cluster.x"/></queues>
          <body><![CDATA[]]></body>
       </message>
+      <message id="14" priority="4" expiration="0" timestamp="1700000000004" type="default">
+         <properties><property name="_AMQ_DUPL_ID" value="once" type="simple-string"/></properties>
+         <queues><queue name="radio"/></queues>
+         <body><![CDATA[]]></body>
+      </message>
    </messages>
 </activemq-journal>
 """
@@ -93,6 +99,9 @@ def test_queues_and_messages_arrive_as_they_were(tmp_path: Path) -> None:
                     "n": 3, "flag": True, "who": "Säge", "raw": b"\xfb\xff", "nothing": None,
                 }  # fmt: skip
                 assert isinstance(message.properties["n"], Int)
+            assert client.query_queue("radio").message_count == 2  # the second was not taken for a repeat
+            unheard = client.query_address("unheard")
+            assert unheard.supports_anycast and unheard.supports_multicast
             consumer = client.consumer("orders")
             large, small = consumer.receive(timeout_s=20), consumer.receive(timeout_s=20)
             assert large is not None and large.body == LARGE and large.type == 4
@@ -110,7 +119,7 @@ def test_queues_and_messages_arrive_as_they_were(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("<broker/>", "<broker> is not the root"),
-        (export().replace("[CDATA[", "[CDATA[*", 1), ":24: not base64"),
+        (export().replace("[CDATA[", "[CDATA[*", 1), ":25: not base64"),
         (export()[:-300], "unclosed token"),
         ("<!DOCTYPE activemq-journal><activemq-journal/>", "DOCTYPE"),
     ],
