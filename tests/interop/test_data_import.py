@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.client import Byte, Char, Float, Int, Message, Short
+from atalanta.client import Byte, Char, Float, Int, Message, Property, Short
 from atalanta.client.blocking import Connection, connect
 from atalanta.client.encoding import python_values
 from tests.cli.calls import Cli
@@ -68,7 +68,7 @@ def fill(jms: Jms, node: BrokerProcess) -> None:
             jms("rollback", f"{queue}.reader")
     jms.close_all("plain", "packed")
     with connect(f"tcp://127.0.0.1:{node.port}", user=USER, password=PASSWORD) as client:
-        values = {
+        values: dict[str, Property] = {
             "boolean": True, "byte": Byte(-1), "short": Short(-2), "int": Int(-3), "long": -4, "float": Float(0.5),
             "huge": 1e300, "nan": float("inf"), "char": Char("<"), "string": 'a "b" & <c> ä€', "none": None,
             "bytes": bytes(range(256)), "empty": "",
