@@ -222,23 +222,17 @@ def test_large_deliveries_are_put_together_up_to_the_limit() -> None:
 
 
 @pytest.mark.parametrize("window", [0, 10, 1 << 20])
-def test_the_end_of_a_queue_is_told_behind_the_last_piece_of_a_large_message(window: int) -> None:
-    """A real Artemis answers a forced delivery between the pieces, and sends none without credit."""
+def test_the_end_of_a_queue_is_told_behind_the_last_piece_of_a_large_message_as_artemis_sends_it(window: int) -> None:
     pair, consumer = filled(0, window)
     consumer.want_one()
     end = consumer.force()
-    header = ReceiveLargeMessage(encoded(""), consumer_id=consumer.id, delivery_count=1, body_size=20)
-    pair.link.send(10, header)
-    pair.run()
-    assert pending(end)
-    credits = [p.credits for p in pair.link.packets(FlowToken) if isinstance(p, FlowToken)]
-    assert window == 1 << 20 or sum(credits) > window
-    pair.link.send(10, ReceiveContinuation(b"x" * 10, True, consumer.id))
-    pair.run()
-    assert pending(end)
-    pair.link.send(10, ReceiveContinuation(b"y" * 10, False, consumer.id))
-    pair.run()
-    assert end.done and taken(consumer).message.body == b"x" * 10 + b"y" * 10
+    header = ReceiveLargeMessage(encoded(""), consumer_id=consumer.id, delivery_count=1, body_size=2)
+    for packet in (header, *(ReceiveContinuation(b"x", more, consumer.id) for more in (True, False))):
+        assert pending(end)
+        pair.link.send(10, packet)
+        pair.run()
+        assert window > 10 or sum(p.credits for p in pair.link.packets(FlowToken) if isinstance(p, FlowToken)) > window
+    assert end.done and taken(consumer).message.body == b"xx"
 
 
 def filled(count: int, window: int = 1 << 20) -> tuple[Pair, ClientConsumer]:
