@@ -21,14 +21,16 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.last_value_ring import SpecialQueue
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
+    from atalanta.message.selector.selector import Filter
 
 # Messages that one queue delivers in one batch of inputs; the next batch continues.
 DISPATCH_MAX: Final = 2_000
 # References examined in one search for a consumer's next message; the next dispatch examines the rest.
 EXAMINED_MAX: Final = 2_000
-# Results of an offer.
+# The timer for the end of the longest wait of a queue's drains for credits.
+DRAIN_TIMER: Final = "kernel.drain."
+# Results of an offer that delivers nothing.
 NONE: Final = 0
-DELIVERED: Final = 1
 UNKNOWN: Final = -1
 
 
@@ -68,7 +70,7 @@ class Dispatcher:
         if more:
             self.store.dispatches.mark_dirty(queue)
         elif queue.aside:
-            _answer_drains(queue, counts)
+            self._answer_drains(now, queue, counts)
         if counts is not None:
             counts.store_counts()
         special = queue.special
@@ -101,7 +103,7 @@ class Dispatcher:
                 return False
             if result == UNKNOWN:
                 return True
-            left -= 1
+            left -= result
         return True
 
     def _deliver_alike(self, queue: Queue, now_ms: int, messages_max: int) -> bool:
@@ -139,7 +141,7 @@ class Dispatcher:
         return index < size
 
     def _offer(self, queue: Queue, level: int, start: int, end: int, now_ms: int) -> int:
-        """Delivers one message to a ready consumer of turns[start:end]; returns DELIVERED, NONE or UNKNOWN (yet)."""
+        """Delivers one message to a ready consumer of turns[start:end]; returns its cost, NONE or UNKNOWN (yet)."""
         count = end - start
         first = queue.level_turns[level] % count
         for _ in range(count):
@@ -173,7 +175,7 @@ class Dispatcher:
                 ):
                     queue.level_turns[level] = first  # the consumer whose turn it is remains the next
                 self._deliver(queue, consumer, reference)
-                return DELIVERED
+                return _cost(consumer.selector)
             if queue.priorities.unfinished if by_priority else consumer.position < queue.end():
                 return UNKNOWN
         return NONE
@@ -187,20 +189,38 @@ class Dispatcher:
         if gate is not None and not gate.is_open and gate.wake_at > now:
             self.timers.set(GATE_TIMER + queue.name, gate.wake_at)
 
+    def _answer_drains(self, now: int, queue: Queue, counts: DeliveryCounts | None) -> None:
+        """Answers the drains after a dispatch that left nothing to deliver.
+
+        Drains of consumers that may not have got everything yet continue to wait; for credits until the deadline.
+        A JMS client sends credits from another thread: they may arrive behind its drain.
+        """
+        for consumer, token, deadline in queue.take_drains():
+            if consumer.closed:
+                continue
+            if consumer.blocked or (counts is not None and counts.waits(consumer)):
+                queue.drain(consumer, token, deadline)
+            elif now < deadline and consumer.awaits_credits():
+                queue.drain(consumer, token, deadline)
+                self.timers.set(DRAIN_TIMER + queue.name, deadline)
+            else:
+                consumer.endpoint.drained(consumer, token)
+
     # -- one message ----------------------------------------------------------------------------
     def _deliver(self, queue: Queue, consumer: Consumer, reference: Reference) -> None:
         if consumer.browse_only:
             cost = consumer.endpoint.deliver(consumer, reference)
         elif not queue.plain:
+            consumer.counts.add_delivered(reference.size, self.store.now)
             cost = self._deliver_specially(queue, consumer, reference)
         else:
+            consumer.counts.add_delivered(reference.size, self.store.now)
             reference.state = DELIVERING
             reference.delivery_count += 1
             reference.consumer = consumer
             queue.delivering_count += 1
             consumer.unacknowledged.add(reference)
             cost = consumer.endpoint.deliver(consumer, reference)
-        consumer.delivered += 1
         if queue.deliveries is not None:
             queue.deliveries.append((consumer, reference))
         if not consumer.unlimited:
@@ -244,26 +264,16 @@ def _try_gate(queue: Queue, special: SpecialQueue, now: int) -> None:
             arrange(queue)
 
 
-def _answer_drains(queue: Queue, counts: DeliveryCounts | None) -> None:
-    """Answers the drains after a dispatch that left nothing to deliver.
-
-    Drains of consumers that may not have got everything yet continue to wait.
-    """
-    for consumer, token in queue.take_drains():
-        if consumer.closed:
-            continue
-        if consumer.blocked or (counts is not None and counts.waits(consumer)):
-            queue.drain(consumer, token)
-        else:
-            consumer.endpoint.drained(consumer, token)
-
-
 def _set_aside_if_expired(queue: Queue, reference: Reference, now_ms: int) -> bool:
     """Sets an expired reference aside for the broker, but not while a log-view lease pins the queue."""
     if reference.message.expiration > now_ms or queue.active_lease() is not None:
         return False
     queue.set_expired_aside(reference)
     return True
+
+
+def _cost(selector: Filter | None) -> int:
+    return 1 if selector is None else selector.cost
 
 
 def _next(queue: Queue, consumer: Consumer, now_ms: int) -> Reference | None:
@@ -274,8 +284,8 @@ def _next(queue: Queue, consumer: Consumer, now_ms: int) -> Reference | None:
     references = queue.references
     index = queue.index_of(position)
     end = len(references)
-    stop = min(end, index + EXAMINED_MAX)
     selector = consumer.selector
+    stop = min(end, index + EXAMINED_MAX // _cost(selector))
     groups = None if consumer.browse_only else queue.groups
     while index < stop:
         reference = references[index]
@@ -316,6 +326,7 @@ def _next_by_priority(queue: Queue, consumer: Consumer, now_ms: int) -> Referenc
     references = queue.references
     end = len(references)
     examined = 0
+    cost = _cost(selector)
     for level in range(LEVELS - 1, -1, -1):
         if priorities.live[level] == 0:
             continue
@@ -327,7 +338,7 @@ def _next_by_priority(queue: Queue, consumer: Consumer, now_ms: int) -> Referenc
                 cursors[level] = reference.sequence
                 priorities.unfinished = True
                 return None
-            examined += 1
+            examined += cost
             index += 1
             message = reference.message
             if level_of(message.priority) != level:
