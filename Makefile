@@ -12,6 +12,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules --no-print-directory
+# Without bytecode files each of some hundred processes compiles the whole package when it starts.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
