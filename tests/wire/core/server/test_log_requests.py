@@ -335,11 +335,3 @@ def test_a_sink_batch_is_taken_once_and_its_repeat_refused_when_that_is_sure() -
         client.call(LogCommit(correlation=15, query="query", batch=4, partition=0)), NullResponse
     )
     assert server.broker.queues["out"].message_count == 2
-
-
-def test_the_log_view_needs_a_login() -> None:
-    server = Server()
-    client = server.connect()
-    client.feed(b"ARTEMIS")
-    client.send(LogPosition(1, QUEUE))
-    assert client.closed is not None
