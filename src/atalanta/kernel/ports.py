@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from atalanta.kernel.security.password import StoredPassword
+    from atalanta.kernel.settings.settings_change import SettingsChange
 
 
 class PageError(Exception):
@@ -195,6 +196,10 @@ class Process:
     def reload(self, why: str) -> None:
         """Reads the configuration files again. BrokerError if there are none."""
         raise BrokerError(ILLEGAL_STATE, "this node has no configuration files to reload")
+
+    def change_settings(self, token: int, change: SettingsChange) -> None:
+        """Changes the stored settings durably, see `node.on_settings_changed`. BrokerError if none are kept."""
+        raise BrokerError(ILLEGAL_STATE, "this node keeps no settings beside its configuration")
 
     def accept_no_more(self) -> None:
         """Closes the acceptors: new connections are refused."""

@@ -33,6 +33,7 @@ from atalanta.management.operations.prepared_transactions import PreparedTransac
 from atalanta.management.operations.queue_consumers import QueueConsumerOperations
 from atalanta.management.operations.roles import Roles
 from atalanta.management.operations.scheduled_messages import ScheduledMessageOperations
+from atalanta.management.operations.settings import SettingsOperations
 from atalanta.management.pauses import Pauses
 from atalanta.management.permission import ManagementPermission, getter_name
 from atalanta.management.request.call import (
@@ -87,6 +88,9 @@ class Management:
         self.pauses: Pauses = Pauses(broker.values, broker.dispatches)
         self.counters: MessageCounters = MessageCounters(
             broker.config, broker.queues, broker.timers
+        )
+        self.settings = SettingsOperations(
+            broker.settings, broker.change_stored_settings, process, self.replies
         )
         self._metrics = Metrics(broker, resources, status, self.jobs)
         self.controls: dict[str, Control] = self._controls(process)
@@ -158,6 +162,7 @@ class Management:
             [
                 lists.operations,
                 destinations.operations,
+                self.settings.operations,
                 ConnectionOperations(broker.clients, broker.security, broker.trace).operations,
                 prepared.operations,
                 diverts.broker_operations,

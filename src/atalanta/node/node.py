@@ -19,6 +19,7 @@ from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.journal import records
 from atalanta.kernel.ports import BrokerPorts
+from atalanta.kernel.settings.broker_config import StoredSettings
 from atalanta.management.management import Management
 from atalanta.management.message_counters import COUNTERS_TIMER
 from atalanta.management.request.jobs import MANAGEMENT_TIMER
@@ -336,6 +337,13 @@ class Node:
                 "bridges": len(config.bridges.bridges),
             },
         )
+
+    def on_settings_changed(
+        self, now: int, token: int, stored: StoredSettings | None, why: str
+    ) -> None:
+        """Applies the stored settings that a management request has changed, and answers it."""
+        if self.failed is None and not self.stopped:
+            self.management.settings.changed(now, token, stored, why)
 
     # -- files of large messages ----------------------------------------------------------------
     def on_large_written(self, now: int, file: int, size: int) -> None:

@@ -20,6 +20,7 @@ from atalanta.runtime.process.logs import log_event
 from atalanta.runtime.read_pause import ReadPause
 
 if TYPE_CHECKING:
+    from atalanta.kernel.settings.broker_config import StoredSettings
     from atalanta.node.config import NodeConfig
 
 # Few clients wait for a commit that small, and they send nothing meanwhile: each gets its answer before any
@@ -271,6 +272,10 @@ class Driver:
     def reload(self, config: NodeConfig) -> None:
         """Calls `on_reload` of the node."""
         self._call("on_reload", config)
+
+    def settings_changed(self, token: int, stored: StoredSettings | None, why: str) -> None:
+        """Calls `on_settings_changed` of the node."""
+        self._call("on_settings_changed", token, stored, why)
 
     def large_written(self, file: int, size: int) -> None:
         """Calls `on_large_written` of the node."""

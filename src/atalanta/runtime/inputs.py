@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from atalanta.kernel.settings.broker_config import StoredSettings
     from atalanta.node.config import NodeConfig
 
 
@@ -96,6 +97,11 @@ class NodeInputs(Protocol):
 
     def on_reload(self, now: int, config: NodeConfig) -> None:
         """Applies a configuration that was read again and is valid."""
+
+    def on_settings_changed(
+        self, now: int, token: int, stored: StoredSettings | None, why: str
+    ) -> None:
+        """Delivers the result of `Process.change_settings`: all stored settings, or None and the reason."""
 
     def flush(self, now: int) -> None:
         """Writes the node's output; called once after each batch of inputs of an event-loop iteration."""

@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from atalanta.kernel.ports import Process
+from atalanta.kernel.settings.settings_change import SettingsChange
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.disk.disk_monitor import DiskMonitor
 from atalanta.runtime.disk.reserve import DiskReserve
@@ -190,6 +192,15 @@ class Shell(Process):
     def reload(self, why: str) -> None:
         """Implements Process.reload."""
         self.request_reload(why)
+
+    def change_settings(self, token: int, change: SettingsChange) -> None:
+        """Implements Process.change_settings."""
+        reloader = self._lifecycle.reloader
+        write = self._lifecycle.change_settings
+        if reloader is None or write is None:
+            super().change_settings(token, change)
+        else:
+            reloader.change(lambda: write(change), partial(self.driver.settings_changed, token))
 
     def stop_later(self, delay_ns: int, why: str) -> None:
         """Implements Process.stop_later."""

@@ -12,6 +12,7 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.queue.consumers import configure
 from atalanta.kernel.queue.delivery.dispatcher import DISPATCH_MAX
+from atalanta.kernel.sessions.session import DRAIN_WAIT_NS
 from tests.kernel.broker_rig import Bench, consume, endpoint
 
 
@@ -42,17 +43,13 @@ def test_a_refusal_as_duplicate_waits_until_the_first_copy_is_durable() -> None:
     bench.settle()
     first = bench.session(transacted=True)
     first.send(bench.now, bench.message("out", b"a", _AMQ_DUPL_ID="x"), 1)
-    first.commit_sink(bench.now, 2, "query", 1, 0)
-    again = bench.session(transacted=True)
-    again.commit_sink(bench.now, 3, "query", 1, 0)
+    first.commit(bench.now, 2)
     other = bench.session(transacted=True)
     other.send(bench.now, bench.message("out", b"a", _AMQ_DUPL_ID="x"), 4)
     other.commit(bench.now, 5)
-    assert endpoint(again).errors == []
     assert endpoint(other).errors == []
     bench.settle()
     assert endpoint(first).answers == [1, 2]
-    assert endpoint(again).errors == [(3, DUPLICATE_ID)]
     assert endpoint(other).errors == [(5, DUPLICATE_ID)]
     assert bench.broker.queues["out"].message_count == 1
 
@@ -114,6 +111,47 @@ def test_a_forced_delivery_hands_out_a_bounded_number_of_messages_at_once() -> N
     assert endpoint(session).drained_tokens == []
     bench.settle()
     assert len(endpoint(session).delivered) == 2 * DISPATCH_MAX + 10
+    assert endpoint(session).drained_tokens == [7]
+
+
+@pytest.mark.parametrize("browse", [True, False])
+def test_a_drain_that_overtakes_the_credits_waits_for_them(browse: bool) -> None:
+    """A JMS client sends its credits from another thread than its drain (ClientConsumerImpl.sendCredits)."""
+    bench = Bench()
+    bench.queue("in")
+    session = bench.session()
+    for number in range(5):
+        session.send(bench.now, bench.message("in", b"%d" % number), 1)
+    bench.settle()
+    window = 2 * next(iter(bench.broker.queues["in"].references)).size
+    consume(session, bench, "in", credits=window, browse=browse)
+    bench.settle()
+    for token, count in [(7, 2), (8, 4), (9, 5)]:
+        assert len(endpoint(session).delivered) == count
+        session.drain(bench.now, 0, token)
+        bench.settle()
+        if count < 5:
+            assert endpoint(session).drained_tokens == []
+            session.add_credits(0, window)
+            bench.settle()
+    assert endpoint(session).bodies() == [b"0", b"1", b"2", b"3", b"4"]
+    assert endpoint(session).drained_tokens == [7, 8, 9]
+
+
+def test_a_drain_without_credits_is_answered_after_a_second() -> None:
+    bench = Bench()
+    bench.queue("in")
+    session = bench.session()
+    consume(session, bench, "in", credits=2)
+    for _ in range(2):
+        session.send(bench.now, bench.message("in", b"x"), 1)
+    bench.settle()
+    session.drain(bench.now, 0, 7)
+    bench.settle()
+    assert endpoint(session).drained_tokens == []
+    bench.now += DRAIN_WAIT_NS
+    bench.broker.on_timer(bench.now, "kernel.drain.in")
+    bench.settle()
     assert endpoint(session).drained_tokens == [7]
 
 

@@ -155,6 +155,10 @@ class EchoNode:
         """Noted."""
         self._note(now, "reload", config)
 
+    def on_settings_changed(self, now: int, token: int, stored: object, why: str) -> None:
+        """Noted."""
+        self._note(now, "settings_changed", token, stored, why)
+
     def on_large_written(self, now: int, file: int, size: int) -> None:
         """Noted."""
         self._note(now, "large_written", file, size)

@@ -30,7 +30,7 @@ from atalanta.kernel.publish.unknown_bindings import UnknownBindings
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.bridge_origin import Origins
 from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
-from atalanta.kernel.queue.delivery.dispatcher import Dispatcher
+from atalanta.kernel.queue.delivery.dispatcher import DRAIN_TIMER, Dispatcher
 from atalanta.kernel.queue.delivery.displacement import cut_rings
 from atalanta.kernel.queue.delivery.freed_references import FREED_TIMER
 from atalanta.kernel.queue.delivery.message_store import MessageStore
@@ -50,9 +50,9 @@ from atalanta.kernel.sessions.clients import Clients
 from atalanta.kernel.sessions.ingress_headers import IngressHeaders
 from atalanta.kernel.sessions.services import SessionServices
 from atalanta.kernel.sessions.slow_consumers import SlowConsumers
+from atalanta.kernel.settings.effective_settings import all_security_rules, settings_repository
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.kernel.transactions import xa
-from atalanta.kernel.transactions.sinks import Sinks
 from atalanta.kernel.transactions.xa import Branches
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Security
     from atalanta.kernel.sessions.clients import ClientObserver
-    from atalanta.kernel.settings.broker_config import BrokerConfig
+    from atalanta.kernel.settings.broker_config import BrokerConfig, StoredSettings
 
 FLUSH_TIMER: Final = "kernel.flush"
 SWEEP_TIMER: Final = "kernel.sweep"
@@ -106,7 +106,6 @@ class Broker:
         self.paging: Paging = self.store.paging
         self.values = NamedValues(journal)
         self.origins = Origins(self.values)
-        self.sinks = Sinks()
         self._build_registries(ports.ids)
         self._build_publisher()
         self.clients = Clients(ports.close_connection)
@@ -220,7 +219,6 @@ class Broker:
             self.retroactive,
             self.memory,
             self.ingress_headers,
-            self.sinks,
             self.branches,
             self.observers,
             self.dispatch,
@@ -338,10 +336,10 @@ class Broker:
             self.log_views.end_leases(now)
         elif key == FLUSH_TIMER:
             self.flush_timer = False
-        elif key.startswith(GATE_TIMER):
-            gated = self.queues.get(key[len(GATE_TIMER) :])
-            if gated is not None:
-                self.dispatches.mark_dirty(gated)
+        elif key.startswith((GATE_TIMER, DRAIN_TIMER)):
+            queue = self.queues.get(key.split(".", 2)[2])
+            if queue is not None:
+                self.dispatches.mark_dirty(queue)
         elif key == EXPIRY_TIMER:
             self.expiry.on_timer(now)
         elif key == OPEN_TIMER:
@@ -377,4 +375,14 @@ class Broker:
         self.settings.replace(settings)
         self.ingress_headers.reload()
         config.address_settings = fresh.address_settings
+        config.stored = fresh.stored
         self.resources.reload(now, fresh)
+
+    def change_stored_settings(self, now: int, stored: StoredSettings) -> None:
+        """Applies other settings of management beside those of the configuration."""
+        config = self.config
+        config.stored = stored
+        self.security.set_rules(all_security_rules(config), config.literal_match_markers)
+        self.settings.replace(settings_repository(config))
+        self.ingress_headers.reload()
+        self.resources.change_settings(now)

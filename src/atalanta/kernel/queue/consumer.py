@@ -74,6 +74,7 @@ class Consumer:
         # The last check of kernel/sessions/slow_consumers.py (ns, 0: none), and the messages taken by then.
         self.checked_at: int = 0
         self.checked_taken: int = 0
+        self.window: int = 0  # the first credits (bytes); a client without a buffer gives 1
         self.stream: LargeStream | None = None  # a large message being sent: no other message is delivered meanwhile
         self.created_at: int = 0
 
@@ -120,6 +121,12 @@ class Consumer:
             self.credits = 0
         else:
             self.credits += amount
+            if self.window == 0:
+                self.window = amount
+
+    def awaits_credits(self) -> bool:
+        """Returns true if the window is used up, and the client gives credits again when it has read its buffer."""
+        return self.window > 1 and self.credits <= 0 and not self.unlimited
 
     def take_credits(self, amount: int) -> None:
         """Takes the cost of a delivery in bytes; without flow control nothing is counted."""

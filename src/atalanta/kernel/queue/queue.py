@@ -96,7 +96,7 @@ class Queue:
         self.log: LogState = LogState()
         self.found_expired: list[Reference] = []
         # Drains that wait until everything deliverable was sent: (consumer, token).
-        self.drains: list[tuple[Consumer, int]] = []
+        self.drains: list[tuple[Consumer, int, int]] = []
         self.expiry_scan: int = 0  # sequence at which the expiry scan continues
         self.level_ends: list[int] = []  # see arrange
         self.groups: Groups | None = None  # from the first message with a group id on
@@ -459,12 +459,15 @@ class Queue:
             index += 1
         return index
 
-    def drain(self, consumer: Consumer, token: int) -> None:
-        """Keeps the token of a drain, which is answered after everything deliverable was sent."""
-        self.drains.append((consumer, token))
+    def drain(self, consumer: Consumer, token: int, deadline: int) -> None:
+        """Keeps the token of a drain, which is answered after everything deliverable was sent.
+
+        `deadline` (ns): until then it also waits for credits.
+        """
+        self.drains.append((consumer, token, deadline))
         self.aside = True
 
-    def take_drains(self) -> list[tuple[Consumer, int]]:
+    def take_drains(self) -> list[tuple[Consumer, int, int]]:
         """Returns and removes the drains that wait."""
         drains = self.drains
         self.drains = []

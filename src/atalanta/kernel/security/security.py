@@ -187,6 +187,20 @@ class Security:
             found = Security(self.enabled, self.cluster_user, self.cluster_password)
         return found
 
+    def set_rules(self, rules: Sequence[SecurityRule], literal_markers: str | None) -> None:
+        """Replaces all rules. Of several with the same match the last one counts. ValueError as in `add_rule`."""
+        self.exact = {}
+        self.wild = []
+        self.version += 1
+        for rule in rules:
+            match = rule.match
+            literal = (
+                literal_markers is not None
+                and match[:1] == literal_markers[0]
+                and match[-1:] == literal_markers[1]
+            )
+            self.add_rule(match[1:-1] if literal else match, rule.permissions, literal)
+
     def add_rule(
         self, match: str, permissions: Mapping[str, Sequence[str]], literal: bool = False
     ) -> None:

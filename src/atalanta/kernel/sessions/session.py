@@ -26,7 +26,6 @@ from atalanta.kernel.sessions.session_consumer import (
     SessionConsumer,
     check_consumer_allowed,
 )
-from atalanta.kernel.transactions.commit import SinkId
 from atalanta.kernel.transactions.owner import TransactionOwner
 from atalanta.kernel.transactions.transaction import Transaction
 from atalanta.message.fqqn import join_fqqn
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 
 PRODUCERS_MAX: Final = 10_000
 DRAINS_MAX: Final = 10_000  # that may wait at one queue
+DRAIN_WAIT_NS: Final = 1_000_000_000
 
 
 class Session(TransactionOwner):
@@ -233,16 +233,18 @@ class Session(TransactionOwner):
         """Delivers all deliverable messages, then calls `endpoint.drained`, at once or in a later batch of inputs.
 
         It waits for messages that are on their way to the queue: a client in an XA session does not wait for its sends.
+        If the consumer's window is used up, it waits up to DRAIN_WAIT_NS for credits.
         """
         consumer = self.consumer(consumer_id)
         queue = consumer.queue
         if len(queue.drains) >= DRAINS_MAX:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: more than {DRAINS_MAX} drains wait")
+        deadline = now + DRAIN_WAIT_NS
         if queue.pending > 0:
             store = self.services.store
-            store.reply_when_durable(store.journal.last, LaterDrain(consumer), token)
+            store.reply_when_durable(store.journal.last, LaterDrain(consumer, deadline), token)
             return
-        queue.drain(consumer, token)
+        queue.drain(consumer, token, deadline)
         self.services.dispatch(now, queue)
 
     def start(self) -> None:
@@ -410,17 +412,6 @@ class Session(TransactionOwner):
     def _check_no_branch(self) -> None:
         if self.branch is not None:
             raise BrokerError(ILLEGAL_STATE, "a distributed transaction is committed by its xid")
-
-    def commit_sink(self, now: int, token: int, query: str, batch: int, partition: int) -> None:
-        """Commits under a sink id: DUPLICATE_ID if the batch is not newer than the last of that query and partition.
-
-        The newest batch per query and partition is kept (kernel/transactions/sinks.py), in the record of the messages.
-        """
-        self._check_no_branch()
-        sink = SinkId(query, batch, partition)
-        self.services.commits.commit_sink(
-            self, now, self.transaction, self.endpoint, token, sink
-        )
 
     def enter_branch(self, branch: Branch | None) -> None:
         """Makes the session work in `branch`; None: in no transaction."""

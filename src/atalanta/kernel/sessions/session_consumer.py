@@ -87,14 +87,15 @@ class SessionConsumer(Consumer):
 class LaterDrain(Reply):
     """A drain of a consumer that waits for the journal as a reply does."""
 
-    def __init__(self, consumer: SessionConsumer) -> None:
+    def __init__(self, consumer: SessionConsumer, deadline: int) -> None:
         self.consumer = consumer
+        self.deadline = deadline
 
     def done(self, token: int) -> None:
         consumer = self.consumer
         if not consumer.closed:
             services = consumer.session.services
-            consumer.queue.drain(consumer, token)
+            consumer.queue.drain(consumer, token, self.deadline)
             services.dispatches.mark_dirty(consumer.queue)
 
     def failed(self, token: int, error: BrokerError) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.notifications import Notifications
     from atalanta.kernel.ports import Process
     from atalanta.kernel.settings.broker_config import BrokerConfig
-    from atalanta.kernel.settings.repository import AddressSettings
     from atalanta.management.controls.lists import ListOperations
     from atalanta.management.operations.destinations import DestinationOperations
     from atalanta.management.operations.roles import Roles
@@ -39,22 +37,8 @@ DUPLICATE_BYTES_MAX: Final = 10_000
 CONNECTOR_FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"
 USERS: Final = "users are in artemis-users.properties: use `atalanta user`, or edit the file"
 FAILOVER: Final = "this broker has no backup to fail over to"
-SETTINGS: Final = "settings are in broker.xml: edit the file"
 REPLAY: Final = "this broker keeps no retention journal (journal-retention-directory): nothing to replay"
 WEB: Final = "the web server is enabled by `atalanta run --web` and runs as long as the broker"
-
-# The address settings that getAddressSettingsAsJSON shows.
-SHOWN: Final[dict[str, Callable[[AddressSettings], object]]] = {
-    "redistributionDelay": lambda settings: settings.redistribution_delay_ms,
-    "deadLetterAddress": lambda settings: settings.dead_letter_address,
-    "expiryAddress": lambda settings: settings.expiry_address,
-    "maxDeliveryAttempts": lambda settings: settings.max_delivery_attempts,
-    "autoCreateQueues": lambda settings: settings.auto_create_queues,
-    "autoCreateAddresses": lambda settings: settings.auto_create_addresses,
-    "autoDeleteQueues": lambda settings: settings.auto_delete_queues,
-    "autoDeleteAddresses": lambda settings: settings.auto_delete_addresses,
-    "sendToDLAOnNoRoute": lambda settings: settings.send_to_dla_on_no_route,
-}
 
 
 class BrokerControl(Control):
@@ -142,7 +126,6 @@ class BrokerControl(Control):
 
     def _operations(self) -> Operations:
         return {
-            "getAddressSettingsAsJSON": [("s", self.address_settings_as_json)],
             "getQueueNames": [("S", self.queue_names)],
             "getAddressInfo": [("s", self.address_info)],
             "listBindingsForAddress": [("s", self.bindings_for_address)],
@@ -162,10 +145,6 @@ class BrokerControl(Control):
             "listUser": [("S", self.list_users)],
             "removeUser": [("S", refuse(USERS))],
             "resetUser": [("SSS", refuse(USERS)), ("SSSb", refuse(USERS))],
-            "removeAddressSettings": [("S", refuse(SETTINGS))],
-            "addAddressSettings": [("SS", refuse(SETTINGS))],
-            "removeSecuritySettings": [("S", refuse(SETTINGS))],
-            "addSecuritySettings": [("S" * count, refuse(SETTINGS)) for count in (2, 8, 9, 11, 13)],
             "reloadConfigurationFile": [("", self.reload_configuration)],
             "listBrokerConnections": [("", empty_list)],
             "listLockCoordinatorsAsJSON": [("", empty_list)],
@@ -292,11 +271,6 @@ class BrokerControl(Control):
         """Reloads the configuration files like SIGHUP, outside the event loop. Invalid settings are logged."""
         self.process.reload("management")
         return None
-
-    def address_settings_as_json(self, call: Call, given: Parameters) -> object:
-        """Returns the effective address settings of one address (AddressSettings.toJSON), limited to common fields."""
-        settings = self.broker.settings.match(text_of(given, 0))
-        return encode_json({name: read(settings) for name, read in SHOWN.items()})
 
     def acceptors_as_json(self, call: Call) -> object:
         return encode_json([one.described() for one in self.resources.acceptors.values()])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from atalanta.kernel.settings.broker_config import StoredSettings
+from atalanta.kernel.settings.settings_change import SettingsChange
 from atalanta.runtime.lifecycle.critical_analyzer import CriticalAnalyzer
 from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown, ScaleDownAtStop
 from atalanta.runtime.lifecycle.reloader import Reloader
@@ -14,7 +16,8 @@ from atalanta.runtime.lifecycle.reloader import Reloader
 class Lifecycle:
     """The reload, the analyzer, and what a stop waits for. None means that the node does without.
 
-    `arriving` tells whether clients are still connecting that the stopping node redirects.
+    `arriving` tells whether clients are still connecting that the stopping node redirects. `change_settings` changes
+    the file of stored settings.
     """
 
     reloader: Reloader | None = None
@@ -22,3 +25,4 @@ class Lifecycle:
     scale_down: ScaleDownAtStop | None = None
     graceful_shutdown: GracefulShutdown | None = None
     arriving: Callable[[], bool] | None = None
+    change_settings: Callable[[SettingsChange], StoredSettings] | None = None

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 DISPATCH_MAX: Final = 2_000
 # References examined in one search for a consumer's next message; the next dispatch examines the rest.
 EXAMINED_MAX: Final = 2_000
+# The timer for the end of the longest wait of a queue's drains for credits.
+DRAIN_TIMER: Final = "kernel.drain."
 # Results of an offer.
 NONE: Final = 0
 DELIVERED: Final = 1
@@ -68,7 +70,7 @@ class Dispatcher:
         if more:
             self.store.dispatches.mark_dirty(queue)
         elif queue.aside:
-            _answer_drains(queue, counts)
+            self._answer_drains(now, queue, counts)
         if counts is not None:
             counts.store_counts()
         special = queue.special
@@ -187,6 +189,23 @@ class Dispatcher:
         if gate is not None and not gate.is_open and gate.wake_at > now:
             self.timers.set(GATE_TIMER + queue.name, gate.wake_at)
 
+    def _answer_drains(self, now: int, queue: Queue, counts: DeliveryCounts | None) -> None:
+        """Answers the drains after a dispatch that left nothing to deliver.
+
+        Drains of consumers that may not have got everything yet continue to wait; for credits until the deadline.
+        A JMS client sends credits from another thread: they may arrive behind its drain.
+        """
+        for consumer, token, deadline in queue.take_drains():
+            if consumer.closed:
+                continue
+            if consumer.blocked or (counts is not None and counts.waits(consumer)):
+                queue.drain(consumer, token, deadline)
+            elif now < deadline and consumer.awaits_credits():
+                queue.drain(consumer, token, deadline)
+                self.timers.set(DRAIN_TIMER + queue.name, deadline)
+            else:
+                consumer.endpoint.drained(consumer, token)
+
     # -- one message ----------------------------------------------------------------------------
     def _deliver(self, queue: Queue, consumer: Consumer, reference: Reference) -> None:
         if consumer.browse_only:
@@ -242,20 +261,6 @@ def _try_gate(queue: Queue, special: SpecialQueue, now: int) -> None:
     if gate is not None and not gate.is_open:
         if gate.try_open(now, queue.consumer_count(), queue.delivering_count):
             arrange(queue)
-
-
-def _answer_drains(queue: Queue, counts: DeliveryCounts | None) -> None:
-    """Answers the drains after a dispatch that left nothing to deliver.
-
-    Drains of consumers that may not have got everything yet continue to wait.
-    """
-    for consumer, token in queue.take_drains():
-        if consumer.closed:
-            continue
-        if consumer.blocked or (counts is not None and counts.waits(consumer)):
-            queue.drain(consumer, token)
-        else:
-            consumer.endpoint.drained(consumer, token)
 
 
 def _set_aside_if_expired(queue: Queue, reference: Reference, now_ms: int) -> bool:
