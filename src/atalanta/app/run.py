@@ -23,6 +23,7 @@ from atalanta.app.node_config import node_config
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage, open_storage
 from atalanta.app.transports import listens, secure_connectors
+from atalanta.app.user_files import operate_users
 from atalanta.app.web import start_web
 from atalanta.config.checks.cluster_connections import password_warnings
 from atalanta.config.configuration import Configuration
@@ -240,6 +241,7 @@ def lifecycle(
         )
     return Lifecycle(
         reloader,
+        lambda operation: operate_users(configuration, operation),
         critical_analyzer(shell.loop, shell.request_stop, broker, lambda: disk.busy_since),
         node.scale_down,
         graceful_shutdown,

@@ -34,6 +34,7 @@ from atalanta.management.operations.queue_consumers import QueueConsumerOperatio
 from atalanta.management.operations.roles import Roles
 from atalanta.management.operations.scheduled_messages import ScheduledMessageOperations
 from atalanta.management.operations.settings import SettingsOperations
+from atalanta.management.operations.users import UserOperations
 from atalanta.management.pauses import Pauses
 from atalanta.management.permission import ManagementPermission, getter_name
 from atalanta.management.request.call import (
@@ -93,6 +94,7 @@ class Management:
             broker.settings, broker.change_stored_settings, process, self.replies
         )
         self._metrics = Metrics(broker, resources, status, self.jobs)
+        self.users: UserOperations = UserOperations(process, self.replies, broker.trace)
         self.controls: dict[str, Control] = self._controls(process)
         broker.session_services.request_handlers[broker.config.management_address] = self.handle
 
@@ -167,6 +169,7 @@ class Management:
                 prepared.operations,
                 diverts.broker_operations,
                 bridges.broker_operations,
+                self.users.operations,
                 counters.broker_operations,
             ],
         )
@@ -178,7 +181,9 @@ class Management:
         prepared: PreparedTransactionOperations,
     ) -> QueueControl:
         broker = self.broker
-        lists = MessageListOperations(broker.store, broker.settings, self.jobs)
+        lists = MessageListOperations(
+            broker.store, broker.settings, broker.clients, broker.branches, self.jobs
+        )
         changes = MessageChangeOperations(
             broker.plans,
             broker.queues,

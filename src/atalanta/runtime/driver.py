@@ -20,6 +20,7 @@ from atalanta.runtime.process.logs import log_event
 from atalanta.runtime.read_pause import ReadPause
 
 if TYPE_CHECKING:
+    from atalanta.kernel.security.user_operation import UserAnswer
     from atalanta.kernel.settings.broker_config import StoredSettings
     from atalanta.node.config import NodeConfig
 
@@ -268,6 +269,10 @@ class Driver:
     def verified(self, token: int, ok: bool) -> None:
         """Calls `on_verified` of the node."""
         self._call("on_verified", token, ok)
+
+    def users(self, token: int, answer: UserAnswer) -> None:
+        """Calls `on_users` of the node."""
+        self._call("on_users", token, answer)
 
     def reload(self, config: NodeConfig) -> None:
         """Calls `on_reload` of the node."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from atalanta.kernel.security.user_operation import UserAnswer
     from atalanta.kernel.settings.broker_config import StoredSettings
     from atalanta.node.config import NodeConfig
 
@@ -74,6 +75,9 @@ class NodeInputs(Protocol):
 
     def on_verified(self, now: int, token: int, ok: bool) -> None:
         """Delivers the result of `Passwords.verify` of that token."""
+
+    def on_users(self, now: int, token: int, answer: UserAnswer) -> None:
+        """Delivers the answer to `Process.operate_users` of that token."""
 
     def on_large_written(self, now: int, file: int, size: int) -> None:
         """Reports that a `LargeFiles.append` of that size is done."""

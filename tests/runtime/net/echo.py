@@ -151,6 +151,10 @@ class EchoNode:
         """Noted."""
         self._note(now, "verified", token, ok)
 
+    def on_users(self, now: int, token: int, answer: object) -> None:
+        """Noted."""
+        self._note(now, "users", token, answer)
+
     def on_reload(self, now: int, config: object) -> None:
         """Noted."""
         self._note(now, "reload", config)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.journal import records
+from atalanta.management.controls.address import bound
 from atalanta.management.controls.control import Control, no_work, refuse
-from atalanta.management.operations.destinations import address_text
+from atalanta.management.operations.destinations import address_text, binding_text
 from atalanta.management.operations.queue_definition import definition_of, routing_name
 from atalanta.management.request.call import (
     Attributes,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 DUPLICATE_BYTES_MAX: Final = 10_000
 CONNECTOR_FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"
-USERS: Final = "users are in artemis-users.properties: use `atalanta user`, or edit the file"
 FAILOVER: Final = "this broker has no backup to fail over to"
 REPLAY: Final = "this broker keeps no retention journal (journal-retention-directory): nothing to replay"
 WEB: Final = "the web server is enabled by `atalanta run --web` and runs as long as the broker"
@@ -141,10 +141,6 @@ class BrokerControl(Control):
             "scaleDown": [("S", self.scale_down)],
             "scaleDownProgress": [("", self.scale_down_progress)],
             "freezeReplication": [("", refuse(FAILOVER))],
-            "addUser": [("SSSb", refuse(USERS))],
-            "listUser": [("S", self.list_users)],
-            "removeUser": [("S", refuse(USERS))],
-            "resetUser": [("SSS", refuse(USERS)), ("SSSb", refuse(USERS))],
             "reloadConfigurationFile": [("", self.reload_configuration)],
             "listBrokerConnections": [("", empty_list)],
             "listLockCoordinatorsAsJSON": [("", empty_list)],
@@ -199,20 +195,18 @@ class BrokerControl(Control):
         return address_text(self.destinations.find_address(text_of(given, 0)))
 
     def bindings_for_address(self, call: Call, given: Parameters) -> object:
-        """Returns the local and remote bindings as text, empty for an unknown address."""
+        """Returns the bindings of queues here and at members and of diverts as text, empty for an unknown address."""
         address = self.broker.addresses.get(text_of(given, 0))
         if address is None:
             return ""
-        found = [
-            f"LocalQueueBinding [address={address.name}, queue="
-            f"QueueImpl[name={queue.name}, temp={'true' if queue.spec.is_temporary() else 'false'}]]"
-            for queue in address.queues()
-        ]
+        found = [binding_text(queue) for one in bound(address) for queue in one.queues()]
         found += [
-            f"RemoteQueueBindingImpl [address={address.name}, storeAndForwardQueue="
+            f"RemoteQueueBindingImpl [address={one.name}, storeAndForwardQueue="
             f"{remote.forward.name}, remoteQueueID={remote.remote_id}]"
-            for remote in address.remotes()
+            for one in bound(address)
+            for remote in one.remotes()
         ]
+        found += [f"DivertBinding [id={one.name}]" for one in self.broker.diverts.of(address.name)]
         return ",".join(found)
 
     def queue_configuration(self, call: Call, given: Parameters) -> object:
@@ -239,15 +233,6 @@ class BrokerControl(Control):
                 payload = records.encode_duplicates(address, broker.store.take_message_id(), [raw])
                 cache.add(raw, broker.journal.append(records.DUPLICATES, payload))
         return None
-
-    def list_users(self, call: Call, given: Parameters) -> object:
-        """Returns JSON, for all users or the named one: `username` and `roles`. An unknown user has no roles."""
-        users = self.broker.security.users
-        wanted = optional_text(given, 0)
-        found = {name: list(user.roles) for name, user in users.items()}
-        if wanted:
-            found = {wanted: found.get(wanted, [])}
-        return encode_json([{"username": name, "roles": roles} for name, roles in found.items()])
 
     def roles_of(self, call: Call, given: Parameters) -> object:
         return self.roles.as_arrays(text_of(given, 0))
