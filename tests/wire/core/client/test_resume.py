@@ -180,6 +180,8 @@ def test_a_transaction_happens_with_its_commit() -> None:
         producer.send(encoded(str(number)).body, encoded("").head, False)
     pair.run()
     assert kept(pair) == []
+    for packet in pair.link.packets(SendMessage):
+        assert isinstance(packet, SendMessage) and not packet.requires_response
     done = session.commit()
     pair.run()
     assert done.done and kept(pair) == ["0", "1", "2"]
@@ -248,14 +250,6 @@ def test_a_loss_during_the_commit_leaves_its_outcome_unknown() -> None:
     assert kept(pair) == ["1"]
     pair.dial()
     session.check_usable()
-
-
-def test_sends_use_no_confirmations_inside_a_transaction() -> None:
-    pair, session = opened(transacted=True)
-    session.producer("q").send(b"", encoded("").head, False)
-    pair.run()
-    (packet,) = pair.link.packets(SendMessage)
-    assert isinstance(packet, SendMessage) and not packet.requires_response
 
 
 @pytest.mark.parametrize("individual", [True, False])
