@@ -11,15 +11,15 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from typer.testing import CliRunner
 
 from atalanta.app.configuration_files import read_again, read_files
-from atalanta.cli.application import application
+from atalanta.app.storage import Storage
 from atalanta.client import Connection, NotAuthorized, connect
 from atalanta.config.users.users_file import UserFiles
 from atalanta.runtime.lifecycle.reloader import ReloadRefused
 from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 from tests.certificates import PASSWORD, Authority
+from tests.cli.instance_files import change, create
 
 pytestmark = pytest.mark.process
 
@@ -28,22 +28,6 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(60):
         while not await condition():
             await asyncio.sleep(0.05)
-
-
-def create(folder: Path, port: int, period_ms: int) -> Path:
-    words = ["create", str(folder), "--port", str(port), "--password", "admin"]
-    result = CliRunner().invoke(application, words)
-    assert result.exit_code == 0, result.output
-    path = folder / "etc" / "broker.xml"
-    period = f"<configuration-file-refresh-period>{period_ms}</configuration-file-refresh-period>"
-    change(path, "<security-enabled>", f"{period}\n    <security-enabled>")
-    return path
-
-
-def change(path: Path, old: str, new: str) -> None:
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
 
 
 async def exists(connection: Connection, queue: str) -> bool:
@@ -159,5 +143,5 @@ def test_a_file_that_is_named_before_it_is_there_is_watched(tmp_path: Path, miss
         tls = ":61616?sslEnabled=true;keyStorePath=store.pem"
         path.write_text(text.replace(":61616", tls), encoding="utf-8")
     with pytest.raises(ReloadRefused, match=missing) as caught:
-        read_again(started, UUID(int=1))
+        read_again(started, Storage(UUID(int=1), None))
     assert (path.parent / missing) in caught.value.files

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from atalanta.client import (
+    BranchRefused,
     Closed,
-    DuplicateId,
     Fenced,
     IncarnationChanged,
     Message,
     QueueKind,
     RangeLost,
+    UnknownBranch,
+    Xid,
     connect,
 )
 from atalanta.client.blocking import Consumer
@@ -236,22 +238,41 @@ def _texts(consumer: Consumer, count: int) -> list[str]:
     return texts
 
 
-def test_a_sink_commits_once(tmp_path: Path) -> None:
+def test_branches_are_prepared_and_then_committed_or_rolled_back(tmp_path: Path) -> None:
+    port = free_port()
+    config = write_broker_xml(tmp_path, port)
+    kept, dropped = Xid(7, b"kept", b"global"), Xid(7, b"dropped", b"global")
+    with BrokerProcess(config), connect_blocking(f"tcp://127.0.0.1:{port}") as connection:
+        connection.create_queue("out", routing="anycast")
+        for xid in (kept, dropped):
+            with connection.xa_resource.branch(xid) as branch:
+                for number in range(3):
+                    branch.send("out", Message(text=f"{number}{xid.branch_qualifier.decode()}"))
+                branch.prepare()
+        with pytest.raises(BranchRefused):
+            connection.xa_resource.branch(kept).open()
+        with pytest.raises(ZeroDivisionError), connection.xa_resource.branch(Xid(7, b"x", b"global")) as branch:
+            branch.send("out", Message(text="never"))
+            raise ZeroDivisionError
+        assert connection.query_queue("out").message_count == 0
+    with BrokerProcess(config), connect_blocking(f"tcp://127.0.0.1:{port}") as connection:
+        resource = connection.xa_resource
+        assert sorted(xid.branch_qualifier for xid in resource.recover()) == [b"dropped", b"kept"]
+        resource.commit(kept)
+        resource.rollback(dropped)
+        assert resource.recover() == []
+        for end in (resource.commit, resource.rollback):
+            with pytest.raises(UnknownBranch):
+                end(kept)
+        assert _texts(connection.consumer("out"), 3) == ["0kept", "1kept", "2kept"]
+
+
+def test_a_closed_transaction_cannot_be_committed(tmp_path: Path) -> None:
     port = free_port()
     with (
         BrokerProcess(write_broker_xml(tmp_path, port)),
         connect_blocking(f"tcp://127.0.0.1:{port}") as connection,
     ):
-        connection.create_queue("out", routing="anycast")
-        for attempt in range(2):
-            try:
-                with connection.transaction(sink=("query", 7, 0)) as transaction:
-                    for number in range(3):
-                        transaction.send("out", Message(text=str(number)))
-                assert attempt == 0
-            except DuplicateId:
-                assert attempt == 1
-        assert connection.query_queue("out").message_count == 3
         transaction = connection.transaction()
         with pytest.raises(Closed):
             transaction.commit()

@@ -9,6 +9,7 @@ import pytest
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError, grouped
 from atalanta.config.users.users import read_security
+from atalanta.kernel.settings.effective_settings import settings_repository
 from tests.config.core_xml import problems, read, write
 
 DATA = Path(__file__).parent / "data"
@@ -32,7 +33,7 @@ def test_what_artemis_create_writes() -> None:
     assert [address.name for address in broker.addresses] == ["DLQ", "ExpiryQueue", "prices"]
     spec = broker.addresses[0].queues[0].spec()
     assert (spec.name, spec.address, spec.routing_type, spec.durable) == ("DLQ", "DLQ", 1, True)
-    settings = configuration.address_settings()
+    settings = settings_repository(configuration.broker)
     assert settings.match("orders").dead_letter_address == "DLQ"
     assert not settings.match("orders").auto_delete_queues
     assert settings.match("activemq.management.x").auto_delete_queues is False
@@ -249,7 +250,7 @@ def test_an_empty_dead_letter_address_takes_back_a_wider_one(tmp_path: Path) -> 
     core = """<address-settings>
         <address-setting match="#"><dead-letter-address>DLQ</dead-letter-address></address-setting>
         <address-setting match="a"><dead-letter-address/></address-setting></address-settings>"""
-    settings = read(tmp_path, core).address_settings()
+    settings = settings_repository(read(tmp_path, core).broker)
     assert settings.match("b").dead_letter_address == "DLQ"
     assert settings.match("a").dead_letter_address is None
 
@@ -270,8 +271,8 @@ def test_literal_matches(tmp_path: Path) -> None:
         </security-setting></security-settings><address-settings><address-setting match="(a.#)">
         <max-delivery-attempts>3</max-delivery-attempts></address-setting></address-settings>"""
     configuration = read(tmp_path, core)
-    assert configuration.address_settings().match("a.#").max_delivery_attempts == 3
-    assert configuration.address_settings().match("a.b").max_delivery_attempts == 10
+    assert settings_repository(configuration.broker).match("a.#").max_delivery_attempts == 3
+    assert settings_repository(configuration.broker).match("a.b").max_delivery_attempts == 10
     assert read_security(configuration).rule("a.#.b") is not None
 
 

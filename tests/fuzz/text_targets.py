@@ -14,6 +14,7 @@ from atalanta.config.xml.properties import (
     property_line,
     substitute,
 )
+from atalanta.message.codec import text_body
 from atalanta.message.message import Message
 from atalanta.message.selector.selector import FilterError, parse
 from tests.fuzz.target import Target
@@ -26,6 +27,7 @@ SELECTORS = (
     b"colour = 'red' AND price > 5", b"x BETWEEN 1 AND 3 OR NOT (a IS NULL)",
     b"name LIKE '%a_b%' ESCAPE '!'", b"JMSPriority IN (1, 2, 3)", b"a + b * -c / 0 % 2 <= 1e3",
     b"hyphenated_props:a-b = 1", b"convert_string_expressions:a = '1'", b"AMQUserID = 'ID:1'",
+    b"XPATH '//b[c=\"5\" and @d > 1]/e = 2' OR NOT XPATH 'contains(/a/b, \"x\") or count(.//e[2]) = last()'",
     b"c NOT IN ('x') AND c NOT LIKE 'y%' AND c IS NOT NULL", b"0x1F = 037 /* c */ -- d\n",
 )  # fmt: skip
 WORDS = (
@@ -33,6 +35,7 @@ WORDS = (
     b"(", b")", b"'", b"''", b"-", b"1e999", b"0x", b"NULL", b"TRUE", b"*", b"/0", b"/*", b"--", b"<>",
     b"JMSTimestamp", b"JMSMessageID", b"AMQPriority", b"hyphenated_props:", b"convert_string_expressions:",
     b"9223372036854775807", b"1L", b"1.5f", b"\"", b"XPATH '",
+    b"//", b"/", b"[", b"]", b"@", b"..", b"::", b"|", b"text()", b"count(", b"contains(", b"position()", b" and ",
 )  # fmt: skip
 
 
@@ -58,7 +61,8 @@ def filtered_messages() -> list[Message]:
     }  # fmt: skip
     for key, value in values.items():
         rich.put_property(key, value)
-    return [plain, rich]
+    document = "<a d='2'>" + "<b d='3'><c>5</c><e>2</e>x<e/></b>" * 500 + "</a>"
+    return [plain, rich, Message.create("orders", text_body(document), 3)]
 
 
 class SelectorTarget(Target):

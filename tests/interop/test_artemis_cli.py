@@ -74,6 +74,45 @@ def test_checks_of_node_and_queue(cli: ArtemisCli) -> None:
     assert "Cannot find resource with name queue.none" in cli("check queue", "--name", "none")
 
 
+def test_users(cli: ArtemisCli) -> None:
+    named = ["--user-command-user", "anna"]
+    password = ["--user-command-password", "sesam"]
+    assert '"admin"(amq)' in cli("user list") and '"anna"' not in cli("user list")
+    assert "anna added successfully" in cli("user add", *named, *password, "--role", "amq,view")
+    assert "AMQ229223: User anna already exists" in cli("user add", *named, *password, "--role", "x")
+    cli.login("anna", "sesam")
+    assert '"anna"(amq,view)' in cli("user list")
+    reset = ["--user-command-password", "other", "--role", "amq", "--plaintext"]
+    assert "anna reset successfully" in cli("user reset", *named, *reset)
+    cli.login("anna", "other")
+    assert '"anna"(amq)' in cli("user list", *named)
+    cli.login("admin", "admin")
+    assert "anna removed successfully" in cli("user rm", *named)
+    assert "AMQ229224: User anna does not exist" in cli("user rm", *named)
+    cli.login("anna", "other")
+    assert "AMQ229031" in cli("user list")
+    cli.login("admin", "admin")
+    hashed = cli.bare("mask", "--hash", "sesam").partition("result: ")[2].strip()
+    masked = ["--user-command-password", f"ENC({hashed})", "--plaintext", "--role", "amq"]
+    assert "anna added successfully" in cli("user add", *named, *masked)
+    cli.login("anna", "sesam")
+    assert "anna removed successfully" in cli("user rm", *named)
+    cli.login("admin", "admin")
+
+
+def test_messages_are_transferred(cli: ArtemisCli) -> None:
+    cli("producer", "--destination", "queue://from", "--message-count", "12", "--message", "x")
+    url = f"tcp://127.0.0.1:{cli.node.port}"
+    sides = []
+    for side, queue in (("source", "from"), ("target", "to")):
+        sides += [f"--{side}-url", url, f"--{side}-queue", queue]
+        sides += [f"--{side}-user", "admin", f"--{side}-password", "admin"]
+    moved = cli.bare("transfer", *sides, "--receive-timeout", "500", "--commit-interval", "5")
+    assert "Transferred a total of 12 messages" in moved
+    stat = cli("queue stat")
+    assert columns(stat, "from")[3] == "0" and columns(stat, "to")[3] == "12"
+
+
 def test_perf_client(cli: ArtemisCli) -> None:
     report = cli("perf client", "--duration", "2", "--max-pending", "100", "queue://PERF")
     assert "result:              success" in report

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
 from atalanta.client import Connection, Message, connect
 from atalanta.client.management import Management, ManagementFailed
+from atalanta.wire.core.packets.transaction import XaEnd, XaPrepare, XaRollback, XaStart, Xid
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
+from tests.interop.harness.xa import XaClient
 
 USUAL_TARGET = "atalanta"
 Script = Callable[[Connection, Management], Awaitable[None]]
@@ -229,8 +232,159 @@ async def changed_divert(connection: Connection, management: Management) -> None
     )
 
 
-@pytest.mark.parametrize(
-    "script", [made_and_changed, messages, lists, notifications, counters, changed_divert]
+# The fields of each list, as Artemis answers them.
+FIELDS = {
+    "listConnections": (
+        "clientID connectionID creationTime implementation localAddress protocol proxyAddress"
+        " proxyProtocolVersion remoteAddress sessionCount users"
+    ),
+    "listSessions": (
+        "clientID connectionID consumerCount creationTime id producerCount user validatedUser"
+    ),
+    "listConsumers": (
+        "address clientID creationTime filter id lastAcknowledgedTime lastDeliveredTime localAddress"
+        " messagesAcknowledged messagesAcknowledgedAwaitingCommit messagesDelivered messagesDeliveredSize"
+        " messagesInTransit messagesInTransitSize protocol queue queueType remoteAddress session status"
+        " user validatedUser"
+    ),
+    "listProducers": (
+        "address clientID creationTime id lastProducedMessageID localAddress msgSent msgSizeSent name"
+        " protocol remoteAddress session user validatedUser"
+    ),
+    "listQueues": (
+        "address autoCreated autoDelete consumerCount consumersBeforeDispatch delayBeforeDispatch"
+        " deliveringCount directDeliver durable enabled exclusive filter groupBuckets groupFirstKey"
+        " groupRebalance groupRebalancePauseDispatch id internalQueue lastValue lastValueKey maxConsumers"
+        " messageCount messagesAcked messagesAdded messagesExpired messagesKilled name paused"
+        " persistedPause purgeOnNoConsumers ringSize routingType scheduledCount temporary user"
+    ),
+    "listAddresses": (
+        "addressLimitPercent addressSize autoCreated currentDuplicateIdCacheSize id internal"
+        " maxPageReadBytes maxPageReadMessages messageCount name numberOfBytesPerPage numberOfPages paging"
+        " paused prefetchPageBytes prefetchPageMessages queueCount retroactiveResource"
+        " routedMessageCount routingTypes temporary unroutedMessageCount"
+    ),
+}
+CONSUMER_FIELDS = (
+    "browseOnly connectionID consumerID creationTime lastAcknowledgedTime lastDeliveredTime"
+    " messagesAcknowledged messagesAcknowledgedAwaitingCommit messagesDelivered messagesDeliveredSize"
+    " messagesInTransit messagesInTransitSize queueName sequentialId sessionID status"
 )
+JSON_FIELDS = {
+    "listConnectionsAsJSON": "clientAddress connectionID creationTime implementation sessionCount",
+    "listAllConsumersAsJSON": CONSUMER_FIELDS + " deliveringCount filter",
+    "listProducersInfoAsJSON": (
+        "connectionID creationTime destination id lastProducedMessageID msgSent msgSizeSent name sessionID"
+    ),
+}
+
+
+async def fields(connection: Connection, management: Management) -> None:
+    await management.call("broker", "createQueue", "s", "ANYCAST", "s", None, True, -1, False, True)
+    producer = await connection.producer("s", routing="anycast")
+    for number in range(3):
+        await producer.send(Message(text=f"{number}", properties={"n": number}))
+    async with connection.transaction() as transaction:
+        consumer = await transaction.consumer("s", selector="n >= 0")
+        for acknowledged in (True, False):
+            message = await asyncio.wait_for(consumer.__anext__(), 20)
+            if acknowledged:
+                await message.acknowledge()
+        row: dict[str, object] = {}
+        while row.get("messagesInTransit") != "2":
+            (row,) = await management.rows("listConsumers", "queue", "EQUALS", "s")
+        await listed_fields(management)
+        held = await read(management, "queue.s", "listDeliveringMessagesAsJSON")
+        assert isinstance(held, list) and len(held) == 1
+        delivering = held[0]
+        assert [one["n"] for one in delivering["elements"]] == [0, 1, 2]
+        assert delivering["consumerName"].startswith("ServerConsumer [id=")
+        by_consumer = await management.call("queue.s", "listDeliveringMessages")
+        assert by_consumer == {delivering["consumerName"]: delivering["elements"]}
+    counts = {
+        "messagesDelivered": "3", "messagesAcknowledged": "1",
+        "messagesAcknowledgedAwaitingCommit": "1", "localAddress": row["localAddress"],
+    }  # fmt: skip
+    assert {name: row[name] for name in counts} == counts
+    assert "127.0.0.1:" in str(row["localAddress"])  # Artemis 2.44 writes tcp:/// before it
+    transit, delivered = (int(str(row[f"messages{what}Size"])) for what in ("InTransit", "Delivered"))
+    sent = await management.rows("listProducers", "address", "EQUALS", "s")
+    assert [(one["msgSent"], one["msgSizeSent"]) for one in sent] == [(3, delivered)]
+    assert (transit, delivered) == (2 * 106, 3 * 106)
+    times = [row[f"last{what}Time"] for what in ("Delivered", "Acknowledged")]
+    assert all(isinstance(one, int) and one > 1_700_000_000_000 for one in times)
+
+
+async def listed_fields(management: Management) -> None:
+    """The names of the fields of each list, while there is something of each kind."""
+    for view, names in FIELDS.items():
+        rows = await management.rows(view)
+        own = {"ready"} if view == "listConsumers" else set()  # an addition of Atalanta
+        assert rows and sorted(set(rows[0]) - own) == names.split(), view
+    for operation, names in JSON_FIELDS.items():
+        found = await read(management, "broker", operation)
+        assert isinstance(found, list)
+        seen = {name for row in found for name in row}
+        assert sorted(seen) == sorted(names.split()), operation
+    found = await read(management, "queue.s", "listConsumersAsJSON")
+    assert isinstance(found, list)
+    newer = {"queueName", "status"}  # Artemis 2.44 has no such fields here
+    assert set(CONSUMER_FIELDS.split()) - newer <= set(found[0])
+
+
+async def wildcards(connection: Connection, management: Management) -> None:
+    for name, address in (("all", "news.#"), ("europe", "news.eu")):
+        await connection.create_queue(name, address=address, routing="multicast", durable=True)
+    producer = await connection.producer("news.eu", routing="multicast")
+    await producer.send(Message(text="a"))
+    resource = "address.news.eu"
+    assert sorted(await management.get(resource, "QueueNames")) == ["all", "europe"]  # type: ignore[call-overload]
+    assert sorted(await management.get(resource, "BindingNames")) == ["all", "europe"]  # type: ignore[call-overload]
+    assert await management.get(resource, "QueueCount") == 2
+    assert await management.get(resource, "MessageCount") == 2
+    assert await management.get("address.news.#", "QueueNames") == ["all"]
+    (row,) = await management.rows("listAddresses", "name", "EQUALS", "news.eu")
+    assert (row["queueCount"], row["messageCount"]) == ("2", "2")
+    text = str(await management.call("broker", "listBindingsForAddress", "news.eu"))
+    assert text.count("LocalQueueBinding [address=news.") == 2
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        made_and_changed, messages, lists, notifications, counters, changed_divert, fields,
+        wildcards,
+    ],
+)  # fmt: skip
 def test_same_answers(managed: BrokerProcess, script: Script) -> None:
     run(managed, script)
+
+
+def test_a_prepared_transaction_is_listed(managed: BrokerProcess) -> None:
+    xid = Xid(7, b"branch", b"global")
+    with XaClient(managed.port, "admin", "admin") as client:
+        client.do(XaStart(xid))
+        client.send("x", "sent")
+        client.do(XaEnd(xid, False))
+        client.do(XaPrepare(xid))
+
+        async def script(connection: Connection, management: Management) -> None:
+            found = await read(management, "broker", "listPreparedTransactionDetailsAsJSON")
+            assert isinstance(found, list) and len(found) == 1
+            (message,) = found[0].pop("tx_related_messages")
+            moment = str(found[0].pop("creation_time")).replace("\u202f", " ")
+            assert re.fullmatch(r"\d+/\d+/\d\d, \d+:\d\d:\d\d [AP]M", moment), moment
+            base64 = found[0].pop("xid_as_base64")
+            assert found[0] == {
+                "xid_format_id": 7, "xid_branch_qual": "branch", "xid_global_txid": "global",
+            }  # fmt: skip
+            assert message.pop("message_properties")["address"] == "x"
+            assert message == {"message_operation_type": "(+) send", "message_type": "ByteMessage"}
+            lines = await management.call("broker", "listPreparedTransactions")
+            assert isinstance(lines, list) and len(lines) == 1
+            line = re.sub(r"XidImpl \(\d+ ", "XidImpl (", lines[0].replace("\u202f", " "))
+            parts = "bq:98.114.97.110.99.104 formatID:7 gtxid:103.108.111.98.97.108"
+            assert line == f"{moment} base64: {base64} XidImpl ({parts} base64:{base64}"
+
+        run(managed, script)
+        client.do(XaRollback(xid))

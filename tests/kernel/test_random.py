@@ -67,7 +67,6 @@ def state(broker: Broker) -> dict[str, object]:
         "caches": {
             name: list(cache.ids) for name, cache in broker.caches.by_name.items() if cache.ids
         },
-        "sinks": {key: batch for key, (batch, _) in broker.sinks.entries.items()},
         "values": {key: broker.values.get(key) for key in broker.values.keys()},
         "messages": sorted(broker.store.messages),
         "scheduled": sorted(
@@ -106,7 +105,6 @@ class Play:
         self.ended: list[Session] = []
         self.epoch = 0
         self.number = 0
-        self.sink = 0
         self.waiting: dict[int, list[bytes]] = {}
         self.confirmed: list[bytes] = []
         self.read: list[bytes] = []
@@ -178,10 +176,7 @@ class Play:
     def commit(self) -> None:
         session = self.session()
         self.number += 1
-        if self.random.random() < 0.2:
-            self.sink += self.random.choice((0, 1))
-            session.commit_sink(self.bench.now, self.number, "query", self.sink, 0)
-        elif self.random.random() < 0.7:
+        if self.random.random() < 0.75:
             session.commit(self.bench.now, self.number)
         else:
             session.rollback(self.bench.now, self.random.random() < 0.5, self.number)

@@ -51,7 +51,6 @@ def test_attributes_are_read_as_such_and_by_their_getters() -> None:
         ("broker", "getAddressInfo", ["none"], "AMQ229203: Address Does Not Exist: none"),
         ("broker", "listQueues", ["[1]", 1, 1], "the options must be a JSON object"),
         ("broker", "forceFailover", [], "no backup"),
-        ("broker", "addUser", ["a", "b", "c", True], "artemis-users.properties"),
         ("broker", "getDiskStoreUsage", [], "not measured"),
     ],
 )

@@ -1,8 +1,9 @@
-"""A Spark driver in a process of its own, to be killed: the archive queue into Parquet.
+"""A Spark driver in a process of its own, to be killed: the archive queue into Parquet, or into the address `out`.
 
-    python -m tests.spark.driver SERVERS FOLDER
+    python -m tests.spark.driver SERVERS FOLDER [PARTITIONS]
 
-reads what is there, in small batches, and ends (Trigger.AvailableNow).
+reads what is there, in small batches, and ends (Trigger.AvailableNow). With PARTITIONS it writes to `out`, in so many
+partitions.
 """
 
 from __future__ import annotations
@@ -15,17 +16,20 @@ from tests.spark.nodes import PASSWORD, QUEUE, USER
 BATCH_MESSAGES = 500
 
 
-def main(servers: str, folder: str) -> None:
+def main(servers: str, folder: str, partitions: str = "") -> None:
     spark = session(name="driver")
+    login = {"servers": servers, "user": USER, "password": PASSWORD, "nodeTimeout": "60s"}
     reader = spark.readStream.format("atalanta").options(
-        servers=servers, queue=QUEUE, user=USER, password=PASSWORD, nodeTimeout="60s",
-        maxOffsetsPerTrigger=BATCH_MESSAGES, minPartitions=3,
-    )  # fmt: skip
-    frame = reader.load().select("node", "sequence", "text")
-    writer = frame.writeStream.format("parquet").option(
-        "checkpointLocation", f"{folder}/checkpoint"
+        **login, queue=QUEUE, maxOffsetsPerTrigger=BATCH_MESSAGES, minPartitions=partitions or "3"
     )
-    query = writer.trigger(availableNow=True).start(f"{folder}/out")
+    frame = reader.load().select("node", "sequence", "text")
+    if partitions:
+        rows = frame.select("text").repartition(int(partitions))
+        writer = rows.writeStream.format("atalanta").options(**login, address="out")
+    else:
+        writer = frame.writeStream.format("parquet").option("path", f"{folder}/out")
+    writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
+    query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
     spark.stop()
 

@@ -93,7 +93,8 @@ class FakeNode:
         self.lock = threading.RLock()
         self.queues: dict[str, FakeQueue] = {}
         self.sent: list[dict[str, Any]] = []
-        self.commits: dict[str, int] = {}
+        self.prepared: dict[str, list[dict[str, Any]]] = {}
+        self.decided: dict[str, dict[int, str]] = {}
         self.requests: list[str] = []
         self.is_artemis = False
         # Requests after which the node vanishes by itself, by name.
@@ -246,13 +247,29 @@ class FakeNode:
                 return at - 1
         return found.last
 
-    def do_send(self, messages: list[Any], query: str, batch: int, partition: int) -> bool:
-        key = f"{query}/{partition}"
-        if self.commits.get(key, -1) >= batch:
-            return False
-        self.commits[key] = batch
-        self.sent.extend(messages)
-        return True
+    def do_prepare(self, messages: list[Any], branch: str) -> None:
+        self.prepared[branch] = messages
+
+    def do_prepared(self) -> list[str]:
+        return list(self.prepared)
+
+    def do_commit(self, branch: str) -> bool:
+        messages = self.prepared.pop(branch, None)
+        self.sent.extend(messages or ())
+        return messages is not None
+
+    def do_roll_back(self, branch: str) -> bool:
+        return self.prepared.pop(branch, None) is not None
+
+    def do_decisions(self, query: str) -> list[Any]:
+        return list(self.decided.get(query, {}).items())
+
+    def do_decide(self, query: str, batch: int, decision: str) -> None:
+        self.decided.setdefault(query, {}).setdefault(batch, decision)
+
+    def do_forget(self, query: str, before: int) -> None:
+        for batch in [batch for batch in self.decided.get(query, {}) if batch < before]:
+            del self.decided[query][batch]
 
 
 class FakeCluster:
@@ -361,15 +378,31 @@ class FakeGateway:
         at: int = self.ask("seek", queue=queue, timestamp=timestamp_ms)
         return at
 
-    def send_transaction(
-        self, messages: Sequence[OutMessage], query: str, batch: int, partition: int
-    ) -> bool:
-        rows = [
-            {**asdict(one), "body": None if one.body is None else one.body.decode("latin-1")}
-            for one in messages
-        ]
-        added: bool = self.ask("send", messages=rows, query=query, batch=batch, partition=partition)
-        return added
+    def prepare(self, messages: Sequence[OutMessage], branch: str) -> None:
+        plain = []
+        for one in messages:
+            fields = asdict(one)
+            fields["body"] = None if one.body is None else base64.b64encode(one.body).decode()
+            plain.append(fields)
+        self.ask("prepare", messages=plain, branch=branch)
+
+    def prepared_branches(self) -> list[str]:
+        return list(self.ask("prepared"))
+
+    def commit_branch(self, branch: str) -> bool:
+        return bool(self.ask("commit", branch=branch))
+
+    def roll_back_branch(self, branch: str) -> bool:
+        return bool(self.ask("roll_back", branch=branch))
+
+    def decisions(self, query: str) -> dict[int, str]:
+        return dict(self.ask("decisions", query=query))
+
+    def decide(self, query: str, batch: int, decision: str) -> None:
+        self.ask("decide", query=query, batch=batch, decision=decision)
+
+    def forget_decisions(self, query: str, before: int) -> None:
+        self.ask("forget", query=query, before=before)
 
     def close(self) -> None:
         self.file.close()

@@ -16,6 +16,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from atalanta.spark import register
+from atalanta.spark.gateway.core_gateway import connect
+from atalanta.spark.gateway.gateway import Credentials
 from tests.spark.driver import BATCH_MESSAGES
 from tests.spark.nodes import PASSWORD, QUEUE, ROOT, USER, BrokerCluster
 
@@ -80,36 +82,71 @@ def test_a_node_is_killed_while_spark_reads(
     assert texts(real, tmp_path) == sorted(expected)
 
 
+class Driver:
+    """tests/spark/driver.py in a process of its own."""
+
+    def __init__(self, brokers: BrokerCluster, folder: Path) -> None:
+        self.folder = folder
+        self.command = [sys.executable, "-m", "tests.spark.driver", brokers.servers, str(folder)]
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+        with (self.folder / "log").open("a") as log:
+            return subprocess.Popen(
+                [*self.command, *arguments], start_new_session=True, cwd=self.folder, env=environment,
+                stdout=log, stderr=log,
+            )  # fmt: skip
+
+    def batches(self) -> int:
+        """Batches the checkpoint has begun."""
+        return sum(path.name.isdigit() for path in self.folder.glob("checkpoint/offsets/*"))
+
+    def kill_in_batch(self, number: int, *arguments: str) -> None:
+        """Starts the driver, and kills it as soon as this batch has begun."""
+        process = self.start(*arguments)
+        while self.batches() < number:
+            assert process.poll() is None, self.log()
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def finish(self, *arguments: str) -> None:
+        assert self.start(*arguments).wait(300) == 0, self.log()
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text()[-3000:]
+
+
 def test_the_driver_is_killed_and_started_again(
     real: SparkSession, brokers: BrokerCluster, tmp_path: Path
 ) -> None:
     expected = publish(brokers, 1500, "driver")
-    offsets = tmp_path / "checkpoint" / "offsets"
-    command = [sys.executable, "-m", "tests.spark.driver", brokers.servers, str(tmp_path)]
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-    log = (tmp_path / "log").open("w")
-
-    def start() -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            command, start_new_session=True, cwd=tmp_path, env=environment, stdout=log, stderr=log
-        )
-
-    def batches() -> int:
-        """Batches the checkpoint has begun."""
-        return sum(path.name.isdigit() for path in offsets.glob("*"))
-
-    driver = start()
-    while batches() < 2:
-        assert driver.poll() is None, (tmp_path / "log").read_text()[-3000:]
-        time.sleep(0.01)
-    os.killpg(driver.pid, signal.SIGKILL)
-    driver.wait()
-    assert batches() < len(expected) // BATCH_MESSAGES
-    driver = start()
-    assert driver.wait(300) == 0, (tmp_path / "log").read_text()[-3000:]
-    log.close()
+    driver = Driver(brokers, tmp_path)
+    driver.kill_in_batch(2)
+    assert driver.batches() < len(expected) // BATCH_MESSAGES
+    driver.finish()
     assert brokers.waiting() == 0
     assert texts(real, tmp_path) == sorted(expected)
+
+
+@pytest.mark.soak
+def test_a_batch_is_written_again_in_other_partitions(
+    real: SparkSession, brokers: BrokerCluster, tmp_path: Path
+) -> None:
+    expected = publish(brokers, 1500, "cut")
+    driver = Driver(brokers, tmp_path)
+    for batch, partitions in [(2, "3"), (3, "5"), (4, "1")]:
+        driver.kill_in_batch(batch, partitions)
+    driver.finish("4")
+    reader = real.read.format("atalanta").options(**options(brokers, queue="out")).load()
+    assert sorted(row.text for row in reader.select("text").collect()) == sorted(expected)
+    for node in brokers.nodes:
+        gateway = connect(node.server, Credentials(USER, PASSWORD, 5.0, 10.0))
+        assert gateway.prepared_branches() == []
+        gateway.close()
+    drain = source(real, brokers, queue="out").writeStream.format("noop")
+    drain = drain.option("checkpointLocation", str(tmp_path / "drain"))
+    drain.trigger(availableNow=True).start().awaitTermination(100)
 
 
 def test_through_spark_and_back(real: SparkSession, brokers: BrokerCluster, tmp_path: Path) -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
-import uuid
 from pathlib import Path
 
 from atalanta.app.node_config import node_config
 from atalanta.app.startup_error import StartupError
+from atalanta.app.storage import Storage
 from atalanta.app.transports import acceptor_tls, secure_connectors
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 from atalanta.config.restart import needs_restart
+from atalanta.config.stored_settings import StoredSettingsFile
 from atalanta.config.users.users import read_security
 from atalanta.kernel.security.security import Security
+from atalanta.kernel.settings.broker_config import StoredSettings
+from atalanta.kernel.settings.settings_change import SettingsChange
 from atalanta.runtime.lifecycle.reloader import Reloaded, ReloadRefused
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
@@ -25,10 +28,16 @@ from atalanta.tls.errors import TlsError
 log = logging.getLogger("atalanta.app")
 
 
-def read_files(broker_xml: Path, from_command_line: bool = False) -> tuple[Configuration, Security]:
-    """Reads configuration, users and roles; StartupError has every problem with file and line."""
+def read_files(
+    broker_xml: Path, from_command_line: bool = False, stored: StoredSettingsFile | None = None
+) -> tuple[Configuration, Security]:
+    """Reads configuration, users and roles; StartupError has every problem with file and line.
+
+    `stored` is the file of stored settings of a running node, None for that of the configured data folder.
+    """
     try:
         configuration = read_broker_xml(broker_xml, dict(os.environ), from_command_line)
+        (stored or StoredSettingsFile.of(configuration)).read(configuration)
         return configuration, read_security(configuration)
     except ConfigError as error:
         lines = [str(problem) for problem in error.problems]
@@ -36,25 +45,25 @@ def read_files(broker_xml: Path, from_command_line: bool = False) -> tuple[Confi
         raise StartupError(exit_codes.BAD_CONFIGURATION, lines, files) from error
 
 
-def read_again(started: Configuration, node_id: uuid.UUID) -> Reloaded:
+def read_again(started: Configuration, storage: Storage) -> Reloaded:
     """Returns the parts of the current files that a reload applies; ReloadRefused if a node could not start with
     them."""
-    return read_usable(started, node_id)[2]
+    return read_usable(started, storage)[2]
 
 
 def read_usable(
-    started: Configuration, node_id: uuid.UUID
+    started: Configuration, storage: Storage
 ) -> tuple[Configuration, Security, Reloaded]:
     """Reads the current files; ReloadRefused if a node could not start with them."""
     try:
-        configuration, security = read_files(started.path)
+        configuration, security = read_files(started.path, stored=storage.settings)
         acceptors = {
             acceptor.name: made
             for acceptor in configuration.acceptors
             if (made := acceptor_tls(configuration, acceptor)) is not None
         }
         connectors = secure_connectors(configuration)
-        config = node_config(configuration, security, node_id)
+        config = node_config(configuration, security, storage.node_id)
     except StartupError as error:
         raise ReloadRefused(error.lines, error.files) from error
     except TlsError as error:
@@ -70,6 +79,16 @@ def read_usable(
         needs_restart(started, configuration),
     )
     return configuration, security, reloaded
+
+
+def change_settings(
+    configuration: Configuration, storage: Storage, change: SettingsChange
+) -> StoredSettings:
+    """Changes the stored settings durably and returns all of them; ReloadRefused if that is not possible."""
+    try:
+        return storage.settings.change(configuration, change)
+    except ConfigError as error:
+        raise ReloadRefused([str(problem) for problem in error.problems]) from error
 
 
 def watched_files(configuration: Configuration) -> list[Path]:

@@ -10,6 +10,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.config.native.toml_file import own_file
 from atalanta.config.sections.connection_routers import routers_config
 from atalanta.kernel.security.security import Security
+from atalanta.kernel.settings.effective_settings import settings_repository
 from atalanta.node.config import NodeConfig
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.callables import CallableError, load_callable
@@ -20,7 +21,7 @@ def node_config(configuration: Configuration, security: Security, node_id: uuid.
     return NodeConfig(
         node_id=str(node_id),
         broker=configuration.broker,
-        settings=configuration.address_settings(),
+        settings=settings_repository(configuration.broker),
         security=security,
         journal=configuration.journal.journal_config(node_id.bytes),
         acceptors=configuration.acceptors,

@@ -12,11 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from atalanta.app.configuration_files import read_again, read_files, read_usable, watched_files
+from atalanta.app.configuration_files import (
+    change_settings,
+    read_again,
+    read_files,
+    read_usable,
+    watched_files,
+)
 from atalanta.app.node_config import node_config
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage, open_storage
 from atalanta.app.transports import listens, secure_connectors
+from atalanta.app.user_files import operate_users
 from atalanta.app.web import start_web
 from atalanta.config.checks.cluster_connections import password_warnings
 from atalanta.config.configuration import Configuration
@@ -142,7 +149,7 @@ class NodeRuns:
     async def _read_again(self) -> None:
         persistent = self.configuration.broker.persistence_enabled
         try:
-            usable = await asyncio.to_thread(read_usable, self.configuration, self.storage.node_id)
+            usable = await asyncio.to_thread(read_usable, self.configuration, self.storage)
         except ReloadRefused as error:
             for line in error.lines:
                 log_event(log, "reload_refused", {"why": line})
@@ -222,7 +229,7 @@ def lifecycle(
     reloader = Reloader(
         shell.loop,
         shell.trace,
-        lambda: read_again(configuration, storage.node_id),
+        lambda: read_again(configuration, storage),
         shell.apply,
         watched_files(configuration),
         broker.configuration_file_refresh_period_ms / 1_000,
@@ -234,10 +241,12 @@ def lifecycle(
         )
     return Lifecycle(
         reloader,
+        lambda operation: operate_users(configuration, operation),
         critical_analyzer(shell.loop, shell.request_stop, broker, lambda: disk.busy_since),
         node.scale_down,
         graceful_shutdown,
         node.arriving,
+        lambda change: change_settings(configuration, storage, change),
     )
 
 

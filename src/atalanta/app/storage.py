@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from atalanta.app.startup_error import StartupError
 from atalanta.config.configuration import Configuration
+from atalanta.config.stored_settings import StoredSettingsFile
 from atalanta.runtime.disk.data_folder import DataFolder, make_folder, open_data_folder
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.folder_lock import DataFolderError
@@ -39,6 +40,7 @@ class Storage:
     pages: Path | None = None
     large: Path | None = None
     reserve: DiskReserve | None = None
+    settings: StoredSettingsFile = field(default_factory=lambda: StoredSettingsFile(None))
 
     def disk(
         self, loop: asyncio.AbstractEventLoop, driver: Driver, commits_in_loop: bool
@@ -119,7 +121,8 @@ def open_storage(configuration: Configuration) -> Storage:
         line = f"the data folder {path} cannot be used: {error}"
         raise StartupError(exit_codes.DISK_FAILED, [line]) from error
     reserve = DiskReserve(folder.journal, configuration.journal.file_size_bytes)
-    return Storage(folder.node_id, folder, pages, large, reserve)
+    settings = StoredSettingsFile.of(configuration)
+    return Storage(folder.node_id, folder, pages, large, reserve, settings)
 
 
 def refuse_artemis_journal(journal: Path) -> None:

@@ -27,12 +27,14 @@ from atalanta.client.message import Message, Property, ReceivedMessage
 from atalanta.client.options import Server
 from atalanta.client.producer import Producer
 from atalanta.client.queue_kind import QueueKind
-from atalanta.client.transaction import Transaction
+from atalanta.client.transactions.branch import Branch, XaResource
+from atalanta.client.transactions.transaction import Transaction
 from atalanta.message.properties import Byte, Char, Float, Int, Short
 from atalanta.wire.core.client.errors import (
     AddressDoesNotExist,
     AddressExists,
     AddressFull,
+    BranchRefused,
     BrokerRefused,
     CallTimedOut,
     ClientError,
@@ -59,10 +61,12 @@ from atalanta.wire.core.client.errors import (
     TooManyConsumers,
     TransactionOutcomeUnknown,
     TransactionRolledBack,
+    UnknownBranch,
     WrongRoutingType,
 )
 from atalanta.wire.core.client.topology import Member
 from atalanta.wire.core.packets.logview import LostRange
+from atalanta.wire.core.packets.transaction import Xid
 from atalanta.wire.uri import UriError
 
 if TYPE_CHECKING:
@@ -73,6 +77,8 @@ __all__ = [
     "AddressExists",
     "AddressFull",
     "Balancing",
+    "Branch",
+    "BranchRefused",
     "BrokerRefused",
     "Byte",
     "CallTimedOut",
@@ -128,8 +134,11 @@ __all__ = [
     "Transaction",
     "TransactionOutcomeUnknown",
     "TransactionRolledBack",
+    "UnknownBranch",
     "UriError",
     "WrongRoutingType",
+    "XaResource",
+    "Xid",
     "connect",
     "run",
 ]

@@ -34,12 +34,14 @@ from atalanta.client.producer import Producer as AsyncProducer
 from atalanta.client.queue_kind import QueueKind
 from atalanta.client.shells.awaitables import READY
 from atalanta.client.shells.blocking_shell import BlockingShell
-from atalanta.client.transaction import Sink
-from atalanta.client.transaction import Transaction as AsyncTransaction
+from atalanta.client.transactions.branch import Branch as AsyncBranch
+from atalanta.client.transactions.branch import XaResource as AsyncXaResource
+from atalanta.client.transactions.transaction import Transaction as AsyncTransaction
 from atalanta.wire.core.client.errors import ConnectFailed
 from atalanta.wire.core.client.topology import Member
 from atalanta.wire.core.packets.logview import LostRange
 from atalanta.wire.core.packets.query import BindingQueryResponseV5, QueueQueryResponseV3
+from atalanta.wire.core.packets.transaction import Xid
 
 TOPOLOGY_WAIT_S: Final = 2.0
 POLL_S: Final = 0.05
@@ -149,8 +151,8 @@ class Transaction:
     def consumer(self, queue: str, selector: str | None = None, ack: str = CUMULATIVE) -> Consumer:
         return Consumer(self._shell, self._shell.call(self._transaction.consumer(queue, selector, ack)))
 
-    def commit(self, sink: Sink | None = None) -> None:
-        self._shell.call(self._transaction.commit(sink))
+    def commit(self) -> None:
+        self._shell.call(self._transaction.commit())
 
     def rollback(self) -> None:
         self._shell.call(self._transaction.rollback())
@@ -163,6 +165,41 @@ class Transaction:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._shell.call(self._transaction.__aexit__(kind, error, trace))
+
+
+class Branch(Transaction):
+    """See atalanta.client.Branch."""
+
+    def __init__(self, shell: BlockingShell, branch: AsyncBranch) -> None:
+        super().__init__(shell, branch)
+        self._branch = branch
+
+    def __enter__(self) -> Branch:
+        self.open()
+        return self
+
+    def prepare(self) -> None:
+        self._shell.call(self._branch.prepare())
+
+
+class XaResource:
+    """See atalanta.client.XaResource."""
+
+    def __init__(self, shell: BlockingShell, resource: AsyncXaResource) -> None:
+        self._shell = shell
+        self._resource = resource
+
+    def branch(self, xid: Xid) -> Branch:
+        return Branch(self._shell, self._resource.branch(xid))
+
+    def recover(self) -> list[Xid]:
+        return self._shell.call(self._resource.recover())
+
+    def commit(self, xid: Xid) -> None:
+        self._shell.call(self._resource.commit(xid))
+
+    def rollback(self, xid: Xid) -> None:
+        self._shell.call(self._resource.rollback(xid))
 
 
 class LogView:
@@ -335,8 +372,12 @@ class Connection:
     def unsubscribe(self, name: str) -> None:
         self._shell.call(self._connection.unsubscribe(name))
 
-    def transaction(self, sink: Sink | None = None) -> Transaction:
-        return Transaction(self._shell, self._connection.transaction(sink))
+    def transaction(self) -> Transaction:
+        return Transaction(self._shell, self._connection.transaction())
+
+    @property
+    def xa_resource(self) -> XaResource:
+        return XaResource(self._shell, self._connection.xa_resource)
 
     def logview(self, queue: str, incarnation: str = "") -> LogView:
         return LogView(self._shell, self._connection.logview(queue, incarnation))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -13,7 +14,8 @@ from atalanta.client.log.log_view import LogView
 from atalanta.client.management import Management
 from atalanta.client.message import ANYCAST, MULTICAST, ROUTING_NAMES, Message, ReceivedMessage
 from atalanta.client.producer import Encoder, Producer, ReplyQueue
-from atalanta.client.transaction import Sink, Transaction
+from atalanta.client.transactions.branch import XaResource
+from atalanta.client.transactions.transaction import Transaction
 from atalanta.wire.core.client.errors import (
     ClientError,
     Closed,
@@ -81,6 +83,7 @@ class Connection:
         self._log_view: bool | None = None
         self._replies: ReplyQueue | None = None
         self._closed = False
+        self._xa_resource = XaResource(self)
         self.on_reconnected(self._ask_again)
 
     async def login(self) -> None:
@@ -259,12 +262,14 @@ class Connection:
         """Deletes the durable subscription `name` and its messages. Raises IllegalState while it has consumers."""
         await self.delete_queue(subscription_queue(name, self.options.client_id))
 
-    def transaction(self, sink: Sink | None = None) -> Transaction:
-        """Returns a transaction: `async with connection.transaction() as tx: await tx.send(address, message)`.
+    def transaction(self) -> Transaction:
+        """Returns a transaction: `async with connection.transaction() as tx: await tx.send(address, message)`."""
+        return Transaction(self)
 
-        `sink`: see Transaction.commit.
-        """
-        return Transaction(self, sink)
+    @property
+    def xa_resource(self) -> XaResource:
+        """Returns the broker as a resource of XA transactions: its new and its prepared branches."""
+        return self._xa_resource
 
     def logview(self, queue: str, incarnation: str = "") -> LogView:
         """Returns a view that reads `queue` by sequence.
@@ -389,9 +394,9 @@ class Connection:
         await self.close()
 
     # -- for the other classes of this package --------------------------------------------------
-    async def open_session(self, transacted: bool) -> ClientSession:
+    async def open_session(self, transacted: bool, xa: bool = False) -> ClientSession:
         """Returns a further session of this connection."""
-        session = self.shell.engine.session(self._settings(transacted))
+        session = self.shell.engine.session(replace(self._settings(transacted), xa=xa))
         self.shell.after_call()
         await self.shell.answer(session.opened)
         return session

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from atalanta.client.encoding import RESERVED, decode_map, encode_map, encode_text, python_values
 from atalanta.client.large.body_file import LargeFile
 from atalanta.message.encoding.buffer import Reader
-from atalanta.message.message import BYTES, DEFAULT, MAP, TEXT
+from atalanta.message.message import BYTES, COMPRESSED, DEFAULT, MAP, TEXT
 from atalanta.message.message import Message as BrokerMessage
 from atalanta.message.properties import PropertyValue
 from atalanta.wire.core.client.errors import ClientError, IllegalState, MessageTooLarge
@@ -33,7 +33,6 @@ Property = PropertyValue
 ANYCAST: Final = "anycast"
 MULTICAST: Final = "multicast"
 ROUTING_NAMES: Final = (MULTICAST, ANYCAST)
-COMPRESSED: Final = "_AMQ_LARGE_COMPRESSED"
 # The factor by which an inflated body may exceed largeMessageMaxBytes, the limit of the packed one.
 INFLATED_BYTES_MAX: Final = 256 << 20
 

@@ -21,7 +21,6 @@ from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.config.problems import Unsupported
 from atalanta.kernel.settings.broker_config import BrokerConfig
-from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.runtime.network_check.config import NetworkCheckConfig
 from atalanta.store.config import JournalOptions
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
@@ -105,17 +104,6 @@ class Configuration:
     def store_folders(self) -> list[Path]:
         """Returns the folders for relative paths of key stores. Artemis looks in the working folder and in `etc`."""
         return [self.users_folder, self.instance, Path.cwd()]
-
-    def address_settings(self) -> AddressSettingsRepository:
-        """Returns the repository of all address settings."""
-        repository = AddressSettingsRepository(
-            self.broker.wildcard,
-            self.broker.literal_match_markers,
-            self.broker.uuid_namespace or self.broker.temporary_queue_namespace,
-        )
-        for setting in self.broker.address_settings:
-            repository.add(setting.match, setting.values)
-        return repository
 
     def bridge_settings(self) -> BridgeSettings:
         """Returns the settings of the node's bridges, without the functions of their transformers."""

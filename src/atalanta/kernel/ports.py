@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from atalanta.kernel.security.password import StoredPassword
+    from atalanta.kernel.security.user_operation import UserOperation
+    from atalanta.kernel.settings.settings_change import SettingsChange
 
 
 class PageError(Exception):
@@ -52,6 +54,10 @@ class Wire:
 
     def logged_in(self, conn: int) -> None:
         """Records that the peer has logged in: a shell never closes its connection to make room for others."""
+
+    def local_address(self, conn: int) -> str:
+        """Returns "host:port" of this end of the connection, "" if the shell does not know it."""
+        return ""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -195,6 +201,17 @@ class Process:
     def reload(self, why: str) -> None:
         """Reads the configuration files again. BrokerError if there are none."""
         raise BrokerError(ILLEGAL_STATE, "this node has no configuration files to reload")
+
+    def change_settings(self, token: int, change: SettingsChange) -> None:
+        """Changes the stored settings durably, see `node.on_settings_changed`. BrokerError if none are kept."""
+        raise BrokerError(ILLEGAL_STATE, "this node keeps no settings beside its configuration")
+
+    def operate_users(self, token: int, operation: UserOperation) -> None:
+        """Lists or changes the users in the files of the configuration. BrokerError if there are none.
+
+        `node.on_users(now, token, answer)` follows once, never from within this call. The change is durable then.
+        """
+        raise BrokerError(ILLEGAL_STATE, "this node has no files of users")
 
     def accept_no_more(self) -> None:
         """Closes the acceptors: new connections are refused."""

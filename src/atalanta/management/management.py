@@ -33,6 +33,8 @@ from atalanta.management.operations.prepared_transactions import PreparedTransac
 from atalanta.management.operations.queue_consumers import QueueConsumerOperations
 from atalanta.management.operations.roles import Roles
 from atalanta.management.operations.scheduled_messages import ScheduledMessageOperations
+from atalanta.management.operations.settings import SettingsOperations
+from atalanta.management.operations.users import UserOperations
 from atalanta.management.pauses import Pauses
 from atalanta.management.permission import ManagementPermission, getter_name
 from atalanta.management.request.call import (
@@ -88,7 +90,11 @@ class Management:
         self.counters: MessageCounters = MessageCounters(
             broker.config, broker.queues, broker.timers
         )
+        self.settings = SettingsOperations(
+            broker.settings, broker.change_stored_settings, process, self.replies
+        )
         self._metrics = Metrics(broker, resources, status, self.jobs)
+        self.users: UserOperations = UserOperations(process, self.replies, broker.trace)
         self.controls: dict[str, Control] = self._controls(process)
         broker.session_services.request_handlers[broker.config.management_address] = self.handle
 
@@ -158,10 +164,12 @@ class Management:
             [
                 lists.operations,
                 destinations.operations,
+                self.settings.operations,
                 ConnectionOperations(broker.clients, broker.security, broker.trace).operations,
                 prepared.operations,
                 diverts.broker_operations,
                 bridges.broker_operations,
+                self.users.operations,
                 counters.broker_operations,
             ],
         )
@@ -173,7 +181,9 @@ class Management:
         prepared: PreparedTransactionOperations,
     ) -> QueueControl:
         broker = self.broker
-        lists = MessageListOperations(broker.store, broker.settings, self.jobs)
+        lists = MessageListOperations(
+            broker.store, broker.settings, broker.clients, broker.branches, self.jobs
+        )
         changes = MessageChangeOperations(
             broker.plans,
             broker.queues,

@@ -6,8 +6,9 @@ queues' own figures are sampled. Days and hours are in UTC (in Artemis in the JV
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
+
+from atalanta.management.request.times import moment, short_date
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
@@ -186,16 +187,3 @@ class MessageCounters:
     def reset_histories(self) -> None:
         for counter in self.by_queue.values():
             counter.days.clear()
-
-
-def short_date(at_ns: int) -> str:
-    """Returns a date like Java's DateFormat.SHORT in the US: "11/21/26"."""
-    at = datetime.fromtimestamp(at_ns // 1_000_000_000, UTC)
-    return f"{at.month}/{at.day}/{at.year % 100:02}"
-
-
-def moment(at_ns: int) -> str:
-    """Returns a time like Java's DateFormat SHORT and MEDIUM in the US: "11/21/26, 3:05:36 PM"; never is the epoch."""
-    at = datetime.fromtimestamp(at_ns // 1_000_000_000, UTC)
-    half = "AM" if at.hour < 12 else "PM"
-    return f"{short_date(at_ns)}, {at.hour % 12 or 12}:{at.minute:02}:{at.second:02} {half}"

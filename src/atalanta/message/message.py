@@ -6,6 +6,7 @@ or a property changes. Properties are decoded only on demand.
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import i16, i32, i64
@@ -43,6 +44,8 @@ ROUTING_TYPE_UNREAD: Final = -2
 
 # Memory of one message beyond its body and head, for paging and credits.
 MESSAGE_OVERHEAD_BYTES: Final = 24
+# Of a message in the CORE encoding, beyond its body and head: end of the body, message id.
+ENCODED_OVERHEAD_BYTES: Final = 12
 # Type, durable, expiration, timestamp, priority.
 HEAD_FIXED_BYTES: Final = 19
 USER_ID_BYTES: Final = 16
@@ -55,6 +58,9 @@ FORMAT_CORE: Final = 0
 # Properties that brokers add for each other.
 ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 LARGE_SIZE: Final = "_AMQ_LARGE_SIZE"
+COMPRESSED: Final = "_AMQ_LARGE_COMPRESSED"
+# Before the characters of a text body: the null mark and the length.
+TEXT_LENGTHS_BYTES: Final = 5
 
 ROUTING_TYPE_KEY: Final = "_AMQ_ROUTING_TYPE".encode("utf-16-le")
 DUPLICATE_ID_KEY: Final = "_AMQ_DUPL_ID".encode("utf-16-le")
@@ -351,6 +357,24 @@ class Message:
             raise DecodeError("text body", int(reader.position), "bytes after a null text")
         return text
 
+    def text_in_memory(self, characters_max: i64) -> str | None:
+        """Returns the text of a text message that is not large. None for any other and for a longer or malformed one.
+
+        A large message that its sender compressed below the limit of large messages is decompressed.
+        """
+        if self._kind != TEXT or self.large is not None:
+            return None
+        bytes_max = 2 * int(characters_max) + TEXT_LENGTHS_BYTES
+        body = self.body
+        try:
+            if self.property_value(COMPRESSED) is True:
+                body = zlib.decompressobj().decompress(body, bytes_max)
+            if len(body) > bytes_max:
+                return None
+            return Reader(body).nullable_simple_string("text body")
+        except (DecodeError, zlib.error):
+            return None
+
     # -- encoding -------------------------------------------------------------------------------
     @property
     def head(self) -> bytes:
@@ -364,6 +388,11 @@ class Message:
     def size(self) -> int:
         """Returns the bytes for paging and credits: body, head and a constant."""
         return len(self.body) + len(self.head) + MESSAGE_OVERHEAD_BYTES
+
+    @property
+    def encoded_size(self) -> int:
+        """Returns the bytes of the CORE encoding, which management shows (CoreMessage.getEncodeSize)."""
+        return len(self.body) + len(self.head) + ENCODED_OVERHEAD_BYTES
 
     def copy(self, message_id: i64) -> Message:
         """Copies the message under another id. The broker's own fields get their initial values."""

@@ -19,6 +19,8 @@ from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.journal import records
 from atalanta.kernel.ports import BrokerPorts
+from atalanta.kernel.security.user_operation import UserAnswer
+from atalanta.kernel.settings.broker_config import StoredSettings
 from atalanta.management.management import Management
 from atalanta.management.message_counters import COUNTERS_TIMER
 from atalanta.management.request.jobs import MANAGEMENT_TIMER
@@ -313,6 +315,14 @@ class Node:
             except ProtocolError as error:
                 self._break_off(now, waiter.conn, str(error))
 
+    def on_users(self, now: int, token: int, answer: UserAnswer) -> None:
+        """Handles the end of `Process.operate_users`: changed users can log in before the operation is answered."""
+        if self.failed is None:
+            if answer.security is not None:
+                self.broker.security.replace_users(answer.security)
+                self.host.logins.forget()
+            self.management.users.finished(now, token, answer)
+
     def on_reload(self, now: int, config: NodeConfig) -> None:
         """Applies a reloaded, valid configuration, as far as it can change without a restart."""
         if self.failed is not None or self.stopped:
@@ -336,6 +346,13 @@ class Node:
                 "bridges": len(config.bridges.bridges),
             },
         )
+
+    def on_settings_changed(
+        self, now: int, token: int, stored: StoredSettings | None, why: str
+    ) -> None:
+        """Applies the stored settings that a management request has changed, and answers it."""
+        if self.failed is None and not self.stopped:
+            self.management.settings.changed(now, token, stored, why)
 
     # -- files of large messages ----------------------------------------------------------------
     def on_large_written(self, now: int, file: int, size: int) -> None:

@@ -20,6 +20,8 @@ from atalanta.runtime.process.logs import log_event
 from atalanta.runtime.read_pause import ReadPause
 
 if TYPE_CHECKING:
+    from atalanta.kernel.security.user_operation import UserAnswer
+    from atalanta.kernel.settings.broker_config import StoredSettings
     from atalanta.node.config import NodeConfig
 
 # Few clients wait for a commit that small, and they send nothing meanwhile: each gets its answer before any
@@ -268,9 +270,17 @@ class Driver:
         """Calls `on_verified` of the node."""
         self._call("on_verified", token, ok)
 
+    def users(self, token: int, answer: UserAnswer) -> None:
+        """Calls `on_users` of the node."""
+        self._call("on_users", token, answer)
+
     def reload(self, config: NodeConfig) -> None:
         """Calls `on_reload` of the node."""
         self._call("on_reload", config)
+
+    def settings_changed(self, token: int, stored: StoredSettings | None, why: str) -> None:
+        """Calls `on_settings_changed` of the node."""
+        self._call("on_settings_changed", token, stored, why)
 
     def large_written(self, file: int, size: int) -> None:
         """Calls `on_large_written` of the node."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from atalanta.kernel.security.user_operation import UserAnswer
+    from atalanta.kernel.settings.broker_config import StoredSettings
     from atalanta.node.config import NodeConfig
 
 
@@ -74,6 +76,9 @@ class NodeInputs(Protocol):
     def on_verified(self, now: int, token: int, ok: bool) -> None:
         """Delivers the result of `Passwords.verify` of that token."""
 
+    def on_users(self, now: int, token: int, answer: UserAnswer) -> None:
+        """Delivers the answer to `Process.operate_users` of that token."""
+
     def on_large_written(self, now: int, file: int, size: int) -> None:
         """Reports that a `LargeFiles.append` of that size is done."""
 
@@ -96,6 +101,11 @@ class NodeInputs(Protocol):
 
     def on_reload(self, now: int, config: NodeConfig) -> None:
         """Applies a configuration that was read again and is valid."""
+
+    def on_settings_changed(
+        self, now: int, token: int, stored: StoredSettings | None, why: str
+    ) -> None:
+        """Delivers the result of `Process.change_settings`: all stored settings, or None and the reason."""
 
     def flush(self, now: int) -> None:
         """Writes the node's output; called once after each batch of inputs of an event-loop iteration."""

@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from atalanta.kernel.ports import Process
+from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
+from atalanta.kernel.settings.settings_change import SettingsChange
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.disk.disk_monitor import DiskMonitor
 from atalanta.runtime.disk.reserve import DiskReserve
@@ -190,6 +193,26 @@ class Shell(Process):
     def reload(self, why: str) -> None:
         """Implements Process.reload."""
         self.request_reload(why)
+
+    def change_settings(self, token: int, change: SettingsChange) -> None:
+        """Implements Process.change_settings."""
+        reloader = self._lifecycle.reloader
+        write = self._lifecycle.change_settings
+        if reloader is None or write is None:
+            super().change_settings(token, change)
+        else:
+            reloader.change(lambda: write(change), partial(self.driver.settings_changed, token))
+
+    def operate_users(self, token: int, operation: UserOperation) -> None:
+        """Implements Process.operate_users."""
+        users, reloader = self._lifecycle.users, self._lifecycle.reloader
+        if users is None or reloader is None:
+            super().operate_users(token, operation)
+        else:
+            reloader.change(
+                lambda: users(operation),
+                lambda answer, why: self.driver.users(token, answer or UserAnswer(why)),
+            )
 
     def stop_later(self, delay_ns: int, why: str) -> None:
         """Implements Process.stop_later."""

@@ -51,6 +51,14 @@ class DataLost(SparkSourceError):
     """Lost messages of a planned range while `failOnDataLoss` is true."""
 
 
+class BatchDecided(SparkSourceError):
+    """A batch that is older than the last one that this query has written."""
+
+
+class BranchLost(SparkSourceError):
+    """A prepared branch of a decided batch that its node does not have."""
+
+
 class NodeTimeout(SparkSourceError):
     """A node that was away for longer than `nodeTimeout`."""
 

@@ -30,7 +30,7 @@ READ: Final = (
     "servers", "address", "queue", "group", "user", "password", "passwordFile", "startingOffsets",
     "startingTimestamp", "endingOffsets", "maxOffsetsPerTrigger", "maxBytesPerTrigger",
     "minPartitions", "selector", "failOnDataLoss", "unreachable", "nodeTimeout", "removedNodes",
-    "includeHeaders", "leaseTimeout", "positionCache", "requestTimeout",
+    "includeHeaders", "leaseTimeout", "positionCache", "requestTimeout", "skipped",
 )  # fmt: skip
 WRITE: Final = (
     *TLS,
@@ -98,6 +98,7 @@ class ReadOptions:
     group: str
     starting: Start
     starting_timestamp_ms: int | None
+    discard_skipped: bool
     ending: Start
     max_messages: int | None
     max_bytes: int | None
@@ -261,12 +262,20 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     timestamp = values.number("startingTimestamp", 0)
     if timestamp is not None and values.text("startingOffsets") is not None:
         raise OptionError("options startingOffsets and startingTimestamp exclude each other")
+    login = login_options(values)
+    lease_timeout_s = max(1.0, values.duration_s("leaseTimeout", 300.0))
+    if lease_timeout_s < login.request_timeout_s:
+        raise OptionError(
+            f"option leaseTimeout: {lease_timeout_s:g} s is less than requestTimeout "
+            f"({login.request_timeout_s:g} s): the lease could end during one request that renews it"
+        )
     return ReadOptions(
-        login=login_options(values),
+        login=login,
         queue=name,
         group=values.text("group") or "spark",
         starting=values.start("startingOffsets", EARLIEST),
         starting_timestamp_ms=timestamp,
+        discard_skipped=values.choice("skipped", None, ("discard",)) is not None,
         ending=values.start("endingOffsets", LATEST),
         max_messages=values.number("maxOffsetsPerTrigger", 1),
         max_bytes=values.size("maxBytesPerTrigger"),
@@ -276,7 +285,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         wait_unreachable=values.choice("unreachable", "wait", ("wait", "fail")) == "wait",
         removed_nodes=frozenset(values.names("removedNodes")),
         include_headers=values.flag("includeHeaders", True),
-        lease_timeout_s=max(1.0, values.duration_s("leaseTimeout", 300.0)),
+        lease_timeout_s=lease_timeout_s,
         position_cache_s=values.duration_s("positionCache", 0.05),
     )
 

@@ -25,7 +25,7 @@ from atalanta.message.encoding.digits import all_digits
 from atalanta.store.errors import JournalDamaged, JournalForeign
 
 SEGMENT_MAGIC: Final = b"ATLJ"
-SEGMENT_VERSION: Final = 6
+SEGMENT_VERSION: Final = 7
 SEGMENT_HEAD_SIZE: Final = 64
 SEGMENT_HEAD: Final = struct.Struct(">4sHH16sQQB")
 SEGMENT_CRC: Final = struct.Struct(">I")

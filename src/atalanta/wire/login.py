@@ -43,6 +43,7 @@ class LoginConnection(ClientConnection):
     ) -> None:
         super().__init__(conn, remote, now, acceptor)
         self.host = host
+        self.client.local = host.wire.local_address(conn)
         self.logins: list[LoginRequest] = []
         self.login_failures: int = 0
         self.routed_identity: Identity | None = None  # of the login that waits for a connection router

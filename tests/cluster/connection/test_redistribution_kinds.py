@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.message.codec import text_body
+from atalanta.message.message import TEXT, Message
+from atalanta.message.properties import Byte
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets.consumer import CreateConsumer
+from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.transaction import XaRollback
 from tests.cluster.cluster_rig import Client, Rig, count, node_of, remote_consumers, waiting
 from tests.cluster.links.large_client import client as large_client
@@ -98,6 +102,32 @@ def test_by_selector_each_goes_to_the_node_that_wants_it() -> None:
     rig.until(lambda: len(first.bodies) == 3 and len(second.bodies) == 3)
     assert (first.bodies, second.bodies) == ([b"0", b"3", b"6"], [b"1", b"4", b"7"])
     rig.run(2)
+    assert count(hosts[0], "orders") == 3, "nobody asks for these"
+
+
+def send_text(producer: Client, body: bytes) -> None:
+    message = Message.create("orders", body, TEXT)
+    message.put_property("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
+    producer.number += 1
+    producer.send(
+        SendMessage(message, requires_response=True, correlation=producer.number, sender_id=1)
+    )
+
+
+def test_by_xpath_each_document_goes_to_the_node_that_wants_it() -> None:
+    rig = Rig()
+    hosts = rig.cluster(2, delay_ms=0)
+    producer = rig.client(hosts[0])
+    bodies = [text_body(f"<car><doors>{number % 3}</doors></car>") for number in range(9)]
+    for body in bodies:
+        send_text(producer, body)
+    rig.until(lambda: len(producer.answers) == 9)
+    there = comes(rig, hosts[1], "XPATH '//doors = 2'")
+    here = comes(rig, hosts[0], "XPATH '//doors = 1'")
+    rig.until(lambda: len(there.bodies) == 3 and len(here.bodies) == 3)
+    assert (there.bodies, here.bodies) == (bodies[2::3], bodies[1::3])
+    send_text(producer, bodies[2])
+    rig.until(lambda: len(there.bodies) == 4)
     assert count(hosts[0], "orders") == 3, "nobody asks for these"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.errors import DUPLICATE_ID
 from tests.kernel.broker_rig import Bench, consume, endpoint
 
 
@@ -60,23 +59,3 @@ def test_prefetched_messages_do_not_count_as_delivered_after_rollback() -> None:
     session.rollback(bench.now, False, 3)
     bench.settle()
     assert endpoint(session).delivered[2:] == [(0, 2, b"a"), (0, 1, b"b")]
-
-
-def test_a_sink_batch_is_committed_once_even_after_a_restart_and_compaction() -> None:
-    bench = Bench()
-    bench.queue("out")
-    session = bench.session(transacted=True)
-    session.send(bench.now, bench.message("out", b"a"), 1)
-    session.commit_sink(bench.now, 2, "query", 7, 0)
-    bench.settle()
-    bench.compact(bench.journal.last)
-    bench.restart()
-    again = bench.session(transacted=True)
-    again.send(bench.now, bench.message("out", b"a"), 3)
-    again.commit_sink(bench.now, 4, "query", 7, 0)
-    bench.settle()
-    assert endpoint(again).errors == [(4, DUPLICATE_ID)]
-    again.send(bench.now, bench.message("out", b"b"), 5)
-    again.commit_sink(bench.now, 6, "query", 8, 0)
-    bench.settle()
-    assert bench.broker.queues["out"].message_count == 2

@@ -32,15 +32,48 @@ def test_a_blocked_address_gives_no_credits_until_it_is_unblocked() -> None:
     validate(desk.broker)
 
 
+def held(desk: Desk, queue: str) -> dict[str, list[object]]:
+    """The property `number` of the messages in delivery, by consumer."""
+    found = desk.ask(f"queue.{queue}", "listDeliveringMessages")
+    assert isinstance(found, dict)
+    shown = desk.json(f"queue.{queue}", "listDeliveringMessagesAsJSON")
+    assert isinstance(shown, list)
+    assert found == {one["consumerName"]: one["elements"] for one in shown}
+    return {name: [each["number"] for each in maps] for name, maps in found.items()}
+
+
 def test_what_consumers_hold() -> None:
     desk = Desk()
     desk.queue("work")
     desk.fill("work", 3)
     consume(desk.session(), desk, "work", "number < 2", consumer_id=4)
+    consume(desk.session(), desk, "work", "number = 2", consumer_id=4)
     desk.settle()
-    found = desk.ask("queue.work", "listDeliveringMessages")
-    assert isinstance(found, dict) and [each["number"] for each in found["4"]] == [0, 1]
+    expected = {
+        f"ServerConsumer [id=0000000{number}:session-{number}:4,"
+        f" filter=FilterImpl [sfilterString={text}], binding=LocalQueueBinding"
+        " [address=work, queue=QueueImpl[name=work, temp=false]]]": numbers
+        for number, text, numbers in ((1, "number < 2", [0, 1]), (2, "number = 2", [2]))
+    }
+    assert held(desk, "work") == expected
     assert desk.get("queue.work", "PreparedTransactionMessageCount") == 0
+
+
+def test_messages_of_an_open_transaction_are_in_delivery() -> None:
+    desk = Desk()
+    desk.queue("work")
+    desk.fill("work", 300)
+    session = desk.session(transacted=True)
+    consume(session, desk, "work", consumer_id=4)
+    desk.settle()
+    references = session.consumers[4].unacknowledged.values()
+    session.acknowledge(desk.now, 4, references[1].message.id, False, 0)
+    assert list(held(desk, "work").values()) == [list(range(300))]
+    session.close_consumer(desk.now, 4)
+    assert held(desk, "work") == {"ServerSession [id=00000001:session-1]": [0, 1]}
+    session.commit(desk.now, 0)
+    desk.settle()
+    assert held(desk, "work") == {}
 
 
 def test_what_there_is_none_of_is_empty_and_the_rest_says_where_it_stands() -> None:
@@ -48,8 +81,6 @@ def test_what_there_is_none_of_is_empty_and_the_rest_says_where_it_stands() -> N
     assert desk.ask("broker", "listBrokerConnections") == "[]"
     assert desk.ask("broker", "listDivertNames") == []
     assert desk.get("broker", "BrokerPluginClassNames") == []
-    with pytest.raises(Refused, match="broker.xml"):
-        desk.ask("broker", "addSecuritySettings", "#", *["amq"] * 7)
     with pytest.raises(Refused, match="no configuration files"):
         desk.ask("broker", "reloadConfigurationFile")
     connectors = {"here": {"host": "a", "port": "61616"}}
@@ -83,17 +114,6 @@ def test_the_duplicate_ids_of_an_address_are_cleared_for_good() -> None:
     desk.restart()
     desk.open_desk()
     assert desk.get("address.work", "CurrentDuplicateIdCacheSize") == 0
-
-
-def test_users_are_listed_as_the_artemis_command_reads_them() -> None:
-    desk = Desk()
-    desk.broker.security.add_user("ann", "secret", ["amq", "view"])
-    desk.broker.security.add_user("ben", "secret", [])
-    ann = {"username": "ann", "roles": ["amq", "view"]}
-    assert desk.json("broker", "listUser", "") == [ann, {"username": "ben", "roles": []}]
-    assert desk.json("broker", "listUser", None) == [ann, {"username": "ben", "roles": []}]
-    assert desk.json("broker", "listUser", "ann") == [ann]
-    assert desk.json("broker", "listUser", "nobody") == [{"username": "nobody", "roles": []}]
 
 
 def test_a_replay_names_the_journal_that_is_missing() -> None:

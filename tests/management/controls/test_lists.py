@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from atalanta.kernel.security.security import Security
+from atalanta.kernel.security.security import Identity, Security
 from tests.kernel.broker_rig import consume, endpoint
 from tests.management.management_rig import Desk, Refused
 
@@ -52,6 +52,7 @@ def test_queues_are_filtered_sorted_and_paged() -> None:
     assert names(rows) == ["apple"]
     rows, _ = listed(desk, "listQueues", field="MESSAGE_COUNT", operation="GREATER_THAN", value="1")
     assert names(rows) == ["fig"]
+    assert listed(desk, "listQueues", 0, 2) == ([], 5)
     everything, count = listed(desk, "listQueues", -1, -1)
     assert len(everything) == count == 5
 
@@ -79,7 +80,7 @@ def test_connections_sessions_consumers_and_producers() -> None:
     session = desk.session()
     session.client.client_id = "accounts"
     consume(session, desk, "fig", "number > 0", consumer_id=7)
-    session.add_producer(desk.now, 0, "pear")
+    session.producers.add(desk.now, 0, "pear")
     desk.settle()
     (connection,), _ = listed(desk, "listConnections")
     assert connection["clientID"] == "accounts" and connection["sessionCount"] == 1
@@ -106,10 +107,11 @@ def test_an_operator_closes_consumers_and_connections() -> None:
     session = desk.session()
     consume(session, desk, "fig", consumer_id=7)
     desk.settle()
-    assert desk.ask("broker", "closeConsumerWithID", "session-1", "7") is True
+    (row,), _ = listed(desk, "listConsumers")
+    assert desk.ask("broker", "closeConsumerWithID", "session-1", row["id"]) is True
     assert endpoint(session).gone == [7] and not session.consumers
     assert desk.get("queue.fig", "DeliveringCount") == 0
-    assert desk.ask("broker", "closeConsumerWithID", "session-1", "7") is False
+    assert desk.ask("broker", "closeConsumerWithID", "session-1", row["id"]) is False
     consume(session, desk, "fig", consumer_id=8)
     assert desk.ask("broker", "closeConnectionsForUser", "nobody") is False
     assert desk.closed == []
@@ -124,6 +126,112 @@ def test_an_operator_closes_consumers_and_connections() -> None:
     assert desk.closed == [1, 1, 1, 1]
 
 
+COUNTS = (
+    "messagesInTransit", "messagesDelivered", "messagesAcknowledged",
+    "messagesAcknowledgedAwaitingCommit",
+)  # fmt: skip
+
+
+def consumer_details(desk: Desk, queue: str) -> dict[str, object]:
+    found = desk.json(f"queue.{queue}", "listConsumersAsJSON")
+    assert isinstance(found, list) and len(found) == 1
+    details: dict[str, object] = found[0]
+    return details
+
+
+def consumer_counts(desk: Desk, queue: str) -> list[object]:
+    (row,), _ = listed(desk, "listConsumers", field="queue", operation="EQUALS", value=queue)
+    details = consumer_details(desk, queue)
+    assert [int(str(row[name])) for name in COUNTS] == [details[name] for name in COUNTS]
+    return [details[name] for name in COUNTS]
+
+
+def test_a_consumer_is_listed_with_what_it_got_and_acknowledged() -> None:
+    desk = desk_with_queues()
+    size = desk.broker.queues["fig"].live()[0].message.encoded_size
+    session = desk.session(transacted=True)
+    desk.now = 5_000_000_000
+    consume(session, desk, "fig", consumer_id=7)
+    desk.settle()
+    assert consumer_counts(desk, "fig") == [3, 3, 0, 0]
+    first, second, _ = session.consumers[7].unacknowledged.values()
+    desk.now = 6_000_000_000
+    session.acknowledge(desk.now, 7, first.message.id, False, 0)
+    session.acknowledge(desk.now, 7, second.message.id, True, 0)
+    assert consumer_counts(desk, "fig") == [1, 3, 2, 2]
+    details = consumer_details(desk, "fig")
+    assert (details["messagesInTransitSize"], details["messagesDeliveredSize"]) == (size, 3 * size)
+    assert (details["lastDeliveredTime"], details["lastAcknowledgedTime"]) == (5_000, 6_000)
+    session.commit(desk.now, 0)
+    assert consumer_counts(desk, "fig") == [1, 3, 2, 0]
+    session.rollback(desk.now, False, 0)
+    desk.settle()
+    assert consumer_counts(desk, "fig") == [1, 4, 3, 0]
+
+
+def test_a_browser_is_listed_without_counts() -> None:
+    desk = desk_with_queues()
+    consume(desk.session(), desk, "fig", consumer_id=7, browse=True)
+    desk.settle()
+    assert consumer_counts(desk, "fig") == [0, 0, 0, 0]
+
+
+def test_consumers_of_two_sessions_have_different_ids() -> None:
+    desk = desk_with_queues()
+    for name in ("fig", "fig", "pear"):
+        consume(desk.session(), desk, name, consumer_id=7)
+    desk.settle()
+    rows, count = listed(desk, "listConsumers", sortField="messagesDelivered", sortOrder="desc")
+    assert [row["messagesDelivered"] for row in rows] == ["2", "1", "1"] and count == 3
+    (last,), count = listed(desk, "listConsumers", 2, 2, sortField="id", sortOrder="asc")
+    assert last["queue"] == "pear" and len({row["id"] for row in rows}) == count == 3
+    rows, _ = listed(
+        desk, "listConsumers", field="messagesDelivered", operation="GREATER_THAN", value="1"
+    )
+    (queue,), _ = listed(
+        desk, "listQueues", field="consumerID", operation="EQUALS", value=str(rows[0]["id"])
+    )
+    assert len(rows) == 1 and queue["name"] == rows[0]["queue"] == "fig"
+
+
+def test_times_are_sorted_as_times_and_users_found_one_by_one() -> None:
+    desk = desk_with_queues()
+    week = 7 * 86_400_000_000_000
+    for days in (0, 1, 2, 3):
+        desk.now += week // 7
+        session = desk.session()
+        consume(session, desk, "pear", consumer_id=days)
+        desk.session().close(desk.now, False)
+    for view, name in (("listSessions", "id"), ("listConnections", "connectionID")):
+        rows, _ = listed(desk, view, sortField="creationTime", sortOrder="asc")
+        assert [row[name] for row in rows] == sorted(str(row[name]) for row in rows)
+    rows, _ = listed(desk, "listConsumers", sortField="creationTime", sortOrder="desc")
+    assert [row["session"] for row in rows] == [f"session-{number}" for number in (7, 5, 3, 1)]
+    session.identity = Identity("ann", (), False)
+    other = desk.session()
+    session.client.sessions["other"] = other
+    (row,), _ = listed(desk, "listConnections", field="users", operation="EQUALS", value="ann")
+    assert row["users"] == "ann,tester"
+
+
+def test_the_queues_of_a_wildcard_address_are_those_of_the_addresses_that_it_matches() -> None:
+    desk = desk_with_queues()
+    desk.queue("all", "news.#", 0)
+    desk.queue("europe", "news.eu", 0)
+    desk.fill("news.eu", 2)
+    assert desk.get("address.news.eu", "QueueNames") == ["europe", "all"]
+    assert desk.get("address.news.eu", "QueueCount") == 2
+    assert desk.get("address.news.eu", "MessageCount") == 4
+    assert desk.get("address.news.#", "QueueNames") == ["all"]
+    definition = {"name": "copies", "address": "news.*", "forwarding-address": "topic"}
+    desk.ask("broker", "createDivert", json.dumps(definition))
+    assert desk.get("address.news.eu", "BindingNames") == ["europe", "all", "copies"]
+    text = str(desk.ask("broker", "listBindingsForAddress", "news.eu"))
+    assert "name=all" in text and text.endswith("DivertBinding [id=copies]")
+    (row,), _ = listed(desk, "listAddresses", field="name", operation="EQUALS", value="news.eu")
+    assert row["queueCount"] == "2"
+
+
 def test_no_validated_user_is_named_where_security_is_off() -> None:
     desk = desk_with_queues()
     session = desk.session()
@@ -131,7 +239,7 @@ def test_no_validated_user_is_named_where_security_is_off() -> None:
     assert identity is not None
     session.identity = identity
     consume(session, desk, "fig", consumer_id=7)
-    session.add_producer(desk.now, 0, "pear")
+    session.producers.add(desk.now, 0, "pear")
     for operation in ("listSessions", "listConsumers", "listProducers"):
         (row,), _ = listed(desk, operation)
         assert row["user"] == "ann" and row["validatedUser"] == "", operation

@@ -39,6 +39,8 @@ def test_a_queue_by_json() -> None:
     assert again == made
     changed = desk.json("broker", "updateQueue", json.dumps({"name": "q", "max-consumers": 9}))
     assert isinstance(changed, dict) and changed["max-consumers"] == 9
+    with pytest.raises(Refused, match=r"AMQ229211: .* for address: a are \[ANYCAST\]"):
+        desk.json("broker", "updateQueue", json.dumps({"name": "q", "routing-type": "MULTICAST"}))
     with pytest.raises(Refused, match="a queue has no option colour"):
         desk.ask("broker", "createQueue", json.dumps({"name": "x", "colour": 1}))
     with pytest.raises(Refused, match="Failed to parse JSON"):

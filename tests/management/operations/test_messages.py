@@ -8,6 +8,7 @@ from atalanta.kernel.broker import invariants
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.message.codec import text_body
 from atalanta.message.message import TEXT
 from tests.kernel.broker_rig import consume
 from tests.management.management_rig import Desk, Refused
@@ -38,6 +39,23 @@ def test_counts_with_filters_and_groups() -> None:
     desk.settle()
     assert desk.ask("queue.work", "countDeliveringMessages", "number = 1") == 1
     assert desk.ask("queue.work", "countMessages", "number = 1") == 1
+
+
+def test_documents_are_counted_listed_and_removed_by_xpath() -> None:
+    desk = Desk()
+    desk.queue("work")
+    for number in range(25):
+        message = desk.message("work", text_body(f"<n>{number}</n>"), number=number)
+        message.kind = TEXT
+        desk.broker.publisher.publish(desk.now, message, None, 0)
+    desk.settle()
+    assert desk.ask("queue.work", "countMessages", "XPATH '/n > 19' AND number < 24") == 4
+    listed = desk.ask("queue.work", "listMessages", "XPATH '/n = 23'")
+    assert isinstance(listed, list) and [one["number"] for one in listed] == [23]
+    assert desk.ask("queue.work", "removeMessages", "XPATH '/n < 22'") == 22
+    assert desk.ask("queue.work", "countMessages") == 3
+    with pytest.raises(Refused, match="column 10"):
+        desk.ask("queue.work", "countMessages", "XPATH 'n['")
 
 
 def test_messages_are_shown_with_their_properties() -> None:

@@ -257,7 +257,7 @@ def test_notification_filter_of_a_cluster(values: dict[str, PropertyValue], expe
         ("089 = a", "octal"),
         ("a = 0x" + "F" * 4000, "too many digits"),
         ("a = " + "1" * 5000, "too many digits"),
-        ("XPATH '//a'", "not supported"),
+        ("XQUERY '//a'", "not supported"),
         ("", "unexpected end"),
         ("(" * 1000 + "a" + ")" * 1000, "deep"),
         ("- " * 1000 + "a = 1", "deep"),

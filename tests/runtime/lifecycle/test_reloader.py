@@ -161,3 +161,39 @@ def test_requests_during_a_reading_lead_to_one_more(tmp_path: Path) -> None:
         await asyncio.sleep(0.05)
 
     assert with_reloader(path, -1, use).reads == 2
+
+
+def test_changes_of_a_file_follow_a_read_and_one_another(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "broker.xml"
+    path.write_text("one")
+    answers: list[tuple[object, str]] = []
+
+    def refused() -> str:
+        raise ReloadRefused(["this", "that"])
+
+    def broken() -> str:
+        raise ZeroDivisionError
+
+    def change(text: str) -> str:
+        assert path.read_text() != text
+        path.write_text(text)
+        return text
+
+    async def use(reloader: Reloader, files: Files) -> None:
+        files.gate.clear()
+        reloader.request("SIGHUP")
+        works = [lambda: change("two"), refused, broken, lambda: change("three")]
+        for work in works:
+            reloader.change(work, lambda result, why: answers.append((result, why)))
+        await asyncio.sleep(0.05)
+        assert answers == [] and path.read_text() == "one", "the read is not over"
+        files.gate.set()
+        await until(lambda: len(answers) == len(works))
+
+    assert with_reloader(path, -1, use).applied == ["one"]
+    assert answers == [
+        ("two", ""), (None, "this; that"), (None, "an internal error, see the log"), ("three", ""),
+    ]  # fmt: skip
+    assert any(line.startswith("reload_bug") for line in caplog.messages)

@@ -151,9 +151,17 @@ class EchoNode:
         """Noted."""
         self._note(now, "verified", token, ok)
 
+    def on_users(self, now: int, token: int, answer: object) -> None:
+        """Noted."""
+        self._note(now, "users", token, answer)
+
     def on_reload(self, now: int, config: object) -> None:
         """Noted."""
         self._note(now, "reload", config)
+
+    def on_settings_changed(self, now: int, token: int, stored: object, why: str) -> None:
+        """Noted."""
+        self._note(now, "settings_changed", token, stored, why)
 
     def on_large_written(self, now: int, file: int, size: int) -> None:
         """Noted."""

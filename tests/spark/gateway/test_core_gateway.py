@@ -19,6 +19,7 @@ from atalanta.spark.errors import (
 )
 from atalanta.spark.gateway.core_gateway import connect, url_of
 from atalanta.spark.gateway.gateway import Credentials, Gateway, OutMessage
+from atalanta.spark.write.branch_name import BranchName
 from tests.spark.nodes import PASSWORD, QUEUE, USER, BrokerCluster, free_ports
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
@@ -82,28 +83,43 @@ def test_a_range_is_read_again_until_it_is_acknowledged(
         gateway.plan(QUEUE, "another", start, 1, -1)
 
 
-def test_a_transaction_happens_once_for_an_id(gateway: Gateway) -> None:
+def test_branches_are_committed_or_rolled_back_by_name(gateway: Gateway) -> None:
     before = gateway.position("out")
-    assert gateway.send_transaction([text("a"), text("b")], "query", 0, 0) is True
-    assert gateway.send_transaction([text("a"), text("b")], "query", 0, 0) is False
-    assert gateway.send_transaction([text("c")], "query", 1, 0) is True
-    assert gateway.send_transaction([text("b")], "query", 0, 0) is False
-    assert gateway.send_transaction([text("d")], "query", 1, 1) is True
+    first, second = BranchName.new("query", 0, 0), BranchName.new("query", 0, 1)
+    gateway.prepare([text("a"), text("b")], str(first))
+    gateway.prepare([text("c")], str(second))
+    assert gateway.position("out").last == before.last
+    assert sorted(gateway.prepared_branches()) == sorted([str(first), str(second)])
+    assert [gateway.commit_branch(str(first)) for _ in range(2)] == [True, False]
+    assert [gateway.roll_back_branch(str(second)) for _ in range(2)] == [True, False]
+    assert gateway.prepared_branches() == []
     after = gateway.position("out")
     chunks = gateway.read("out", after.incarnation, before.last, after.last, 1 << 20, None)
     messages = messages_of(list(chunks))
-    assert [message.text() for message in messages] == ["a", "b", "c", "d"]
-    first = messages[0]
-    assert (first.timestamp, first.group_id, first.routing_type) == (5000, "g", 1)
-    assert first.property_value("JMSCorrelationID") == "c"
+    assert [message.text() for message in messages] == ["a", "b"]
+    assert (messages[0].timestamp, messages[0].group_id, messages[0].routing_type) == (5000, "g", 1)
+    assert messages[0].property_value("JMSCorrelationID") == "c"
 
 
-def test_a_message_refused_for_its_own_duplicate_id_is_no_repeated_commit(
-    gateway: Gateway,
-) -> None:
-    assert gateway.send_transaction([text("a", "id-1")], "own", 0, 0) is True
+def test_a_branch_with_a_duplicate_message_is_not_prepared(gateway: Gateway) -> None:
+    first = str(BranchName.new("own", 0, 0))
+    gateway.prepare([text("a", "id-1")], first)
+    assert gateway.commit_branch(first)
     with pytest.raises(GatewayError):
-        gateway.send_transaction([text("a", "id-1")], "own", 1, 0)
+        gateway.prepare([text("a", "id-1")], str(BranchName.new("own", 1, 0)))
+    assert gateway.prepared_branches() == []
+
+
+def test_the_first_decision_of_a_batch_counts(gateway: Gateway) -> None:
+    assert gateway.decisions("query") == {}
+    for batch, decision in [(0, "one"), (0, "two"), (1, "three")]:
+        gateway.decide("query", batch, decision)
+    gateway.decide("other", 0, "four")
+    assert gateway.decisions("query") == {0: "one", 1: "three"}
+    gateway.forget_decisions("query", 1)
+    gateway.decide("query", 0, "late")
+    assert gateway.decisions("query") == {1: "three"}
+    assert gateway.decisions("other") == {0: "four"}
 
 
 def test_errors_have_classes_of_their_own(gateway: Gateway, brokers: BrokerCluster) -> None:

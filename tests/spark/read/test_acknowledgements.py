@@ -3,40 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from atalanta.spark.arrow.schema import COLUMNS
 from atalanta.spark.errors import Fenced, NodeTimeout
-from atalanta.spark.options import read_options
-from atalanta.spark.read.partition_reader import RangePartition
-from atalanta.spark.read.stream_reader import AtalantaStreamReader
-from tests.spark.fake_node import FakeCluster, FakeGateway
-
-QUEUE = "flights::archive"
-Json = dict[str, Any]
-
-
-class Query:
-    """Calls the source as Spark does, batch after batch, without Spark."""
-
-    def __init__(self, cluster: FakeCluster, **options: str) -> None:
-        settings = {"servers": cluster.servers, "queue": QUEUE, "nodeTimeout": "20s"}
-        settings |= {"positionCache": "0s"} | options
-        self.reader = AtalantaStreamReader(read_options(settings), COLUMNS, FakeGateway)
-
-    def plan(self, start: Json) -> Json:
-        return self.reader.latestOffset(start, ReadAllAvailable())
-
-    def read(self, start: Json, end: Json) -> list[int]:
-        found = []
-        for part in self.reader.partitions(start, end):
-            assert isinstance(part, RangePartition)
-            for batch in self.reader.read(part):
-                found.extend(batch.column("sequence").to_pylist())
-        return found
+from tests.spark.fake_node import FakeCluster
+from tests.spark.read.query_rig import Json, Query, add
+from tests.spark.read.streaming_rig import QUEUE, waiting
 
 
 @pytest.fixture
@@ -46,16 +19,6 @@ def queries(cluster: FakeCluster) -> Iterator[list[Query]]:
     yield made
     for query in made:
         query.reader.stop()
-
-
-def add(cluster: FakeCluster, count: int) -> None:
-    for node in cluster.nodes:
-        for _ in range(count):
-            node.queue(QUEUE).add("row")
-
-
-def waiting(cluster: FakeCluster) -> list[int]:
-    return [len(node.queue(QUEUE).messages) for node in cluster.nodes]
 
 
 def after_one_batch(cluster: FakeCluster, query: Query) -> Json:

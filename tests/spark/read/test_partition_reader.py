@@ -11,7 +11,7 @@ from atalanta.spark.gateway.gateway import Credentials
 from atalanta.spark.options import read_options
 from atalanta.spark.read import partition_reader
 from atalanta.spark.read.offsets import Range
-from atalanta.spark.read.partition_reader import RangeReader
+from atalanta.spark.read.partition_reader import RangePartition, RangeReader
 from tests.spark.fake_node import FakeCluster, FakeGateway
 
 QUEUE = "flights::archive"
@@ -31,7 +31,7 @@ def test_a_task_never_reads_with_what_another_query_logged_in_with(cluster: Fake
     bob = {"sslEnabled": "true", "keyStorePath": "bob.pem"}
     for more in (alice, alice, bob, {"user": "u", "password": "a"}, {"user": "u", "password": "b"}):
         options = read_options({"servers": node.address, "queue": QUEUE} | more)
-        part = Range(node.node_id, "inc-1", node.address, 0, 1)
+        part = RangePartition(Range(node.node_id, "inc-1", node.address, 0, 1))
         (batch,) = RangeReader(options, COLUMNS, connect, part).batches()
         assert batch.num_rows == 1
     assert logins == [

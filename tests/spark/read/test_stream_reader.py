@@ -77,14 +77,6 @@ def test_an_idle_run_acknowledges_what_a_killed_one_could_not(
     assert len(rows(fake, tmp_path)) == 10
 
 
-def test_starting_at_latest_does_not_delete_what_it_skips(
-    fake: SparkSession, cluster: FakeCluster, tmp_path: Path
-) -> None:
-    fill(cluster, 5, 5)
-    archive(source(fake, cluster, startingOffsets="latest"), tmp_path).awaitTermination(60)
-    assert waiting(cluster) == [5, 5]
-
-
 def test_a_node_that_joins_is_read_from_its_beginning(
     fake: SparkSession, cluster: FakeCluster, tmp_path: Path
 ) -> None:
@@ -215,7 +207,7 @@ def test_leases_are_renewed_while_a_batch_takes_long(
         release.wait(20)
 
     query = (
-        source(fake, cluster, leaseTimeout="1s")
+        source(fake, cluster, leaseTimeout="1s", requestTimeout="1s")
         .writeStream.foreachBatch(slowly)
         .option("checkpointLocation", str(tmp_path))
         .start()

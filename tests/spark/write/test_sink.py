@@ -1,4 +1,4 @@
-"""The sink: one transaction a partition, at a node that follows from the options alone."""
+"""The sink: a batch is one unit, whatever its partitions and whoever dies."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructType
 
-from atalanta.spark.errors import NodeTimeout
+from atalanta.spark.errors import BatchDecided, BranchLost, NodeTimeout
 from atalanta.spark.options import write_options
-from atalanta.spark.write.sink import PartitionWriter, server_for
+from atalanta.spark.write.servers import server_for
+from atalanta.spark.write.sink import PartitionWriter, Written
 from tests.spark.fake_node import FakeCluster, FakeDataSource
 from tests.spark.read.streaming_rig import eventually, fill, source, waiting
 
@@ -35,47 +36,136 @@ def batches(*texts: str) -> list[pa.RecordBatch]:
     return [pa.RecordBatch.from_pydict({"value": [text]}) for text in texts]
 
 
+def run(cluster: FakeCluster, batch: int, *partitions: str) -> list[Written]:
+    """Writes a batch as tasks do; each partition is a string of one-letter rows."""
+    return [
+        writer(cluster).write(iter(batches(*rows)), "q", batch, number)
+        for number, rows in enumerate(partitions)
+    ]
+
+
+def commit(cluster: FakeCluster, batch: int, written: list[Written], timeout: str = "10s") -> None:
+    writer(cluster, timeout).commit("q", batch, written)
+
+
 def sent(cluster: FakeCluster) -> list[str]:
     return sorted(str(one["text"]) for node in cluster.nodes for one in node.sent)
 
 
-def test_a_repeated_partition_is_sent_once(cluster: FakeCluster) -> None:
-    first = writer(cluster).write(iter(batches("a", "b")), "q", 0, 0)
-    again = writer(cluster).write(iter(batches("a", "b")), "q", 0, 0)
-    later = writer(cluster).write(iter(batches("c")), "q", 1, 0)
-    assert (first.messages, first.repeated, again.repeated, later.repeated) == (
-        2, False, True, False,
-    )  # fmt: skip
-    assert first.server == again.server
-    assert sent(cluster) == ["a", "b", "c"]
+def prepared(cluster: FakeCluster) -> int:
+    return sum(len(node.prepared) for node in cluster.nodes)
+
+
+def test_nothing_is_seen_before_the_commit_of_the_batch(cluster: FakeCluster) -> None:
+    written = run(cluster, 0, "ab", "c", "")
+    assert [one.messages for one in written] == [2, 1, 0]
+    assert (sent(cluster), prepared(cluster)) == ([], 2)
+    commit(cluster, 0, written)
+    assert (sent(cluster), prepared(cluster)) == (["a", "b", "c"], 0)
+
+
+def test_a_batch_that_is_written_again_under_another_cut_arrives_once(cluster: FakeCluster) -> None:
+    commit(cluster, 0, run(cluster, 0, "ab", "cd"))
+    commit(cluster, 0, run(cluster, 0, "a", "b", "c", "d"))
+    commit(cluster, 0, run(cluster, 0, "dcba"))
+    commit(cluster, 1, run(cluster, 1, "e"))
+    assert (sent(cluster), prepared(cluster)) == (["a", "b", "c", "d", "e"], 0)
+
+
+def test_a_driver_that_died_before_its_decision_leaves_nothing(cluster: FakeCluster) -> None:
+    run(cluster, 0, "ab", "cd", "ef", "gh")
+    commit(cluster, 0, run(cluster, 0, "abcd", "ef", "gh", "i"))
+    commit(cluster, 1, run(cluster, 1, "k", "l", "m", "n"))
+    assert sent(cluster) == sorted("abcdefghiklmn")
+    assert prepared(cluster) == 0
+
+
+@pytest.mark.parametrize("node_number", [0, 1])
+def test_a_driver_that_died_after_its_decision_is_finished_by_the_next(
+    cluster: FakeCluster, node_number: int
+) -> None:
+    written = run(cluster, 0, "a", "b", "c", "d", "e", "f")
+    assert len({one.prepared.server for one in written if one.prepared}) == 2
+    away = cluster.nodes[node_number]
+    away.dies_at["commit"] = 0
+    with pytest.raises(NodeTimeout, match=r"server 127.0.0.1:\d+ did not answer for 0.3 s"):
+        commit(cluster, 0, written, "300ms")
+    away.start()
+    commit(cluster, 0, run(cluster, 0, "fed", "cba"))
+    assert (sent(cluster), prepared(cluster)) == (list("abcdef"), 0)
+
+
+def test_two_drivers_of_one_batch_agree(cluster: FakeCluster) -> None:
+    first, second = run(cluster, 0, "ab", "cd"), run(cluster, 0, "abc", "d")
+    commit(cluster, 0, second)
+    commit(cluster, 0, first)
+    assert (sent(cluster), prepared(cluster)) == (list("abcd"), 0)
+
+
+def test_a_checkpoint_that_is_older_than_the_data_is_refused(cluster: FakeCluster) -> None:
+    for batch, rows in enumerate("ab"):
+        commit(cluster, batch, run(cluster, batch, rows))
+    with pytest.raises(BatchDecided, match="checkpoint is older than the data"):
+        commit(cluster, 0, run(cluster, 0, "a"))
+    assert sent(cluster) == ["a", "b"]
+
+
+def test_a_branch_that_is_gone_is_told(cluster: FakeCluster) -> None:
+    written = run(cluster, 0, "ab")
+    for node in cluster.nodes:
+        node.prepared.clear()
+    with pytest.raises(BranchLost, match="does not have the prepared branch q/0/0"):
+        commit(cluster, 0, written)
+
+
+def test_decisions_are_found_after_servers_has_changed(cluster: FakeCluster) -> None:
+    written = run(cluster, 0, "a")
+    commit(cluster, 0, written)
+    for _ in range(5):
+        cluster.join()
+    commit(cluster, 0, run(cluster, 0, "a"))
+    assert (sent(cluster), prepared(cluster)) == (["a"], 0)
+
+
+def test_an_aborted_batch_leaves_nothing(cluster: FakeCluster) -> None:
+    writer(cluster).abort([*run(cluster, 0, "ab", "c"), None])
+    assert (sent(cluster), prepared(cluster)) == ([], 0)
+
+
+def test_a_job_is_committed_once(cluster: FakeCluster) -> None:
+    written = run(cluster, 0, "ab", "c")
+    writer(cluster).commit_job(written)
+    assert (sent(cluster), prepared(cluster)) == (["a", "b", "c"], 0)
 
 
 def test_a_write_waits_for_its_node(cluster: FakeCluster) -> None:
     for node in cluster.nodes:
         node.stop()
-    done = []
-    task = threading.Thread(
-        target=lambda: done.append(writer(cluster).write(iter(batches("a")), "q", 0, 0))
-    )
+    done: list[Written] = []
+    task = threading.Thread(target=lambda: done.extend(run(cluster, 0, "a")))
     task.start()
     for node in cluster.nodes:
         node.start()
     task.join(20)
-    assert len(done) == 1 and sent(cluster) == ["a"]
+    commit(cluster, 0, done)
+    assert sent(cluster) == ["a"]
 
 
-def test_a_node_that_dies_in_the_commit_gets_the_partition_once(cluster: FakeCluster) -> None:
+@pytest.mark.parametrize("request_name", ["prepare", "decide", "commit", "decisions", "forget"])
+def test_a_node_that_dies_meanwhile_gets_the_batch_once(
+    cluster: FakeCluster, request_name: str
+) -> None:
     for node in cluster.nodes:
-        node.dies_at["send"] = 0
-    task = threading.Thread(target=lambda: writer(cluster).write(iter(batches("a")), "q", 0, 0))
+        node.dies_at[request_name] = 0
+    task = threading.Thread(target=lambda: commit(cluster, 0, run(cluster, 0, "ab", "c", "d")))
     task.start()
     eventually(lambda: any(node.stopped.is_set() for node in cluster.nodes), "the crash")
-    for node in cluster.nodes:
-        node.dies_at.clear()
-        if node.stopped.is_set():
-            node.start()
-    task.join(20)
-    assert not task.is_alive() and sent(cluster) == ["a"]
+    while task.is_alive():
+        for node in cluster.nodes:
+            if node.stopped.is_set():
+                node.start()
+        task.join(0.1)
+    assert (sent(cluster), prepared(cluster)) == (list("abcd"), 0)
 
 
 def test_a_node_that_stays_away_is_named(cluster: FakeCluster) -> None:

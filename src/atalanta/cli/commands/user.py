@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +30,6 @@ Password = Annotated[
     str | None, typer.Option(help="[default: asked for, or read from stdin]", metavar="TEXT")
 ]
 Plain = Annotated[bool, typer.Option("--plain", help="write the password in plain text instead of its hash")]
-SALT_BYTES = 32  # as Artemis
 MARKS = (b"<core", b"activemq")  # in a broker.xml of another name
 
 
@@ -52,18 +50,6 @@ def folder_of(etc: Path | None) -> Path:
     )
 
 
-def stored_password(password: str, plain: bool) -> str:
-    """Returns the stored_password form of a password; a plain password must not look like a hash."""
-    from atalanta.cli.output.outcome import USAGE, Refused
-    from atalanta.kernel.security.password import hash_password
-
-    if not plain:
-        return hash_password(password, secrets.token_bytes(SALT_BYTES))
-    if password.startswith("ENC("):
-        raise Refused("a plain password cannot begin with 'ENC('", USAGE)
-    return password
-
-
 def asked_password(password: str | None) -> str:
     """Returns the password from the option, the terminal (twice), or the first line of stdin."""
     from atalanta.cli.output.outcome import USAGE, Refused
@@ -80,18 +66,9 @@ def asked_password(password: str | None) -> str:
 
 def files(etc: Path | None) -> UserFiles:
     """Returns the two files of a node, with the names of its login.config."""
-    from atalanta.config.problems import Report
-    from atalanta.config.users.login_config import LOGIN_FILE, PROPERTIES, read_login_config
-    from atalanta.config.users.users_file import UserFiles, UsersError
+    from atalanta.config.users.users_file import open_user_files
 
-    folder = folder_of(etc)
-    report = Report()
-    names = read_login_config(folder, report, [])
-    if report.problems:
-        raise UsersError(str(report.problems[0]))
-    if not names.passwords:
-        raise UsersError(f"{folder / LOGIN_FILE} has no {PROPERTIES}: no broker would read these users")
-    return UserFiles(folder, names.users, names.roles)
+    return open_user_files(folder_of(etc))
 
 
 @application.command()
@@ -104,6 +81,7 @@ def add(
 ) -> None:
     """Add a user."""
     from atalanta.cli.output.outcome import USAGE, Refused, reported
+    from atalanta.config.users.users_file import stored_password
 
     with reported():
         if not role:
@@ -134,6 +112,7 @@ def reset(
 ) -> None:
     """Give a user another password, or with --role (and no --password) other roles."""
     from atalanta.cli.output.outcome import reported
+    from atalanta.config.users.users_file import stored_password
 
     with reported():
         opened = files(etc)

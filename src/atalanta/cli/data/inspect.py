@@ -38,7 +38,6 @@ KINDS: Final = {
     records.DUPLICATES: "duplicate ids",
     records.BATCH: "transaction",
     records.LEASE: "lease",
-    records.SINK: "sink",
     records.LOST: "lost range",
     records.VALUE: "value",
     records.XA_PREPARED: "XA prepared",

@@ -30,7 +30,9 @@ from atalanta.config.checks.grouping import check_grouping
 from atalanta.config.checks.routers import check_routers
 from atalanta.config.checks.scale_down import check_scale_down
 from atalanta.config.problems import ConfigError, nearest
+from atalanta.config.stored_settings import StoredSettingsFile
 from atalanta.config.users.users import read_security
+from atalanta.kernel.settings.settings_change import ADDRESS_SETTING, SECURITY_SETTING
 from atalanta.runtime.disk.data_folder import read_node_id
 from atalanta.runtime.disk.folder_lock import DataFolderError, is_locked
 from atalanta.tls.errors import TlsError
@@ -59,6 +61,7 @@ def read_node(path: Path, findings: Findings) -> CheckedNode | None:
     """Reads one node and adds the messages that `atalanta run` would print; None if it would not start."""
     try:
         configuration = read_broker_xml(path, dict(os.environ), from_command_line=True)
+        StoredSettingsFile.of(configuration).read(configuration)
     except ConfigError as error:
         _problems(error, findings)
         return None
@@ -70,6 +73,7 @@ def read_node(path: Path, findings: Findings) -> CheckedNode | None:
     for warning in configuration.warnings:
         findings.about(WARNING, node, warning.removeprefix(f"{path}: "))
     _tell_unsupported(node, findings)
+    _tell_stored(node, findings)
     _check_roles(node, findings)
     _check_ports(node, findings)
     try:
@@ -105,6 +109,17 @@ def _tell_unsupported(node: CheckedNode, findings: Findings) -> None:
         names = ", ".join(dict.fromkeys(harmless))
         text = f"{len(harmless)} harmless options without effect: {names}"
         findings.about(INFORMATION, node, text)
+
+
+def _tell_stored(node: CheckedNode, findings: Findings) -> None:
+    """Adds a line for each setting that management operations made, and that replaces what broker.xml says."""
+    broker = node.configuration.broker
+    written = [f"{ADDRESS_SETTING} '{each.match}'" for each in broker.address_settings]
+    written += [f"{SECURITY_SETTING} '{each.match}'" for each in broker.security_rules]
+    for kind, name in node.configuration.positions:
+        if kind == "stored":
+            instead = ", instead of that of broker.xml" if name in written else ""
+            findings.add(INFORMATION, node, kind, name, f"{name} was made by management{instead}")
 
 
 def _check_roles(node: CheckedNode, findings: Findings) -> None:

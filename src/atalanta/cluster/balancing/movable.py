@@ -141,8 +141,8 @@ class Eligibility:
             if client is connection.client or client.connection in self.clients.leaving:
                 continue
             for session in client.sessions.values():
-                for target, _ in session.producers.values():
-                    if target == address:
+                for producer in session.producers.values():
+                    if producer.address == address:
                         return True
         return False
 

@@ -19,6 +19,7 @@ from atalanta.config.checks.findings import (
     Findings,
     reaches,
 )
+from atalanta.kernel.settings.effective_settings import all_address_settings
 
 
 def check_cluster(nodes: list[CheckedNode], findings: Findings) -> None:
@@ -253,9 +254,9 @@ def _compare(
 
 def _check_settings(members: list[CheckedNode], findings: Findings) -> None:
     first = members[0].configuration
-    theirs = {each.match: each.values for each in first.broker.address_settings}
+    theirs = {each.match: each.values for each in all_address_settings(first.broker)}
     for node in members[1:]:
-        mine = {each.match: each.values for each in node.configuration.broker.address_settings}
+        mine = {each.match: each.values for each in all_address_settings(node.configuration.broker)}
         for match in _names(mine, theirs):
             one, two = mine.get(match, {}), theirs.get(match, {})
             for option in _names(one, two):
@@ -266,7 +267,7 @@ def _check_settings(members: list[CheckedNode], findings: Findings) -> None:
                         f"{first.path} is {_shown(two, option)}",
                     )  # fmt: skip
     for node in members:
-        settings = node.configuration.broker.address_settings
+        settings = all_address_settings(node.configuration.broker)
         if not any(each.values.get("redistribution_delay_ms", -1) != -1 for each in settings):
             findings.about(
                 INFORMATION, node,

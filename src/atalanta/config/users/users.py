@@ -16,6 +16,7 @@ from atalanta.config.xml.properties import Entry, PropertiesError, parse_propert
 from atalanta.files.regular import read_regular
 from atalanta.kernel.security.login_modules import CertificateUsers, LoginChain
 from atalanta.kernel.security.security import Security
+from atalanta.kernel.settings.effective_settings import all_security_rules
 
 USERS_FILE: Final = "artemis-users.properties"
 ROLES_FILE: Final = "artemis-roles.properties"
@@ -36,11 +37,7 @@ def read_security(configuration: Configuration) -> Security:
         broker.wildcard,
         broker.uuid_namespace or broker.temporary_queue_namespace,
     )
-    markers = broker.literal_match_markers
-    for rule in broker.security_rules:
-        match = rule.match
-        literal = markers is not None and match[:1] == markers[0] and match[-1:] == markers[1]
-        security.add_rule(match[1:-1] if literal else match, rule.permissions, literal)
+    security.set_rules(all_security_rules(broker), broker.literal_match_markers)
     if broker.security_enabled:
         report = Report()
         _read_users(configuration, security, report, "")

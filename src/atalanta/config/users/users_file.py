@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from atalanta.config.problems import Report
+from atalanta.config.users.login_config import LOGIN_FILE, PROPERTIES, read_login_config
 from atalanta.config.users.users import FILE_BYTES_MAX, ROLES_FILE, USERS_FILE
 from atalanta.config.xml.properties import Entry, PropertiesError, parse_properties, property_line
 from atalanta.files.regular import read_regular
+from atalanta.files.replace import sync_folder
+from atalanta.kernel.security.password import StoredPassword, hash_password
+
+SALT_BYTES: Final = 32  # as Artemis
 
 
 class UsersError(Exception):
@@ -22,6 +30,23 @@ class UsersError(Exception):
 
 class UnknownUser(UsersError):
     """There is no user of this name."""
+
+
+class UserExists(UsersError):
+    """There is a user of this name already."""
+
+
+def stored_password(password: str, plain: bool) -> str:
+    """Returns the stored form of a password. With `plain` also a hash in the form `ENC(...)` is accepted."""
+    if not password:
+        raise UsersError("an empty password is not allowed")
+    if not plain:
+        return hash_password(password, secrets.token_bytes(SALT_BYTES))
+    try:
+        StoredPassword(password)
+    except ValueError as error:
+        raise UsersError(f"the password is no hash: {error}") from error
+    return password
 
 
 @dataclass(frozen=True)
@@ -69,10 +94,14 @@ class PropertiesText:
         self.lines += fresh
 
     def save(self) -> None:
-        """Saves the file atomically. A file keeps its owner and mode; a new file is readable only by its owner.
+        """Saves the file atomically, and durably. A file keeps its owner and mode; a new file is readable only by its
+        owner.
 
         For a symbolic link the target is replaced, not the link.
         """
+        text = "".join(f"{line}\n" for line in self.lines)
+        if len(text.encode()) > FILE_BYTES_MAX:
+            raise UsersError(f"{self.path} would be larger than {FILE_BYTES_MAX} bytes")
         try:
             path = self.path.resolve()
             fresh = path.with_name(f"{path.name}.new")
@@ -82,10 +111,11 @@ class PropertiesText:
                 if before is not None:
                     _keep_owner(out.fileno(), before)
                     os.fchmod(out.fileno(), before.st_mode & 0o777)
-                out.write("".join(f"{line}\n" for line in self.lines))
+                out.write(text)
                 out.flush()
                 os.fsync(out.fileno())
             os.replace(fresh, path)
+            sync_folder(path.parent)
         except OSError as error:
             raise UsersError(f"{self.path} cannot be written: {error.strerror}") from error
 
@@ -122,7 +152,7 @@ class UserFiles:
         if not name or name != name.strip() or "," in name:
             raise UsersError(f"'{name}' cannot be a user's name: no commas, no blanks around it")
         if self._known(name):
-            raise UsersError(f"there is a user '{name}' already: see atalanta user reset")
+            raise UserExists(f"there is a user '{name}' already: see atalanta user reset")
         self._set_roles(name, roles)
         self.users.put(name, stored)
         # Roles are saved first: a role with an unknown user is harmless.
@@ -172,3 +202,14 @@ class UserFiles:
                 wanted.append(name)
             if wanted != names:
                 self.roles.put(role, ",".join(wanted) if wanted else None)
+
+
+def open_user_files(folder: Path) -> UserFiles:
+    """Opens the two files of the node whose broker.xml is in `folder`, with the names of its login.config."""
+    report = Report()
+    names = read_login_config(folder, report, [])
+    if report.problems:
+        raise UsersError(str(report.problems[0]))
+    if not names.passwords:
+        raise UsersError(f"{folder / LOGIN_FILE} has no {PROPERTIES}: no broker would read these users")
+    return UserFiles(folder, names.users, names.roles)

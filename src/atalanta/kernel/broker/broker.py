@@ -50,9 +50,9 @@ from atalanta.kernel.sessions.clients import Clients
 from atalanta.kernel.sessions.ingress_headers import IngressHeaders
 from atalanta.kernel.sessions.services import SessionServices
 from atalanta.kernel.sessions.slow_consumers import SlowConsumers
+from atalanta.kernel.settings.effective_settings import all_security_rules, settings_repository
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.kernel.transactions import xa
-from atalanta.kernel.transactions.sinks import Sinks
 from atalanta.kernel.transactions.xa import Branches
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Security
     from atalanta.kernel.sessions.clients import ClientObserver
-    from atalanta.kernel.settings.broker_config import BrokerConfig
+    from atalanta.kernel.settings.broker_config import BrokerConfig, StoredSettings
 
 FLUSH_TIMER: Final = "kernel.flush"
 SWEEP_TIMER: Final = "kernel.sweep"
@@ -106,7 +106,6 @@ class Broker:
         self.paging: Paging = self.store.paging
         self.values = NamedValues(journal)
         self.origins = Origins(self.values)
-        self.sinks = Sinks()
         self._build_registries(ports.ids)
         self._build_publisher()
         self.clients = Clients(ports.close_connection)
@@ -220,7 +219,6 @@ class Broker:
             self.retroactive,
             self.memory,
             self.ingress_headers,
-            self.sinks,
             self.branches,
             self.observers,
             self.dispatch,
@@ -377,4 +375,14 @@ class Broker:
         self.settings.replace(settings)
         self.ingress_headers.reload()
         config.address_settings = fresh.address_settings
+        config.stored = fresh.stored
         self.resources.reload(now, fresh)
+
+    def change_stored_settings(self, now: int, stored: StoredSettings) -> None:
+        """Applies other settings of management beside those of the configuration."""
+        config = self.config
+        config.stored = stored
+        self.security.set_rules(all_security_rules(config), config.literal_match_markers)
+        self.settings.replace(settings_repository(config))
+        self.ingress_headers.reload()
+        self.resources.change_settings(now)

@@ -129,6 +129,14 @@ class ConfiguredResources:
         self.config.addresses = fresh.addresses
         self.delete_unnamed(now)
         self.create(now)
+        self._apply_settings()
+
+    def change_settings(self, now: int) -> None:
+        """Applies changed address settings to the addresses; what the configuration names stays as it is."""
+        self.retroactive.deploy(now)
+        self._apply_settings()
+
+    def _apply_settings(self) -> None:
         self.addresses.implied.clear()
         for address in self.addresses.by_name.values():
             self.addresses.apply_settings(address)

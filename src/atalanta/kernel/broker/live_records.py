@@ -79,8 +79,6 @@ class LiveRecords:
             address = broker.addresses.get(Reader(payload).simple_string("address.name"))
             if address is not None and address.lsn == lsn:
                 broker.address_registry.store(address)
-        elif kind == records.SINK:
-            self._sink(lsn, Reader(payload))
         elif kind == records.PAGE:
             reader = Reader(payload)
             reader.int64("page.queue")
@@ -145,11 +143,3 @@ class LiveRecords:
         if cache is not None and cache.lsn_of(duplicate_id) == lsn:
             record = records.encode_duplicates(cache_name, age, [duplicate_id])
             cache.ids[duplicate_id] = broker.journal.append(records.DUPLICATES, record)
-
-    def _sink(self, lsn: int, reader: Reader) -> None:
-        query = reader.simple_string("sink.query")
-        partition = reader.int32("sink.partition")
-        sinks = self.broker.sinks
-        if sinks.lsn_of(query, partition) == lsn:
-            record = records.encode_sink(query, partition, sinks.newest(query, partition))
-            sinks.moved(query, partition, self.broker.journal.append(records.SINK, record))

@@ -240,10 +240,6 @@ class Recovery:
             ttl_ns = reader.int64("lease.ttl")
             if queue is not None:
                 queue.lease(Lease(group, epoch, owner, ttl_ns))
-        elif kind == records.SINK:
-            query = reader.simple_string("sink.query")
-            partition = reader.int32("sink.partition")
-            self.broker.sinks.put(query, partition, reader.int64("sink.batch"), lsn)
         elif kind == records.LOST:
             queue = self.broker.queue_registry.by_id.get(reader.int64("lost.queue"))
             start = reader.int64("lost.start")

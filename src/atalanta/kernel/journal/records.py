@@ -26,7 +26,6 @@ DELIVERY: Final = 9  # i64 queue id, i64 message id, i32 delivery count, i64 not
 DUPLICATES: Final = 10  # ss cache, i64 age (id of the message that brought them), i32 n, n * (i32 length, bytes)
 BATCH: Final = 11  # i32 n, n * (i8 kind, i32 length, payload)
 LEASE: Final = 12  # i64 queue id, ss group, i64 epoch, ss owner
-SINK: Final = 13  # ss query, i32 partition, i64 batch
 LOST: Final = 14  # i64 queue id, i64 start, i64 end, ss why
 VALUE: Final = 15  # ss key, i32 length, bytes (length -1: removed): small state of other packages
 XA_PREPARED: Final = 16  # see kernel/transactions/xa.py: encode_prepared
@@ -154,12 +153,4 @@ def encode_placed(queue_id: int, places: list[tuple[int, int]]) -> bytes:
     for message_id, sequence in places:
         writer.int64(message_id)
         writer.int64(sequence)
-    return writer.getvalue()
-
-
-def encode_sink(query: str, partition: int, batch: int) -> bytes:
-    writer = Writer()
-    writer.simple_string(query)
-    writer.int32(partition)
-    writer.int64(batch)
     return writer.getvalue()

@@ -232,7 +232,7 @@ class LogViews:
                     if looks >= READ_LOOKS_MAX:
                         chunk.last = False
                         return
-                    looks += 1
+                    looks += selector.cost
                     if not selector.matches(reference.message):
                         chunk.next = reference.sequence
                         continue

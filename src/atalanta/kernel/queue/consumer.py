@@ -34,13 +34,43 @@ class DeliveryEndpoint(SenderEndpoint):
         raise NotImplementedError
 
 
+class ConsumerCounts:
+    """The counts of messages that a consumer got and acknowledged (ServerConsumerImpl.ServerConsumerMetrics).
+
+    Times are in ns, 0: never. Browsed messages are not counted. `checked_at` and `checked_taken` are the time of the
+    last check of kernel/sessions/slow_consumers.py, and the messages taken by then.
+    """
+
+    def __init__(self) -> None:
+        self.delivered: int = 0
+        self.delivered_bytes: int = 0
+        self.delivered_at: int = 0
+        self.acknowledged_at: int = 0
+        self.checked_at: int = 0
+        self.checked_taken: int = 0
+
+    def add_delivered(self, size: int, now: int) -> None:
+        """Counts a message of that size in bytes."""
+        self.delivered += 1
+        self.delivered_bytes += size
+        self.delivered_at = now
+
+    def note_acknowledged(self, now: int) -> None:
+        self.acknowledged_at = now
+
+    def note_checked(self, now: int, taken: int) -> None:
+        self.checked_at = now
+        self.checked_taken = taken
+
+
 class Consumer:
     """A consumer's state.
 
     `credits` are bytes (SESS_FLOWTOKEN of the CORE protocol); `unlimited` when the client asked for -1. `position` is
     the lowest sequence this consumer has not examined yet: a message its selector refused is not examined again.
     `shares`: the consumer takes every message, and moves the queue's own cursor. `unacknowledged` is in order of
-    delivery. `marked` goes on the wire instead of the message of this delivery.
+    delivery. `marked` goes on the wire instead of the message of this delivery. `id` is the client's number for the
+    consumer, `sequential_id` the broker's (0: a bridge). `created_at` is in ns.
     """
 
     def __init__(
@@ -57,7 +87,7 @@ class Consumer:
         self.queue = queue
         self.unacknowledged = Unacknowledged()
         self.credits: int = 0
-        self.delivered: int = 0
+        self.counts = ConsumerCounts()
         self.id = consumer_id
         self.marked: Message | None = None
         self.started: bool = False  # started and not blocked: the one flag that `ready` checks
@@ -71,19 +101,18 @@ class Consumer:
         self.priority = priority
         self.position: int = 0
         self.cursors: list[int] = []  # by level, while the queue's priorities are mixed
-        # The last check of kernel/sessions/slow_consumers.py (ns, 0: none), and the messages taken by then.
-        self.checked_at: int = 0
-        self.checked_taken: int = 0
         self.window: int = 0  # the first credits (bytes); a client without a buffer gives 1
         self.stream: LargeStream | None = None  # a large message being sent: no other message is delivered meanwhile
         self.created_at: int = 0
+        self.sequential_id: int = 0
 
-    def open(self, now: int, pre_acknowledge: bool) -> None:
+    def open(self, now: int, sequential_id: int, pre_acknowledge: bool) -> None:
         """Records when a client created the consumer, and if delivered messages count as acknowledged.
 
         Browsers acknowledge nothing (ServerConsumerImpl).
         """
         self.created_at = now
+        self.sequential_id = sequential_id
         self.pre_acknowledge = pre_acknowledge and not self.browse_only
 
     def close(self) -> None:
@@ -135,12 +164,7 @@ class Consumer:
 
     def taken(self) -> int:
         """Returns the number of messages that were delivered and are not held any more."""
-        return self.delivered - len(self.unacknowledged)
-
-    def note_checked(self, now: int) -> None:
-        """Records the check for slow consumers: its time (ns), and the messages taken by then."""
-        self.checked_at = now
-        self.checked_taken = self.taken()
+        return self.counts.delivered - len(self.unacknowledged)
 
     def rewind(self, sequence: int) -> None:
         """Moves the position back: messages from `sequence` on may be for this consumer now."""

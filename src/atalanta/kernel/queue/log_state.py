@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from atalanta.kernel.log.lease import Lease
 
-LOST_RANGES_MAX: Final = 1_000  # of a queue; older ones are dropped
+LOST_RANGES_MAX: Final = 1_000  # of a queue; then the two oldest become one, with all that lies between them
 
 
 class LogState:
@@ -66,5 +66,5 @@ class LogState:
             lost[-1] = (lost[-1][0], sequence, why)
             return
         if len(lost) >= LOST_RANGES_MAX:
-            del lost[0]
+            lost[:2] = [(lost[0][0], lost[1][1], "messages in between, for several reasons")]
         lost.append((sequence, sequence, why))

@@ -100,6 +100,10 @@ class DivertRegistry:
         if address is not None:
             address.queue_left_at = now
 
+    def of(self, address: str) -> list[Divert]:
+        """Returns the diverts of the address and of the wildcard addresses that match it."""
+        return self.addresses.diverts.of(address, True)
+
     def deploy(self) -> None:
         """Creates the configured diverts, and the stored ones whose names the configuration does not use."""
         for config in self.config.diverts:

@@ -93,5 +93,5 @@ class StoredPassword:
 
 def hash_password(password: str, salt: bytes, iterations: int = 1024) -> str:
     """Returns the stored form of `password` with the caller's salt (32 random bytes in Artemis)."""
-    made = hashlib.pbkdf2_hmac("sha1", password.encode("utf-8"), salt, iterations, 64)
+    made = hashlib.pbkdf2_hmac("sha1", password.encode("utf-8", "surrogatepass"), salt, iterations, 64)
     return f"ENC({iterations}:{salt.hex()}:{made.hex()})"

@@ -138,7 +138,13 @@ class Security:
         self.version += 1
 
     def replace(self, fresh: Security) -> None:
-        """Replaces users and rules by those of `fresh`, also for users that are logged in.
+        """Replaces users and rules by those of `fresh`, also for users that are logged in."""
+        self.exact = fresh.exact
+        self.wild = fresh.wild
+        self.replace_users(fresh)
+
+    def replace_users(self, fresh: Security) -> None:
+        """Replaces the users by those of `fresh`.
 
         A user that is deleted, or has another password now, keeps the sessions without any permission. In Artemis such
         a session fails to authenticate again.
@@ -169,12 +175,10 @@ class Security:
             else:
                 identity.roles = ()
                 del self.certified[key]
-        self.exact = fresh.exact
-        self.wild = fresh.wild
         self.rounds_max = fresh.rounds_max
         self.version += 1
         for name, domain in self.domains.items():
-            domain.replace(fresh.domains.get(name, Security()))
+            domain.replace_users(fresh.domains.get(name, Security()))
         for name, domain in fresh.domains.items():
             self.domains.setdefault(name, domain)
 
@@ -186,6 +190,20 @@ class Security:
         if found is None:
             found = Security(self.enabled, self.cluster_user, self.cluster_password)
         return found
+
+    def set_rules(self, rules: Sequence[SecurityRule], literal_markers: str | None) -> None:
+        """Replaces all rules. Of several with the same match the last one counts. ValueError as in `add_rule`."""
+        self.exact = {}
+        self.wild = []
+        self.version += 1
+        for rule in rules:
+            match = rule.match
+            literal = (
+                literal_markers is not None
+                and match[:1] == literal_markers[0]
+                and match[-1:] == literal_markers[1]
+            )
+            self.add_rule(match[1:-1] if literal else match, rule.permissions, literal)
 
     def add_rule(
         self, match: str, permissions: Mapping[str, Sequence[str]], literal: bool = False

@@ -22,6 +22,7 @@ class Client(QueueOwner):
         super().__init__()
         self.connection = connection
         self.remote = remote
+        self.local: str = ""  # this end of the connection, host:port
         self.certificate: str = ""
         self.client_id: str | None = None
         self.created_at: int = 0

@@ -47,11 +47,17 @@ class Clients:
         self.connected: dict[int, Client] = {}
         self.connections_total: int = 0
         self.sessions_total: int = 0
+        self._number: int = 0
         self.logins_total: int = 0
         self.logins_refused: int = 0
         self.leaving: dict[int, bool] = {}
         self.observers: list[ClientObserver] = []
         self.close: Callable[[int, str], None] = cannot_close if close is None else close
+
+    def take_number(self) -> int:
+        """Returns the broker's number for a new consumer or producer."""
+        self._number += 1
+        return self._number
 
     def opened(self, session: Session) -> None:
         """Registers a session; the first one of a connection registers the connection."""

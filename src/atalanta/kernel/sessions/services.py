@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.sessions.ingress_headers import IngressHeaders
     from atalanta.kernel.sessions.session import Session
     from atalanta.kernel.settings.broker_config import BrokerConfig
-    from atalanta.kernel.transactions.sinks import Sinks
     from atalanta.kernel.transactions.xa import Branches
     from atalanta.message.message import Message
 
@@ -51,7 +50,6 @@ class SessionServices:
         retroactive: RetroactiveAddresses,
         memory: Memory,
         ingress_headers: IngressHeaders,
-        sinks: Sinks,
         branches: Branches,
         observers: list[Observer],
         dispatch: Callable[[int, Queue], None],
@@ -74,7 +72,7 @@ class SessionServices:
         self.memory = memory
         self.ingress_headers = ingress_headers
         self.branches = branches
-        self.commits = Commits(publisher, sinks)
+        self.commits = Commits(publisher)
         self.queues = SessionQueues(queue_registry, permissions, config)
         self.auto_creation = AutoCreation(self.queues, retroactive)
         self.full_addresses = FullAddresses(queue_registry.addresses, memory, publisher.trace)

@@ -18,7 +18,6 @@ from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry.queues import parse_filter
-from atalanta.kernel.security.resource_limits import NAME_CHARS_MAX
 from atalanta.kernel.sessions.auto_create import SendAddresses
 from atalanta.kernel.sessions.group_wait import GroupWait
 from atalanta.kernel.sessions.session_consumer import (
@@ -26,7 +25,7 @@ from atalanta.kernel.sessions.session_consumer import (
     SessionConsumer,
     check_consumer_allowed,
 )
-from atalanta.kernel.transactions.commit import SinkId
+from atalanta.kernel.sessions.session_producers import SessionProducers
 from atalanta.kernel.transactions.owner import TransactionOwner
 from atalanta.kernel.transactions.transaction import Transaction
 from atalanta.message.fqqn import join_fqqn
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.transactions.xa import Branch
     from atalanta.message.message import Message
 
-PRODUCERS_MAX: Final = 10_000
 DRAINS_MAX: Final = 10_000  # that may wait at one queue
 DRAIN_WAIT_NS: Final = 1_000_000_000
 
@@ -52,8 +50,7 @@ DRAIN_WAIT_NS: Final = 1_000_000_000
 class Session(TransactionOwner):
     """A session of a client.
 
-    `addresses` are those it has sent to. `producers` are the client's own: its number -> (address, time of creation in
-    ns).
+    `addresses` are those it has sent to.
     """
 
     def __init__(
@@ -82,7 +79,7 @@ class Session(TransactionOwner):
         self.closed: bool = False
         self.group_wait: GroupWait | None = None
         self.created_at: int = services.store.now
-        self.producers: dict[int, tuple[str | None, int]] = {}
+        self.producers: SessionProducers = SessionProducers(services.clients)
         services.clients.opened(self)
 
     def check(self, permission: str, address: str) -> None:
@@ -204,7 +201,7 @@ class Session(TransactionOwner):
         if not browse_only:
             check_consumer_allowed(queue)
         consumer = SessionConsumer(self, consumer_id, queue, selector, browse_only, priority)
-        consumer.open(now, self.pre_acknowledge)
+        consumer.open(now, services.clients.take_number(), self.pre_acknowledge)
         consumer.show_started(self.started, self.blocked)
         self.consumers[consumer_id] = consumer
         add_consumer(queue, consumer)
@@ -296,12 +293,6 @@ class Session(TransactionOwner):
         self.consumers.pop(consumer_id, None)
         consumer.remove(now, self.services, True)
 
-    def add_producer(self, now: int, producer_id: int, address: str | None) -> None:
-        """Records a producer for the lists of management, up to PRODUCERS_MAX per session."""
-        if len(self.producers) < PRODUCERS_MAX:
-            listed = None if address is None else address[:NAME_CHARS_MAX]
-            self.producers[producer_id] = (listed, now)
-
     def expire(self, now: int, consumer_id: int, message_id: int) -> None:
         """Expires a message that the client found expired."""
         consumer = self.consumer(consumer_id)
@@ -326,6 +317,7 @@ class Session(TransactionOwner):
         held = consumer.unacknowledged
         first = held.pop_first(message_id)
         if first is not None:
+            consumer.counts.note_acknowledged(now)
             if self.auto_commit_acks:
                 self.services.store.acknowledge_one(first, self.endpoint, token)
             else:
@@ -346,6 +338,7 @@ class Session(TransactionOwner):
             self._refuse_acknowledge(
                 f"AMQ229027: message {message_id} is not delivered to consumer {consumer_id}: cannot acknowledge"
             )
+        consumer.counts.note_acknowledged(now)
         if self.auto_commit_acks:
             self.services.store.acknowledge(taken, self.endpoint, token)
         else:
@@ -376,6 +369,7 @@ class Session(TransactionOwner):
             raise BrokerError(
                 ILLEGAL_STATE, f"AMQ229027: message {message_id} is not delivered to consumer {consumer_id}"
             )
+        consumer.counts.note_acknowledged(now)
         if reject:
             if reference.state == DELIVERING or consumer.queue.has(reference):
                 services.dead_letters.move(now, reference, "rejected by its consumer")
@@ -413,17 +407,6 @@ class Session(TransactionOwner):
     def _check_no_branch(self) -> None:
         if self.branch is not None:
             raise BrokerError(ILLEGAL_STATE, "a distributed transaction is committed by its xid")
-
-    def commit_sink(self, now: int, token: int, query: str, batch: int, partition: int) -> None:
-        """Commits under a sink id: DUPLICATE_ID if the batch is not newer than the last of that query and partition.
-
-        The newest batch per query and partition is kept (kernel/transactions/sinks.py), in the record of the messages.
-        """
-        self._check_no_branch()
-        sink = SinkId(query, batch, partition)
-        self.services.commits.commit_sink(
-            self, now, self.transaction, self.endpoint, token, sink
-        )
 
     def enter_branch(self, branch: Branch | None) -> None:
         """Makes the session work in `branch`; None: in no transaction."""

@@ -79,7 +79,7 @@ class SlowConsumers:
                 self._check(now, queue, settings, now - last[0], queue.added - last[1])
             else:
                 for consumer in queue.consumers:
-                    consumer.note_checked(now)
+                    consumer.counts.note_checked(now, consumer.taken())
         self.arm(now)
 
     def _check(
@@ -92,9 +92,11 @@ class SlowConsumers:
         enough_came = added * unit_s * SECOND_NS >= wanted * elapsed_ns
         enough_here = queue.message_count * unit_s >= wanted
         for consumer in list(queue.consumers):
-            since = consumer.checked_at
-            rate = consumer.taken() - consumer.checked_taken
-            consumer.note_checked(now)
+            counts = consumer.counts
+            since = counts.checked_at
+            taken = consumer.taken()
+            rate = taken - counts.checked_taken
+            counts.note_checked(now, taken)
             if consumer.browse_only or since == 0 or not (enough_came or enough_here):
                 continue
             slow = rate * unit_s * SECOND_NS < threshold * (now - since)

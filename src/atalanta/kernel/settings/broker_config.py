@@ -181,6 +181,14 @@ class AddressSetting:
 
 
 @dataclass
+class StoredSettings:
+    """The settings that management operations made; one replaces that of broker.xml with the same match."""
+
+    address_settings: list[AddressSetting] = field(default_factory=list)
+    security_rules: list[SecurityRule] = field(default_factory=list)
+
+
+@dataclass
 class BrokerConfig:
     """The broker's own options; sizes in bytes, times in milliseconds."""
 
@@ -395,4 +403,5 @@ class BrokerConfig:
     notifications: NotificationOptions = field(default_factory=NotificationOptions)
     address_settings: list[AddressSetting] = field(default_factory=list)
     security_rules: list[SecurityRule] = field(default_factory=list)
+    stored: StoredSettings = field(default_factory=StoredSettings)
     resource_limits: list[ResourceLimit] = field(default_factory=list)

@@ -14,27 +14,16 @@ if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.publish.publisher import Publisher
     from atalanta.kernel.transactions.owner import TransactionOwner
-    from atalanta.kernel.transactions.sinks import Sinks
     from atalanta.kernel.transactions.transaction import Transaction
 
 
-class SinkId:
-    """The id of a batch of a Spark query and partition, which is committed with the batch's messages."""
-
-    def __init__(self, query: str, batch: int, partition: int) -> None:
-        self.query = query
-        self.batch = batch
-        self.partition = partition
-
-
 class Commits:
-    """Commits transactions. `sinks` are the newest batches of Spark queries."""
+    """Commits transactions."""
 
-    def __init__(self, publisher: Publisher, sinks: Sinks) -> None:
+    def __init__(self, publisher: Publisher) -> None:
         self.publisher = publisher
         self.plans = publisher.plans
         self.store = publisher.store
-        self.sinks = sinks
 
     def commit(
         self,
@@ -43,7 +32,6 @@ class Commits:
         transaction: Transaction,
         endpoint: Reply,
         token: int,
-        sink: SinkId | None = None,
     ) -> None:
         """Commits; `endpoint.done(token)` when durable. DUPLICATE_ID rolls back.
 
@@ -62,22 +50,18 @@ class Commits:
             except BrokerError as refused:
                 error = refused
         if error is not None and error.code == DUPLICATE_ID:
-            lsn = self.store.journal.last
-            self.refuse_duplicate(owner, now, transaction, endpoint, token, lsn, error.text)
+            # The sender takes "duplicate" for "done": it hears that when the first copy is durable.
+            owner.roll_back(now, transaction, False)
+            self.store.refuse_when_durable(self.store.journal.last, endpoint, token, error)
             return
         if error is not None:
             owner.roll_back(now, transaction, False)
             raise error
         owner.end_transaction(transaction)
-        self._write(transaction, plans, endpoint, token, sink)
+        self._write(transaction, plans, endpoint, token)
 
     def _write(
-        self,
-        transaction: Transaction,
-        plans: list[Plan],
-        endpoint: Reply,
-        token: int,
-        sink: SinkId | None,
+        self, transaction: Transaction, plans: list[Plan], endpoint: Reply, token: int
     ) -> None:
         """Appends the record."""
         batch = records.Batch()
@@ -85,42 +69,4 @@ class Commits:
         for plan in plans:
             references.extend(self.plans.add(plan, batch))
         self.store.finish(transaction.acknowledged, batch)
-        if sink is not None:
-            payload = records.encode_sink(sink.query, sink.partition, sink.batch)
-            batch.add(records.SINK, payload)
-        lsn = self.plans.append(batch, plans, references, endpoint, token)
-        if sink is not None:
-            self.sinks.put(sink.query, sink.partition, sink.batch, lsn)
-
-    def commit_sink(
-        self,
-        owner: TransactionOwner,
-        now: int,
-        transaction: Transaction,
-        endpoint: Reply,
-        token: int,
-        sink: SinkId,
-    ) -> None:
-        """Commits under a sink id: DUPLICATE_ID if the batch is not newer than the last of that query and partition."""
-        query = sink.query
-        partition = sink.partition
-        if sink.batch <= self.sinks.newest(query, partition):
-            lsn = self.sinks.lsn_of(query, partition)
-            why = f"batch {sink.batch} of query {query} partition {partition} was committed before"
-            self.refuse_duplicate(owner, now, transaction, endpoint, token, lsn, why)
-            return
-        self.commit(owner, now, transaction, endpoint, token, sink)
-
-    def refuse_duplicate(
-        self,
-        owner: TransactionOwner,
-        now: int,
-        transaction: Transaction,
-        endpoint: Reply,
-        token: int,
-        lsn: int,
-        text: str,
-    ) -> None:
-        """Rolls back and answers DUPLICATE_ID, but not before the record of the first copy (`lsn`) is durable."""
-        owner.roll_back(now, transaction, False)
-        self.store.refuse_when_durable(lsn, endpoint, token, BrokerError(DUPLICATE_ID, text))
+        self.plans.append(batch, plans, references, endpoint, token)

@@ -33,16 +33,21 @@ def address_id(name: str) -> int:
     return value >> 16
 
 
+def bound(address: Address) -> list[Address]:
+    """Returns the address and the wildcard addresses whose queues get its messages too (WildcardAddressManager)."""
+    return [address, *(address.wildcards or ())]
+
+
 def local_names(address: Address) -> list[str]:
-    return [queue.name for queue in address.queues()]
+    return [queue.name for one in bound(address) for queue in one.queues()]
 
 
 def remote_names(address: Address) -> list[str]:
-    return [remote.cluster_name for remote in address.remotes()]
+    return [remote.cluster_name for one in bound(address) for remote in one.remotes()]
 
 
 def message_count(address: Address) -> int:
-    return sum(queue.message_count for queue in address.queues())
+    return sum(queue.message_count for one in bound(address) for queue in one.queues())
 
 
 def limit_percent(address: Address) -> int:
@@ -86,7 +91,7 @@ ATTRIBUTES: Final[Attributes] = {
     "QueueNames": lambda call: local_names(call.address),
     "RemoteQueueNames": lambda call: remote_names(call.address),
     "AllQueueNames": lambda call: local_names(call.address) + remote_names(call.address),
-    "QueueCount": lambda call: call.address.local_count,
+    "QueueCount": lambda call: len(local_names(call.address)),
     "MessageCount": lambda call: message_count(call.address),
     "NumberOfMessages": lambda call: message_count(call.address),
     "RoutedMessageCount": lambda call: call.address.routed,
@@ -174,9 +179,8 @@ class AddressControl(Control):
         return call.given_address is not None
 
     def binding_names(self, call: Call) -> object:
-        """Returns the names of the queues here and at members, and of the diverts of this very address."""
-        name = call.address.name
-        diverts = [one.name for one in self.diverts.by_name.values() if one.address == name]
+        """Returns the names of the queues here and at members, and of the diverts."""
+        diverts = [divert.name for divert in self.diverts.of(call.address.name)]
         return local_names(call.address) + remote_names(call.address) + diverts
 
     def clear_duplicate_ids(self, call: Call, given: Parameters) -> object:

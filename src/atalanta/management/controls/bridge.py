@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.management.controls.control import Control
 from atalanta.management.request.call import Attribute, Call, Operations, Parameters, text_of
+from atalanta.management.request.json_text import read_object
 
 if TYPE_CHECKING:
     from atalanta.management.resources.bridge import ListedBridge
@@ -101,13 +102,7 @@ class BridgeControl(Control):
 
     def create_json(self, call: Call, given: Parameters) -> object:
         """Creates a bridge from BridgeConfiguration as JSON."""
-        try:
-            definition = json.loads(text_of(given, 0))
-        except (ValueError, RecursionError) as error:
-            raise BrokerError(ILLEGAL_STATE, f"not JSON: {error}") from error
-        if not isinstance(definition, dict):
-            raise BrokerError(ILLEGAL_STATE, "a JSON object is needed")
-        self.resources.bridges.create(call.now, definition)
+        self.resources.bridges.create(call.now, read_object(text_of(given, 0)))
         return None
 
     def create(self, call: Call, given: Parameters) -> object:

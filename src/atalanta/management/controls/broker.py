@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.journal import records
+from atalanta.management.controls.address import bound
 from atalanta.management.controls.control import Control, no_work, refuse
-from atalanta.management.operations.destinations import address_text
+from atalanta.management.operations.destinations import address_text, binding_text
 from atalanta.management.operations.queue_definition import definition_of, routing_name
 from atalanta.management.request.call import (
     Attributes,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.notifications import Notifications
     from atalanta.kernel.ports import Process
     from atalanta.kernel.settings.broker_config import BrokerConfig
-    from atalanta.kernel.settings.repository import AddressSettings
     from atalanta.management.controls.lists import ListOperations
     from atalanta.management.operations.destinations import DestinationOperations
     from atalanta.management.operations.roles import Roles
@@ -37,24 +36,9 @@ if TYPE_CHECKING:
 
 DUPLICATE_BYTES_MAX: Final = 10_000
 CONNECTOR_FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"
-USERS: Final = "users are in artemis-users.properties: use `atalanta user`, or edit the file"
 FAILOVER: Final = "this broker has no backup to fail over to"
-SETTINGS: Final = "settings are in broker.xml: edit the file"
 REPLAY: Final = "this broker keeps no retention journal (journal-retention-directory): nothing to replay"
 WEB: Final = "the web server is enabled by `atalanta run --web` and runs as long as the broker"
-
-# The address settings that getAddressSettingsAsJSON shows.
-SHOWN: Final[dict[str, Callable[[AddressSettings], object]]] = {
-    "redistributionDelay": lambda settings: settings.redistribution_delay_ms,
-    "deadLetterAddress": lambda settings: settings.dead_letter_address,
-    "expiryAddress": lambda settings: settings.expiry_address,
-    "maxDeliveryAttempts": lambda settings: settings.max_delivery_attempts,
-    "autoCreateQueues": lambda settings: settings.auto_create_queues,
-    "autoCreateAddresses": lambda settings: settings.auto_create_addresses,
-    "autoDeleteQueues": lambda settings: settings.auto_delete_queues,
-    "autoDeleteAddresses": lambda settings: settings.auto_delete_addresses,
-    "sendToDLAOnNoRoute": lambda settings: settings.send_to_dla_on_no_route,
-}
 
 
 class BrokerControl(Control):
@@ -142,7 +126,6 @@ class BrokerControl(Control):
 
     def _operations(self) -> Operations:
         return {
-            "getAddressSettingsAsJSON": [("s", self.address_settings_as_json)],
             "getQueueNames": [("S", self.queue_names)],
             "getAddressInfo": [("s", self.address_info)],
             "listBindingsForAddress": [("s", self.bindings_for_address)],
@@ -158,14 +141,6 @@ class BrokerControl(Control):
             "scaleDown": [("S", self.scale_down)],
             "scaleDownProgress": [("", self.scale_down_progress)],
             "freezeReplication": [("", refuse(FAILOVER))],
-            "addUser": [("SSSb", refuse(USERS))],
-            "listUser": [("S", self.list_users)],
-            "removeUser": [("S", refuse(USERS))],
-            "resetUser": [("SSS", refuse(USERS)), ("SSSb", refuse(USERS))],
-            "removeAddressSettings": [("S", refuse(SETTINGS))],
-            "addAddressSettings": [("SS", refuse(SETTINGS))],
-            "removeSecuritySettings": [("S", refuse(SETTINGS))],
-            "addSecuritySettings": [("S" * count, refuse(SETTINGS)) for count in (2, 8, 9, 11, 13)],
             "reloadConfigurationFile": [("", self.reload_configuration)],
             "listBrokerConnections": [("", empty_list)],
             "listLockCoordinatorsAsJSON": [("", empty_list)],
@@ -220,20 +195,18 @@ class BrokerControl(Control):
         return address_text(self.destinations.find_address(text_of(given, 0)))
 
     def bindings_for_address(self, call: Call, given: Parameters) -> object:
-        """Returns the local and remote bindings as text, empty for an unknown address."""
+        """Returns the bindings of queues here and at members and of diverts as text, empty for an unknown address."""
         address = self.broker.addresses.get(text_of(given, 0))
         if address is None:
             return ""
-        found = [
-            f"LocalQueueBinding [address={address.name}, queue="
-            f"QueueImpl[name={queue.name}, temp={'true' if queue.spec.is_temporary() else 'false'}]]"
-            for queue in address.queues()
-        ]
+        found = [binding_text(queue) for one in bound(address) for queue in one.queues()]
         found += [
-            f"RemoteQueueBindingImpl [address={address.name}, storeAndForwardQueue="
+            f"RemoteQueueBindingImpl [address={one.name}, storeAndForwardQueue="
             f"{remote.forward.name}, remoteQueueID={remote.remote_id}]"
-            for remote in address.remotes()
+            for one in bound(address)
+            for remote in one.remotes()
         ]
+        found += [f"DivertBinding [id={one.name}]" for one in self.broker.diverts.of(address.name)]
         return ",".join(found)
 
     def queue_configuration(self, call: Call, given: Parameters) -> object:
@@ -261,15 +234,6 @@ class BrokerControl(Control):
                 cache.add(raw, broker.journal.append(records.DUPLICATES, payload))
         return None
 
-    def list_users(self, call: Call, given: Parameters) -> object:
-        """Returns JSON, for all users or the named one: `username` and `roles`. An unknown user has no roles."""
-        users = self.broker.security.users
-        wanted = optional_text(given, 0)
-        found = {name: list(user.roles) for name, user in users.items()}
-        if wanted:
-            found = {wanted: found.get(wanted, [])}
-        return encode_json([{"username": name, "roles": roles} for name, roles in found.items()])
-
     def roles_of(self, call: Call, given: Parameters) -> object:
         return self.roles.as_arrays(text_of(given, 0))
 
@@ -292,11 +256,6 @@ class BrokerControl(Control):
         """Reloads the configuration files like SIGHUP, outside the event loop. Invalid settings are logged."""
         self.process.reload("management")
         return None
-
-    def address_settings_as_json(self, call: Call, given: Parameters) -> object:
-        """Returns the effective address settings of one address (AddressSettings.toJSON), limited to common fields."""
-        settings = self.broker.settings.match(text_of(given, 0))
-        return encode_json({name: read(settings) for name, read in SHOWN.items()})
 
     def acceptors_as_json(self, call: Call) -> object:
         return encode_json([one.described() for one in self.resources.acceptors.values()])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from atalanta.management.request.call import (
     optional_text,
     text_of,
 )
-from atalanta.management.request.json_text import encode_json
+from atalanta.management.request.json_text import encode_json, read_object
 
 if TYPE_CHECKING:
     from atalanta.kernel.registry.diverts import DivertRegistry
@@ -183,13 +182,3 @@ def headers_of(given: object) -> dict[str, str]:
     if not isinstance(given, dict):
         return {}
     return {str(name): str(value) for name, value in given.items()}
-
-
-def read_object(text: str) -> dict[str, object]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BrokerError(ILLEGAL_STATE, f"not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise BrokerError(ILLEGAL_STATE, "a JSON object is needed")
-    return found

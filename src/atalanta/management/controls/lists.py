@@ -1,6 +1,6 @@
 """The paged lists of the broker: listQueues, listAddresses, listConnections, listSessions and so on.
 
-The fields are those of QueueView, AddressView and so on. Figures that this broker does not count are left out.
+The fields are those of QueueView, AddressView and so on.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from atalanta.management.controls.address import (
     address_id,
     is_paging,
     limit_percent,
+    local_names,
     message_count,
     page_count,
     prefetch_bytes,
@@ -21,8 +22,10 @@ from atalanta.management.controls.address import (
 from atalanta.management.operations.connections import (
     IMPLEMENTATION,
     PROTOCOL,
-    acknowledged_uncommitted,
     connection_id,
+    consumer_counts,
+    last_message_id,
+    producer_name,
     remote_address,
     validated_user,
 )
@@ -37,7 +40,6 @@ from atalanta.management.request.call import (
     text_of,
 )
 from atalanta.management.request.json_text import encode_json
-from atalanta.management.request.times import date_text
 from atalanta.management.request.views import View
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.sessions.client import Client
     from atalanta.kernel.sessions.clients import Clients
     from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.sessions.session_producers import SessionProducer
     from atalanta.kernel.settings.broker_config import BrokerConfig
     from atalanta.management.pauses import Pauses
     from atalanta.management.resources.registry import ResourceRegistry
@@ -77,15 +80,13 @@ class ListedConsumer:
     def __init__(self, session: Session, consumer: Consumer) -> None:
         self.session = session
         self.consumer = consumer
-        self.awaiting = acknowledged_uncommitted(session, consumer)
+        self.counts = consumer_counts(session, consumer)
 
 
 class ListedProducer:
-    def __init__(self, session: Session, number: int, address: str | None, since: int) -> None:
+    def __init__(self, session: Session, producer: SessionProducer) -> None:
         self.session = session
-        self.number = number
-        self.address = address
-        self.since = since
+        self.producer = producer
 
 
 def users(client: Client) -> list[str]:
@@ -133,7 +134,7 @@ QUEUES: Final[View[ListedQueue]] = View(
         "delayBeforeDispatch": lambda row: row.queue.spec.delay_before_dispatch_ms,
         "autoDelete": lambda row: row.queue.spec.auto_delete,
         "internalQueue": lambda row: row.queue.internal,
-        "consumerID": lambda row: [str(one.id) for one in row.queue.consumers],
+        "consumerID": lambda row: [str(one.sequential_id) for one in row.queue.consumers],
     },
     "name",
     hidden=("consumerID",),
@@ -144,7 +145,7 @@ ADDRESSES: Final[View[ListedAddress]] = View(
         "id": lambda row: address_id(row.address.name),
         "name": lambda row: row.address.name,
         "routingTypes": lambda row: routing_types(row.address),
-        "queueCount": lambda row: row.address.local_count,
+        "queueCount": lambda row: len(local_names(row.address)),
         "internal": lambda row: row.address.internal,
         "temporary": lambda row: row.address.lsn == 0,
         "autoCreated": lambda row: row.address.auto_created,
@@ -171,17 +172,21 @@ CONNECTIONS: Final[View[Client]] = View(
     {
         "connectionID": connection_id,
         "remoteAddress": remote_address,
-        "users": lambda client: ",".join(users(client)),
-        "creationTime": lambda client: date_text(client.created_at),
+        "users": users,
+        "creationTime": lambda client: client.created_at // 1_000_000,
         "implementation": lambda client: IMPLEMENTATION,
         "protocol": lambda client: PROTOCOL,
         "clientID": lambda client: client.client_id,
-        "localAddress": lambda client: "",
+        "localAddress": lambda client: client.local,
         "sessionCount": lambda client: len(client.sessions),
+        "proxyAddress": lambda client: "",
+        "proxyProtocolVersion": lambda client: "",
         "sessionID": lambda client: list(client.sessions),
     },
     "connectionID",
     numbers=("sessionCount",),
+    dates=("creationTime",),
+    joined=("users",),
     hidden=("sessionID",),
 )
 
@@ -190,22 +195,26 @@ SESSIONS: Final[View[Session]] = View(
         "id": lambda session: session.name,
         "user": lambda session: session.identity.user,
         "validatedUser": validated_user,
-        "creationTime": lambda session: date_text(session.created_at),
+        "creationTime": lambda session: session.created_at // 1_000_000,
         "consumerCount": lambda session: len(session.consumers),
         "producerCount": lambda session: len(session.producers),
         "connectionID": lambda session: connection_id(session.client),
         "clientID": lambda session: session.client.client_id,
         "protocol": lambda session: PROTOCOL,
+        "localAddress": lambda session: session.client.local,
         "remoteAddress": lambda session: remote_address(session.client),
     },
     "id",
     numbers=("consumerCount", "producerCount"),
-    hidden=("protocol", "remoteAddress"),
+    dates=("creationTime",),
+    hidden=("protocol", "localAddress", "remoteAddress"),
 )
 
 CONSUMERS: Final[View[ListedConsumer]] = View(
     {
-        "id": lambda row: row.consumer.id,
+        "id": lambda row: row.consumer.sequential_id,
+        "sequentialId": lambda row: row.consumer.sequential_id,
+        "connection": lambda row: connection_id(row.session.client),
         "session": lambda row: row.session.name,
         "clientID": lambda row: row.session.client.client_id,
         "user": lambda row: row.session.identity.user,
@@ -215,41 +224,53 @@ CONSUMERS: Final[View[ListedConsumer]] = View(
         "queueType": lambda row: routing_name(row.consumer.queue.spec.routing_type).lower(),
         "filter": lambda row: None if row.consumer.selector is None else row.consumer.selector.text,
         "address": lambda row: row.consumer.queue.spec.address,
-        "localAddress": lambda row: "",
+        "browseOnly": lambda row: row.consumer.browse_only,
+        "localAddress": lambda row: row.session.client.local,
         "remoteAddress": lambda row: remote_address(row.session.client),
-        "creationTime": lambda row: date_text(row.consumer.created_at),
-        "messagesInTransit": lambda row: len(row.consumer.unacknowledged),
-        "messagesInTransitSize": lambda row: sum(
-            reference.message.size for reference in row.consumer.unacknowledged.values()
+        "creationTime": lambda row: row.consumer.created_at // 1_000_000,
+        "messagesInTransit": lambda row: row.counts["messagesInTransit"],
+        "messagesInTransitSize": lambda row: row.counts["messagesInTransitSize"],
+        "messagesDelivered": lambda row: row.counts["messagesDelivered"],
+        "messagesDeliveredSize": lambda row: row.counts["messagesDeliveredSize"],
+        "messagesAcknowledged": lambda row: row.counts["messagesAcknowledged"],
+        "messagesAcknowledgedAwaitingCommit": (
+            lambda row: row.counts["messagesAcknowledgedAwaitingCommit"]
         ),
-        "messagesDelivered": lambda row: row.consumer.delivered,
-        "messagesAcknowledged": lambda row: max(
-            0, row.consumer.delivered - len(row.consumer.unacknowledged) - row.awaiting
-        ),
-        "messagesAcknowledgedAwaitingCommit": lambda row: row.awaiting,
+        "lastDeliveredTime": lambda row: row.counts["lastDeliveredTime"],
+        "lastAcknowledgedTime": lambda row: row.counts["lastAcknowledgedTime"],
         "status": lambda row: "OK",
         "ready": lambda row: row.consumer.ready(),  # an addition to Artemis: started, and has credit
     },
     "id",
-    other_names={"consumerID": "id", "sessionID": "session", "queueName": "queue"},
+    numbers=("lastDeliveredTime", "lastAcknowledgedTime"),
+    dates=("creationTime",),
+    hidden=("sequentialId", "connection", "browseOnly"),
+    other_names={
+        "consumerID": "id", "sessionID": "session", "connectionID": "connection", "queueName": "queue",
+        "deliveringCount": "messagesInTransit",
+    },  # fmt: skip
 )
 
 PRODUCERS: Final[View[ListedProducer]] = View(
     {
-        "id": lambda row: row.number,
-        "name": lambda row: str(row.number),
+        "id": lambda row: row.producer.id,
+        "name": lambda row: producer_name(row.session, row.producer),
         "session": lambda row: row.session.name,
         "clientID": lambda row: row.session.client.client_id,
         "user": lambda row: row.session.identity.user,
         "validatedUser": lambda row: validated_user(row.session),
         "protocol": lambda row: PROTOCOL,
-        "address": lambda row: row.address,
-        "localAddress": lambda row: "",
+        "address": lambda row: row.producer.address,
+        "localAddress": lambda row: row.session.client.local,
         "remoteAddress": lambda row: remote_address(row.session.client),
-        "creationTime": lambda row: row.since // 1_000_000,
+        "creationTime": lambda row: row.producer.created_at // 1_000_000,
+        "msgSent": lambda row: row.producer.sent,
+        "msgSizeSent": lambda row: row.producer.sent_bytes,
+        "lastProducedMessageID": lambda row: last_message_id(row.producer),
         "connectionID": lambda row: connection_id(row.session.client),
     },
     "creationTime",
+    numbers=("msgSent", "msgSizeSent"),
     hidden=("connectionID",),
     other_names={"sessionID": "session", "destination": "address"},
 )
@@ -330,9 +351,9 @@ class ListOperations:
 
     def list_producers(self, call: Call, given: Parameters) -> object:
         rows = [
-            ListedProducer(session, number, address, since)
+            ListedProducer(session, producer)
             for session in self.clients.sessions()
-            for number, (address, since) in session.producers.items()
+            for producer in session.producers.values()
         ]
         return PRODUCERS.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
 

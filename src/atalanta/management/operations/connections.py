@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, INTERNAL_ERROR, BrokerError
 from atalanta.kernel.routing.wildcard import WildcardMatch
+from atalanta.kernel.sessions.session_consumer import SessionConsumer
+from atalanta.management.operations.destinations import binding_text
 from atalanta.management.request.call import Call, Operations, Parameters, text_of
-from atalanta.management.request.json_text import encode_json
+from atalanta.management.request.json_text import encode_json, uuid_text
+from atalanta.message.message import ENCODED_OVERHEAD_BYTES, MESSAGE_OVERHEAD_BYTES
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Trace
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.sessions.client import Client
     from atalanta.kernel.sessions.clients import Clients
     from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.sessions.session_producers import SessionProducer
+    from atalanta.kernel.transactions.transaction import Transaction
 
 IMPLEMENTATION: Final = "RemotingConnectionImpl"  # Artemis' name of a CORE connection
 PROTOCOL: Final = "CORE"
@@ -35,43 +40,79 @@ def validated_user(session: Session) -> str:
     return session.identity.user if session.identity.validated else ""
 
 
-def acknowledged_uncommitted(session: Session, consumer: Consumer) -> int:
-    count = 0
-    for transaction in session.open_transactions():
-        for reference in transaction.acknowledged:
-            if reference.consumer is consumer:
-                count += 1
-    return count
+def uncommitted(session: Session) -> list[Transaction]:
+    """Returns the transactions of the session that may have acknowledged messages: the open and the ended ones."""
+    ended = session.ended_branch
+    return session.open_transactions() + ([] if ended is None else [ended.transaction])
+
+
+def consumer_counts(session: Session, consumer: Consumer) -> dict[str, int]:
+    """Returns the counts of a consumer and its times in ms (ServerConsumerImpl.ServerConsumerMetrics).
+
+    `messagesAcknowledged` counts messages that were delivered and are no longer in transit, cancelled ones included.
+    """
+    held = consumer.unacknowledged.values()
+    counts = consumer.counts
+    return {
+        "messagesInTransit": len(held),
+        "messagesInTransitSize": encoded_size(len(held), sum(one.size for one in held)),
+        "messagesDelivered": counts.delivered,
+        "messagesDeliveredSize": encoded_size(counts.delivered, counts.delivered_bytes),
+        "messagesAcknowledged": consumer.taken(),
+        "messagesAcknowledgedAwaitingCommit": sum(
+            reference.consumer is consumer
+            for transaction in uncommitted(session)
+            for reference in transaction.acknowledged
+        ),
+        "lastDeliveredTime": counts.delivered_at // 1_000_000,
+        "lastAcknowledgedTime": counts.acknowledged_at // 1_000_000,
+    }
+
+
+def consumer_text(consumer: Consumer) -> str:
+    """Returns the text of ServerConsumerImpl.toManagementString; the consumer may be a bridge's."""
+    queue = consumer.queue
+    if not isinstance(consumer, SessionConsumer):
+        return f"BridgeImpl [queue={queue.name}]"
+    session = consumer.session
+    selector = consumer.selector
+    shown = "null" if selector is None else f"FilterImpl [sfilterString={selector.text}]"
+    owner = f"{connection_id(session.client)}:{session.name}:{consumer.id}"
+    return f"ServerConsumer [id={owner}, filter={shown}, binding={binding_text(queue)}]"
+
+
+def encoded_size(count: int, size: int) -> int:
+    """Returns the bytes of the CORE encoding of messages that take `size` bytes in memory (Message.getEncodeSize)."""
+    return size - count * (MESSAGE_OVERHEAD_BYTES - ENCODED_OVERHEAD_BYTES)
 
 
 def consumer_details(session: Session, consumer: Consumer) -> dict[str, object]:
-    """Returns the fields of ActiveMQServerControlImpl.toJSONObject. Sizes and times not counted here are left out.
-
-    `messagesAcknowledged` counts messages that were delivered and are no longer in delivery, cancelled ones included.
-    """
-    held = len(consumer.unacknowledged)
-    waiting = acknowledged_uncommitted(session, consumer)
+    """Returns the fields of ActiveMQServerControlImpl.toJSONObject."""
     found: dict[str, object] = {
         "consumerID": consumer.id,
-        "sequentialId": consumer.id,
+        "sequentialId": consumer.sequential_id,
         "connectionID": connection_id(session.client),
         "sessionID": session.name,
         "queueName": consumer.queue.name,
         "browseOnly": consumer.browse_only,
         "creationTime": consumer.created_at // 1_000_000,
-        "deliveringCount": held,
-        "messagesInTransit": held,
-        "messagesInTransitSize": sum(
-            reference.message.size for reference in consumer.unacknowledged.values()
-        ),
-        "messagesDelivered": consumer.delivered,
-        "messagesAcknowledged": max(0, consumer.delivered - held - waiting),
-        "messagesAcknowledgedAwaitingCommit": waiting,
+        "deliveringCount": len(consumer.unacknowledged),
+        **consumer_counts(session, consumer),
         "status": "OK",
     }
     if consumer.selector is not None:
         found["filter"] = consumer.selector.text
     return found
+
+
+def producer_name(session: Session, producer: SessionProducer) -> str:
+    """Returns a name for the producer, unique in the cluster."""
+    return f"{session.name}:{producer.address if producer.number < 0 else producer.number}"
+
+
+def last_message_id(producer: SessionProducer) -> str | None:
+    """Returns the UUID that the client gave to the last message, if any."""
+    return None if producer.last_user_id is None else uuid_text(producer.last_user_id)
 
 
 def session_details(session: Session) -> dict[str, object]:
@@ -167,14 +208,18 @@ class ConnectionOperations:
     def list_producers_info(self, call: Call, given: Parameters) -> object:
         found = [
             {
+                "id": str(producer.id),
+                "name": producer_name(session, producer),
                 "connectionID": connection_id(session.client),
                 "sessionID": session.name,
-                "id": str(number),
-                "creationTime": str(since // 1_000_000),
-                "destination": address,
+                "creationTime": str(producer.created_at // 1_000_000),
+                "destination": producer.address,
+                "lastProducedMessageID": last_message_id(producer),
+                "msgSent": producer.sent,
+                "msgSizeSent": producer.sent_bytes,
             }
             for session in self.clients.sessions()
-            for number, (address, since) in session.producers.items()
+            for producer in session.producers.values()
         ]
         return encode_json(found)
 
@@ -247,15 +292,16 @@ class ConnectionOperations:
         return False
 
     def close_consumer_with_id(self, call: Call, given: Parameters) -> object:
-        """(sessionID, consumerID): closes the consumer; the ids are those of listConsumers."""
+        """(sessionID, sequentialId): closes the consumer; the ids are those of listConsumers."""
         name = text_of(given, 0)
         try:
-            consumer_id = int(text_of(given, 1))
+            sequential_id = int(text_of(given, 1))
         except ValueError:
             text = f'For input string: "{text_of(given, 1)}"'
             raise BrokerError(INTERNAL_ERROR, text) from None
         for session in self.clients.sessions():
-            if session.name == name and consumer_id in session.consumers:
-                session.disconnect_consumer(call.now, consumer_id, "closed by management")
-                return True
+            for consumer in list(session.consumers.values()) if session.name == name else []:
+                if consumer.sequential_id == sequential_id:
+                    session.disconnect_consumer(call.now, consumer.id, "closed by management")
+                    return True
         return False

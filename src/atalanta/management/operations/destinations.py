@@ -68,6 +68,15 @@ def address_text(address: Address) -> str:
     return f"Address [name={address.name}, routingTypes={{{types}}}, autoCreated={created}]"
 
 
+def binding_text(queue: Queue) -> str:
+    """Returns the text of LocalQueueBinding.toManagementString, without the parts that name Java objects."""
+    temporary = "true" if queue.spec.is_temporary() else "false"
+    return (
+        f"LocalQueueBinding [address={queue.spec.address}, "
+        f"queue=QueueImpl[name={queue.name}, temp={temporary}]]"
+    )
+
+
 def routing_types(address: Address) -> list[str]:
     found: list[str] = []
     if address.multicast:
@@ -233,6 +242,13 @@ class DestinationOperations:
             text = (
                 f"AMQ229210: Can't update queue {name} with maxConsumers: {most}. "
                 f"Current consumers are {queue.consumer_count()}."
+            )
+            raise BrokerError(ILLEGAL_STATE, text)
+        kind, address = changes.routing_type, self.addresses.by_name[queue.spec.address]
+        if kind is not None and not address.supports(kind):
+            text = (
+                f"AMQ229211: Can't update queue {name} with routing type: {routing_name(kind)}, "
+                f"Supported routing types for address: {address.name} are [{', '.join(routing_types(address))}]"
             )
             raise BrokerError(ILLEGAL_STATE, text)
         return self.queues.update(call.now, name, changes)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.priorities import LEVELS, level_of
 from atalanta.kernel.queue.reference import DELIVERING, READY, Reference
 from atalanta.kernel.registry import queues
+from atalanta.kernel.transactions.xa import identifier
+from atalanta.management.operations.connections import connection_id, consumer_text, uncommitted
 from atalanta.management.request.call import (
     Attributes,
     Call,
@@ -25,12 +29,17 @@ from atalanta.management.request.json_text import (
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.delivery.message_store import MessageStore
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.sessions.clients import Clients
     from atalanta.kernel.settings.repository import AddressSettingsRepository
+    from atalanta.kernel.transactions.transaction import Transaction
+    from atalanta.kernel.transactions.xa import Branches
     from atalanta.management.request.jobs import Jobs
     from atalanta.message.selector.selector import Filter
 
 PAGE_MAX: Final = 10_000
 GROUPS_MAX: Final = 10_000
+DELIVERING_MAX: Final = 10_000
 
 
 class MessageCount(MessageJob):
@@ -178,10 +187,17 @@ class MessageListOperations:
     """The attributes and operations of the resource `queue.NAME` that count and show messages."""
 
     def __init__(
-        self, store: MessageStore, settings: AddressSettingsRepository, jobs: Jobs
+        self,
+        store: MessageStore,
+        settings: AddressSettingsRepository,
+        clients: Clients,
+        branches: Branches,
+        jobs: Jobs,
     ) -> None:
         self.store = store
         self.settings = settings
+        self.clients = clients
+        self.branches = branches
         self.jobs = jobs
         self.attributes: Attributes = {
             "DurableMessageCount": self.durable_total,
@@ -328,26 +344,36 @@ class MessageListOperations:
         job.in_bytes = True
         return self.jobs.run(job)
 
-    def _delivering(self, call: Call) -> list[tuple[str, list[dict[str, object]]]]:
-        """Returns the messages in delivery per consumer, together at most management-browse-page-size."""
-        settings = self.settings.match(call.queue.spec.address)
-        left = settings.management_browse_page_size
-        found: list[tuple[str, list[dict[str, object]]]] = []
-        for consumer in call.queue.consumers:
-            maps: list[dict[str, object]] = []
-            for reference in consumer.unacknowledged.values():
-                if left <= 0:
-                    break
-                left -= 1
-                limit = settings.management_message_attribute_size_limit
-                maps.append(message_map(reference.message, limit))
-            found.append((str(consumer.id), maps))
+    def list_delivering_as_json(self, call: Call, given: Parameters) -> object:
+        found = self.list_delivering(call, given)
+        return encode_json([{"consumerName": name, "elements": maps} for name, maps in found.items()])
+
+    def list_delivering(self, call: Call, given: Parameters) -> dict[str, list[dict[str, object]]]:
+        """Returns the messages by consumer that are in delivery or acknowledged in an open transaction.
+
+        Those of a closed consumer are listed by its session, or else by the distributed transaction. At most
+        DELIVERING_MAX are listed in all; Artemis has no limit.
+        """
+        limit = self.settings.match(call.queue.spec.address).management_message_attribute_size_limit
+        found: dict[str, list[dict[str, object]]] = {}
+        for holder, reference in islice(self._delivering(call.queue), DELIVERING_MAX):
+            found.setdefault(holder, []).append(message_map(reference.message, limit))
         return found
 
-    def list_delivering_as_json(self, call: Call, given: Parameters) -> object:
-        found = [{"consumerName": name, "elements": maps} for name, maps in self._delivering(call)]
-        return encode_json(found)
-
-    def list_delivering(self, call: Call, given: Parameters) -> object:
-        """Returns an object: consumer -> its messages."""
-        return dict(self._delivering(call))
+    def _delivering(self, queue: Queue) -> Iterator[tuple[str, Reference]]:
+        """Yields the messages of `list_delivering` with the text of what holds each (toManagementString)."""
+        names = {consumer: consumer_text(consumer) for consumer in queue.consumers}
+        held: dict[Transaction, str] = {}
+        for session in self.clients.sessions():
+            for transaction in uncommitted(session):
+                held[transaction] = f"ServerSession [id={connection_id(session.client)}:{session.name}]"
+        for branch in self.branches.by_xid.values():
+            held.setdefault(branch.transaction, f"Transaction [xid={identifier(branch.xid)}]")
+        for transaction, holder in held.items():
+            for reference in transaction.acknowledged:
+                if reference.queue is queue:
+                    consumer = reference.consumer
+                    yield holder if consumer is None else names.get(consumer, holder), reference
+        for consumer, name in names.items():
+            for reference in consumer.unacknowledged.values():
+                yield name, reference

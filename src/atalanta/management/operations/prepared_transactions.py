@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.transactions import xa
 from atalanta.management.request.call import Attributes, Call, Operations, Parameters, text_of
 from atalanta.management.request.json_text import encode_json, message_map
-from atalanta.management.request.times import date_text
+from atalanta.management.request.times import moment
 from atalanta.message.encoding.buffer import Reader
+from atalanta.message.message import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.transactions.xa import Branch, Branches
+    from atalanta.message.message import Message
 
 MESSAGES_MAX: Final = 1_000  # messages of one transaction in a list
+PROPERTY_SIZE_MAX: Final = 256
+# The names of message types in CoreTransactionDetail.
+TYPE_NAMES: Final = {
+    DEFAULT: "Default", OBJECT: "ObjectMessage", TEXT: "TextMessage", BYTES: "ByteMessage",
+    MAP: "MapMessage", STREAM: "StreamMessage",
+}  # fmt: skip
 
 
 class PreparedTransactionOperations:
@@ -37,7 +45,7 @@ class PreparedTransactionOperations:
     def list_prepared(self, call: Call, given: Parameters) -> object:
         """Lists the oldest transaction first: its time, and the base64 that commit and rollback take."""
         return [
-            f"{date_text(branch.created_at)} base64: {xa.identifier(branch.xid)}"
+            f"{moment(branch.created_at)} base64: {xa.identifier(branch.xid)} {xid_text(branch.xid)}"
             for branch in self.branches.list_prepared()
         ]
 
@@ -71,19 +79,42 @@ class PreparedTransactionOperations:
         return count
 
 
+def xid_text(xid: bytes) -> str:
+    """Returns the text of XidImpl.toString, without the identity of a Java object."""
+    reader = Reader(xid)
+    format_id = reader.int32("xid.format_id")
+    branch_qualifier = dotted(reader.blob("xid.branch_qualifier"))
+    global_id = dotted(reader.blob("xid.global_transaction_id"))
+    return (
+        f"XidImpl (bq:{branch_qualifier} formatID:{format_id} gtxid:{global_id}"
+        f" base64:{xa.identifier(xid)}"
+    )
+
+
+def dotted(raw: bytes) -> str:
+    return ".".join(str(byte - 256 if byte > 127 else byte) for byte in raw)
+
+
+def message_details(message: Message, operation: str) -> dict[str, object]:
+    return {
+        "message_operation_type": operation,
+        "message_type": TYPE_NAMES.get(message.kind, "(Unknown Type)"),
+        "message_properties": message_map(message, PROPERTY_SIZE_MAX),
+    }
+
+
 def details(branch: Branch) -> dict[str, object]:
     """Returns the messages that the branch will send and those it has acknowledged (TransactionDetail.toJSON)."""
     messages: list[dict[str, object]] = []
     for plan in branch.plans[:MESSAGES_MAX]:
-        messages.append({**message_map(plan.message, 256), "message_operation_type": "(+) send"})
+        messages.append(message_details(plan.message, "(+) send"))
     for reference in branch.transaction.acknowledged[: MESSAGES_MAX - len(messages)]:
-        shown = message_map(reference.message, 256)
-        messages.append({**shown, "message_operation_type": "(-) receive"})
+        messages.append(message_details(reference.message, "(-) receive"))
     reader = Reader(branch.xid)
     format_id = reader.int32("xid.format_id")
     branch_qualifier = reader.blob("xid.branch_qualifier")
     return {
-        "creation_time": date_text(branch.created_at),
+        "creation_time": moment(branch.created_at),
         "xid_as_base64": xa.identifier(branch.xid),
         "xid_format_id": format_id,
         "xid_global_txid": reader.blob("xid.global_transaction_id").decode("utf-8", "replace"),

@@ -83,7 +83,8 @@ class MessageJob:
         """Fills `chosen` from the end of the last step on. Returns True after the last message."""
         references = self.queue.references
         index = self.queue.index_of(self.cursor)
-        stop = min(len(references), index + MESSAGES_READ_MAX)
+        cost = 1 if self.selector is None else self.selector.cost
+        stop = min(len(references), index + MESSAGES_READ_MAX // cost)
         most = self.acts_max if self.left < 0 else min(self.acts_max, self.left)
         while index < stop and len(chosen) < most:
             reference = references[index]

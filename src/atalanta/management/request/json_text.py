@@ -6,6 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.internal_headers import ORIGIN
 from atalanta.message.message import LARGE_SIZE, TEXT
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
 def encode_json(value: object) -> str:
     """Encodes JSON without blanks, like Artemis' JSON writer; tools replace text in it."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def read_object(text: str) -> dict[str, object]:
+    """Returns the JSON object in `text`. BrokerError if it is something else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BrokerError(ILLEGAL_STATE, f"not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise BrokerError(ILLEGAL_STATE, "a JSON object is needed")
+    return found
 
 
 def uuid_text(raw: bytes) -> str:

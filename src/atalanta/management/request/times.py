@@ -18,6 +18,19 @@ def date_text(at_ns: int) -> str:
     return f"{DAYS[at.weekday()]} {MONTHS[at.month - 1]} {at.day:02} {clock} UTC {at.year}"
 
 
+def short_date(at_ns: int) -> str:
+    """Returns a date like Java's DateFormat.SHORT in the US: "11/21/26"."""
+    at = datetime.fromtimestamp(at_ns // 1_000_000_000, UTC)
+    return f"{at.month}/{at.day}/{at.year % 100:02}"
+
+
+def moment(at_ns: int) -> str:
+    """Returns a time like Java's DateFormat SHORT and MEDIUM in the US: "11/21/26, 3:05:36 PM"; never is the epoch."""
+    at = datetime.fromtimestamp(at_ns // 1_000_000_000, UTC)
+    half = "AM" if at.hour < 12 else "PM"
+    return f"{short_date(at_ns)}, {at.hour % 12 or 12}:{at.minute:02}:{at.second:02} {half}"
+
+
 def duration_text(duration_ms: int) -> str:
     """Returns the form of TimeUtils.printDuration: the two largest units, seconds with a fraction."""
     seconds = duration_ms / 1_000

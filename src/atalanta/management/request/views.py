@@ -12,6 +12,7 @@ from typing import Final, Generic, TypeVar
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.management.request.json_text import encode_json
+from atalanta.management.request.times import date_text
 
 Row = TypeVar("Row")
 Value = str | int | bool | list[str] | None
@@ -28,7 +29,9 @@ OPERATIONS: Final = (CONTAINS, NOT_CONTAINS, EQUALS, NOT_EQUALS, GREATER_THAN, L
 class View(Generic[Row]):
     """A list of rows. `fields` are in the order of the answer; `numbers` stay numbers, other fields become text.
 
-    `hidden` fields are valid in a filter and not shown. `other_names` are older names of fields.
+    `dates` are times in ms, compared as numbers and shown as dates. Lists are shown as JSON, those of `joined` with
+    commas; a filter looks for one of their members. `hidden` fields are valid in a filter and not shown. `other_names`
+    are older names of fields.
     """
 
     def __init__(
@@ -36,12 +39,16 @@ class View(Generic[Row]):
         fields: dict[str, Callable[[Row], Value]],
         default_sort: str,
         numbers: tuple[str, ...] = (),
+        dates: tuple[str, ...] = (),
+        joined: tuple[str, ...] = (),
         hidden: tuple[str, ...] = (),
         other_names: dict[str, str] | None = None,
     ) -> None:
         self.fields = fields
         self.default_sort = default_sort
         self.numbers = numbers
+        self.dates = dates
+        self.joined = joined
         self.hidden = hidden
         self.other_names = other_names or {}
 
@@ -60,8 +67,8 @@ class View(Generic[Row]):
         if getter is not None:
             rows = sorted(rows, key=lambda row: sort_key(getter(row)), reverse=descending)
         if page != -1 and page_size != -1:
-            start = max(0, (page - 1) * page_size)
-            rows = rows[start : start + max(0, page_size)]
+            start = (page - 1) * page_size
+            rows = rows[start : start + max(0, page_size)] if start >= 0 else []  # page 1 is the first
         return encode_json({"data": [self.shown(row) for row in rows], "count": count})
 
     def shown(self, row: Row) -> dict[str, object]:
@@ -69,6 +76,10 @@ class View(Generic[Row]):
         for name, getter in self.fields.items():
             if name not in self.hidden:
                 value = getter(row)
+                if name in self.dates and isinstance(value, int):
+                    value = date_text(value * 1_000_000)
+                elif name in self.joined and isinstance(value, list):
+                    value = ",".join(value)
                 found[name] = value if name in self.numbers else as_text(value)
         return found
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 from atalanta.message.selector.like import LikePattern
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from atalanta.message.message import Message
 
 FALSE: Final = 0
@@ -397,3 +399,13 @@ class Like(Condition):
         if not isinstance(value, str):
             return FALSE
         return TRUE if self.pattern.matches(value) else FALSE
+
+
+class XPath(Condition):
+    """`XPATH 'expression'`, with the test that selector/xpath.py makes of the expression; never unknown."""
+
+    def __init__(self, matches: Callable[[Message], bool]) -> None:
+        self.matches = matches
+
+    def test(self, message: Message) -> int:
+        return TRUE if self.matches(message) else FALSE

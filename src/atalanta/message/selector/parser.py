@@ -6,6 +6,7 @@ The parser checks the type of every operand, so that an evaluation raises no err
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Final
 
 from atalanta.message.selector.lexer import (
@@ -47,10 +48,12 @@ from atalanta.message.selector.nodes import (
     Not,
     Or,
     Property,
+    XPath,
 )
 
 DEPTH_MAX: Final = 48  # nesting of parentheses and signs during parsing
 NODE_DEPTH_MAX: Final = 200  # recursion of an evaluation
+XPATHS_MAX: Final = 4  # XPATH in one selector: each parses the body
 ORDERINGS: Final = {"<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL}
 HYPHENS: Final = "hyphenated_props:"
 NO_HYPHENS: Final = "no_hyphenated_props:"
@@ -84,6 +87,7 @@ class Parser:
         self.position: int = 0
         self.depth: int = 0
         self.properties: int = 0  # number of property reads
+        self.xpaths: int = 0
 
     def condition(self) -> Condition:
         first = self._peek()
@@ -344,11 +348,25 @@ class Parser:
         if token.text == "NOT":
             start = self._peek()
             return self._checked(Not(self._as_condition(self._operand(), start)), token)
-        if token.text == "XPATH" or token.text == "XQUERY":
-            raise FilterError(
-                f"{token.text} is not supported, as its time has no bound: filter by a property", token.column
-            )
+        if token.text == "XPATH":
+            return self._xpath()
+        if token.text == "XQUERY":
+            raise FilterError("XQUERY is not supported", token.column)
         raise FilterError(_unexpected(token), token.column)
+
+    def _xpath(self) -> Condition:
+        token = self._peek()
+        expression = self._string()
+        self.xpaths += 1
+        if self.xpaths > XPATHS_MAX:
+            raise FilterError(f"more than {XPATHS_MAX} XPATH in a selector", token.column)
+        # The module is not compiled, and lxml is loaded with the first XPATH only.
+        xpath = import_module("atalanta.message.selector.xpath")
+        try:
+            return XPath(xpath.compiled(expression))
+        except FilterError as error:
+            quotes = expression.count("'", 0, error.column - 1)  # doubled in the selector
+            raise FilterError(error.text, token.column + error.column + quotes) from error
 
     # checks
 

@@ -7,13 +7,11 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from atalanta.runtime.disk.commit_file import write_all
-from atalanta.runtime.disk.disk import sync_folder
+from atalanta.files.replace import replace_file, sync_folder
 from atalanta.runtime.disk.folder_lock import DataFolderError, FolderLock, lock_folder
 
 NODE_ID_NAME = "node-id"
@@ -61,7 +59,7 @@ def open_data_folder(
         if node_id is None:
             refuse_orphans(folder, journal)
             node_id = uuid.UUID(bytes=new_id())
-            write_node_id(folder, node_id)
+            replace_file(folder / NODE_ID_NAME, f"{node_id}\n".encode("ascii"))
             missing = False
         else:
             missing = not has_journal(journal)
@@ -98,20 +96,6 @@ def read_node_id(folder: Path) -> uuid.UUID | None:
         return uuid.UUID(text)
     except ValueError as error:
         raise DataFolderError(f"{path}: {text[:60]!r} is no UUID") from error
-
-
-def write_node_id(folder: Path, node_id: uuid.UUID) -> None:
-    """Writes the node id atomically: a new file is synced, then renamed."""
-    path = folder / NODE_ID_NAME
-    fresh = folder / f"{NODE_ID_NAME}.new"
-    file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o640)
-    try:
-        write_all(file, 0, f"{node_id}\n".encode("ascii"))
-        os.fsync(file)
-    finally:
-        os.close(file)
-    os.replace(fresh, path)
-    sync_folder(folder)
 
 
 def has_journal(folder: Path) -> bool:

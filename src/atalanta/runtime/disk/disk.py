@@ -376,12 +376,3 @@ class FileDisk(Disk):
             os.fsync(folder)
         finally:
             self._files.close(folder)
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes new and removed names durable."""
-    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

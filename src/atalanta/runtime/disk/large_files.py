@@ -14,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 
+from atalanta.files.replace import sync_folder
 from atalanta.kernel.ports import LargeFiles
 from atalanta.runtime.disk.commit_file import sync_data, write_all
 from atalanta.runtime.disk.descriptors import DescriptorReserve
-from atalanta.runtime.disk.disk import sync_folder
 
 logger = logging.getLogger("atalanta.runtime")
 

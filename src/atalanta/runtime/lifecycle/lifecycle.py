@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
+from atalanta.kernel.settings.broker_config import StoredSettings
+from atalanta.kernel.settings.settings_change import SettingsChange
 from atalanta.runtime.lifecycle.critical_analyzer import CriticalAnalyzer
 from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown, ScaleDownAtStop
 from atalanta.runtime.lifecycle.reloader import Reloader
@@ -14,11 +17,14 @@ from atalanta.runtime.lifecycle.reloader import Reloader
 class Lifecycle:
     """The reload, the analyzer, and what a stop waits for. None means that the node does without.
 
+    `users` executes an operation on the files of users, on a thread; `change_settings` changes the stored settings.
     `arriving` tells whether clients are still connecting that the stopping node redirects.
     """
 
     reloader: Reloader | None = None
+    users: Callable[[UserOperation], UserAnswer] | None = None
     analyzer: CriticalAnalyzer | None = None
     scale_down: ScaleDownAtStop | None = None
     graceful_shutdown: GracefulShutdown | None = None
     arriving: Callable[[], bool] | None = None
+    change_settings: Callable[[SettingsChange], StoredSettings] | None = None

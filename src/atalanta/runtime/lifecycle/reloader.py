@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from atalanta.runtime.process.logs import log_event
 from atalanta.runtime.trace import LogTrace
@@ -28,6 +28,7 @@ SETTLE_S = 0.2
 SETTLE_LOOKS_MAX = 20
 
 Stamp = tuple[int, int, int]
+Result = TypeVar("Result")
 
 
 class ReloadRefused(Exception):
@@ -69,6 +70,8 @@ class Reloader:
         self._read = read
         self._apply = apply
         self._period_s = period_s
+        self._one_at_a_time = asyncio.Lock()
+        self._changes: set[asyncio.Task[None]] = set()
         self._reading: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._again = ""
@@ -85,14 +88,47 @@ class Reloader:
         else:
             self._reading = self._loop.create_task(self._reload(why))
 
+    def change(
+        self, work: Callable[[], Result], done: Callable[[Result | None, str], None]
+    ) -> None:
+        """Runs `work`, which changes a file, on a thread while no file is read; then `done` with its result.
+
+        `done` gets None and the reason if `work` raised ReloadRefused.
+        """
+        task = self._loop.create_task(self._change(work, done))
+        self._changes.add(task)
+        task.add_done_callback(self._changes.discard)
+
+    async def _change(
+        self, work: Callable[[], Result], done: Callable[[Result | None, str], None]
+    ) -> None:
+        async with self._one_at_a_time:
+            try:
+                result = await self._loop.run_in_executor(None, work)
+            except ReloadRefused as error:
+                done(None, "; ".join(error.lines))
+            except Exception as error:
+                log_event(logger, "reload_bug", {}, error)
+                done(None, "an internal error, see the log")
+            else:
+                done(result, "")
+
     def close(self) -> None:
         """Stops the reloader without further output."""
-        for task in (self._watching, self._reading):
+        for task in (self._watching, self._reading, *self._changes):
             if task is not None:
                 task.cancel()
         self._again = ""
 
     async def _reload(self, why: str) -> None:
+        async with self._one_at_a_time:
+            await self._read_and_apply(why)
+        self._reading = None
+        if self._again:
+            why, self._again = self._again, ""
+            self.request(why)
+
+    async def _read_and_apply(self, why: str) -> None:
         try:
             self._trace.event("configuration_read", {"why": why})
             found = await self._loop.run_in_executor(None, self._read)
@@ -109,10 +145,6 @@ class Reloader:
             self._apply(found)
             if found.restart:
                 self._trace.event("reload_incomplete", {"restart_for": ",".join(found.restart)})
-        self._reading = None
-        if self._again:
-            why, self._again = self._again, ""
-            self.request(why)
 
     async def _watch(self) -> None:
         known = await self._look()

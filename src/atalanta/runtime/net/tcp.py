@@ -105,6 +105,11 @@ class Connections(Wire):
         connection = self._open.get(conn)
         return connection.peer if connection is not None else ""
 
+    def local_address(self, conn: int) -> str:
+        """Implements Wire.local_address."""
+        connection = self._open.get(conn)
+        return connection.local() if connection is not None else ""
+
     def close_all(self, why: str) -> None:
         """Closes every connection, after its output."""
         for number in list(self._open):
@@ -154,6 +159,10 @@ class Connection(asyncio.Protocol):
         self._opened(self.number)
         if not self._reading:  # uvloop begins to read after this call, even if it was paused in it
             self._connections.loop.call_soon(self._pause_again)
+
+    def local(self) -> str:
+        """Returns "host:port" of this end."""
+        return address_text(self._transport.get_extra_info("sockname"))
 
     def logged_in(self) -> None:
         """Records that the peer has logged in."""

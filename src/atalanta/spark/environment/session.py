@@ -24,8 +24,6 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "spark.driver.memory": "2g",
     # Over TCP each task would wait 40 ms for its input: Nagle's algorithm at Spark, delayed acknowledgements in Python.
     "spark.python.unix.domain.socket.enabled": "true",
-    # A repeated batch must have the same partitions.
-    "spark.sql.adaptive.enabled": "false",
 }
 
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")

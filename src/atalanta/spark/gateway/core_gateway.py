@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 from urllib.parse import quote
@@ -22,6 +22,9 @@ from atalanta.spark.errors import (
 from atalanta.spark.gateway.gateway import Credentials, Gateway, Member, OutMessage
 
 NO_LIMIT: Final = -1
+# Decisions of the sink: each query has a queue `DECISIONS.<query>` of this address at one node.
+DECISIONS: Final = "atalanta.spark.decisions"
+XID_FORMAT: Final = 0x4154_4C53  # of the branches that the sink prepares
 # The client's errors, subclasses first. After an error of the first group the connection is unusable.
 GONE: Final = (
     client.ConnectionLost,
@@ -102,20 +105,66 @@ class CoreGateway:
         with translated(self.server):
             return self.connection.logview(queue).seek(timestamp_ms)
 
-    def send_transaction(
-        self, messages: Sequence[OutMessage], query: str, batch: int, partition: int
-    ) -> bool:
+    def prepare(self, messages: Sequence[OutMessage], branch: str) -> None:
+        with translated(self.server), self.connection.xa_resource.branch(xid_of(branch)) as opened:
+            for message in messages:
+                opened.send(destination(message), client_message(message))
+            opened.prepare()
+
+    def prepared_branches(self) -> list[str]:
+        with translated(self.server):
+            return [
+                f"{xid.global_transaction_id.decode()}/{xid.branch_qualifier.decode()}"
+                for xid in self.connection.xa_resource.recover()
+                if xid.format_id == XID_FORMAT
+            ]
+
+    def commit_branch(self, branch: str) -> bool:
+        return self._end(self.connection.xa_resource.commit, branch)
+
+    def roll_back_branch(self, branch: str) -> bool:
+        return self._end(self.connection.xa_resource.rollback, branch)
+
+    def _end(self, end: Callable[[client.Xid], None], branch: str) -> bool:
         with translated(self.server):
             try:
-                with self.connection.transaction((query, batch, partition)) as transaction:
-                    for message in messages:
-                        transaction.send(destination(message), client_message(message))
-            except client.DuplicateId as error:
-                # A message's own duplicate id is refused the same way, and is not a repeated commit.
-                if any(message.duplicate_id is not None for message in messages):
-                    raise GatewayError(str(error), error.code) from error
+                end(xid_of(branch))
+            except client.UnknownBranch:
                 return False
         return True
+
+    def decisions(self, query: str) -> dict[int, str]:
+        queue = f"{DECISIONS}.{query}"
+        found: dict[int, str] = {}
+        with translated(self.server):
+            if not self.connection.query_queue(queue).exists:
+                return found
+            with self.connection.consumer(f"{DECISIONS}::{queue}", browse=True) as browser:
+                for message in browser:
+                    found.setdefault(int(str(message.properties["batch"])), str(message.text))
+        return found
+
+    def decide(self, query: str, batch: int, decision: str) -> None:
+        queue = f"{DECISIONS}.{query}"
+        message = client.Message(
+            text=decision, properties={"batch": batch}, duplicate_id=f"{query}/{batch}"
+        )
+        with translated(self.server):
+            self.connection.create_queue(queue, DECISIONS, "anycast", ignore_existing=True)
+            try:
+                with self.connection.producer(f"{DECISIONS}::{queue}") as producer:
+                    producer.send(message)
+            except client.DuplicateId:
+                pass  # the first decision counts
+
+    def forget_decisions(self, query: str, before: int) -> None:
+        queue = f"{DECISIONS}::{DECISIONS}.{query}"
+        with (
+            translated(self.server),
+            self.connection.consumer(queue, f"batch < {before}") as consumer,
+        ):
+            while (message := consumer.receive(0)) is not None:
+                message.acknowledge()
 
     def close(self) -> None:
         self.connection.close()
@@ -157,6 +206,12 @@ def translated(server: str) -> Iterator[None]:
             if isinstance(error, known):
                 raise kind(f"{server}: {error}", error.code) from error
         raise GatewayError(f"{server}: {error}", error.code) from error
+
+
+def xid_of(branch: str) -> client.Xid:
+    """Returns the xid of a branch name `query/batch/attempt`: the attempt is the branch qualifier."""
+    transaction, _, attempt = branch.rpartition("/")
+    return client.Xid(XID_FORMAT, attempt.encode(), transaction.encode())
 
 
 def bracketed(host: str | None) -> str:

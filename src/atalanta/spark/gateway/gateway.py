@@ -92,10 +92,29 @@ class Gateway(Protocol):
     def seek(self, queue: str, timestamp_ms: int) -> int:
         """Returns the sequence before the first live message of this timestamp or a later one."""
 
-    def send_transaction(
-        self, messages: Sequence[OutMessage], query: str, batch: int, partition: int
-    ) -> bool:
-        """Sends all messages or none, at most once per id. Returns False if the id was already committed."""
+    def prepare(self, messages: Sequence[OutMessage], branch: str) -> None:
+        """Sends the messages in an XA branch of this name (BranchName) and prepares it."""
+
+    def prepared_branches(self) -> list[str]:
+        """Returns the names of the prepared branches of Spark's sinks."""
+
+    def commit_branch(self, branch: str) -> bool:
+        """Commits a prepared branch. Returns False if the node does not have it (any more)."""
+        ...
+
+    def roll_back_branch(self, branch: str) -> bool:
+        """Rolls a prepared branch back. Returns False if the node does not have it (any more)."""
+        ...
+
+    def decisions(self, query: str) -> dict[int, str]:
+        """Returns the decisions of a query, by batch; of several for a batch the first."""
+        ...
+
+    def decide(self, query: str, batch: int, decision: str) -> None:
+        """Stores a decision durably, unless there is one for the batch: read `decisions` for the one that counts."""
+
+    def forget_decisions(self, query: str, before: int) -> None:
+        """Removes the decisions of all batches before this one."""
 
     def close(self) -> None: ...
 

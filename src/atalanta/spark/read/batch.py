@@ -37,7 +37,7 @@ class AtalantaBatchReader(DataSourceReader):
                 )
             wholes = []
             for node, located in sorted(found.items()):
-                start = members.call(node, partial(initial_sequence, self.options, located))
+                start = members.call(node, partial(initial_sequence, self.options, located, True))
                 end = final_sequence(self.options, located)
                 if end > start:
                     incarnation = located.position.incarnation
@@ -49,4 +49,4 @@ class AtalantaBatchReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, RangePartition):
             return iter(())  # without a partition, Spark creates one from nothing
-        return RangeReader(self.options, self.schema, self.connect, partition.whole).batches()
+        return RangeReader(self.options, self.schema, self.connect, partition).batches()

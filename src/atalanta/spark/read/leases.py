@@ -12,6 +12,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from atalanta.client import Lease
@@ -23,6 +24,31 @@ from atalanta.spark.read.members import Located, Members
 RENEWAL_MAX_S: Final = 30.0
 
 log = logging.getLogger("atalanta.spark")
+
+
+@dataclass(frozen=True)
+class Hold:
+    """The lease of one node's queue, for a task: it asks the node whether the query still has it."""
+
+    owner: str
+    ttl_ms: int
+    epoch: int
+
+    def check(self, options: ReadOptions, gateway: Gateway) -> None:
+        """Raises Fenced, with the reason for the user, if another query took the lease over."""
+        try:
+            gateway.lease(options.queue, options.group, self.owner, self.ttl_ms, self.epoch)
+        except Fenced as error:
+            raise fenced(options, error) from error
+
+
+def fenced(options: ReadOptions, error: Fenced) -> Fenced:
+    """Returns the error for the user after a takeover by another query."""
+    return Fenced(
+        f"another query took over group {options.group!r} of queue {options.queue!r}, so this one "
+        f"stops: {error}. Give each query a group (and a queue) of its own, or run only one of them",
+        error.code,
+    )
 
 
 class Leases:
@@ -64,14 +90,14 @@ class Leases:
     def stop(self) -> None:
         self.ended.set()
 
+    def hold(self, node_id: str, incarnation: str) -> Hold | None:
+        """Returns the lease as a task needs it; None if the queue was created again, which the task will find."""
+        epoch = self.epochs.get((node_id, incarnation))
+        return None if epoch is None else Hold(self.owner, self.ttl_ms, epoch)
+
     def fenced(self, error: Fenced) -> Fenced:
         """Returns the error for the user after a takeover by another query."""
-        return Fenced(
-            f"another query took over group {self.options.group!r} of queue "
-            f"{self.options.queue!r}, so this one stops: {error}. Give each query a group (and a "
-            "queue) of its own, or run only one of them",
-            error.code,
-        )
+        return fenced(self.options, error)
 
     def refused(self, error: Fenced) -> Fenced:
         """Returns the error for a queue that another group or a consumer uses."""

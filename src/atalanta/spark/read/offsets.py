@@ -12,10 +12,11 @@ reads the same range. Spark compares offsets as JSON texts, so that the entry of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from atalanta.client import LostRange
 from atalanta.spark.errors import SparkSourceError
 
 
@@ -87,6 +88,11 @@ class Offset:
                 f"{queue}: use a checkpoint of its own for each query"
             )
         return Offset(stored, entries)
+
+
+def spans(lost: Sequence[LostRange]) -> str:
+    """Returns lost ranges for an error text."""
+    return "; ".join(f"{part.start} to {part.end} ({part.why})" for part in lost)
 
 
 def ranges(start: Offset, end: Offset) -> list[Range]:

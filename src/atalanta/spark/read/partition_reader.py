@@ -30,8 +30,9 @@ from atalanta.spark.errors import (
 )
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import LoginOptions, ReadOptions
+from atalanta.spark.read.leases import Hold
 from atalanta.spark.read.members import CONNECT_TIMEOUT_S
-from atalanta.spark.read.offsets import Range
+from atalanta.spark.read.offsets import Range, spans
 
 CHUNK_BYTES: Final = 2 << 20
 RETRY_S: Final = 0.2
@@ -59,9 +60,10 @@ def spare_collector() -> None:
 
 @dataclass
 class RangePartition(InputPartition):
-    """The input of a task: (start, end] of one incarnation at one node."""
+    """The input of a task: (start, end] of one incarnation at one node. A batch read has no lease."""
 
     whole: Range
+    hold: Hold | None = None
 
     def __repr__(self) -> str:
         part = self.whole
@@ -72,11 +74,16 @@ class RangeReader:
     """The reader of one task."""
 
     def __init__(
-        self, options: ReadOptions, schema: StructType, connect: Connector, part: Range
+        self,
+        options: ReadOptions,
+        schema: StructType,
+        connect: Connector,
+        partition: RangePartition,
     ) -> None:
         self.options = options
         self.connect = connect
-        self.part = part
+        self.part = part = partition.whole
+        self.hold = partition.hold
         self.server = part.server
         self.position = part.start
         self.gateway: Gateway | None = None
@@ -99,17 +106,22 @@ class RangeReader:
 
     def _all(self) -> Iterator[pa.RecordBatch]:
         deadline = time.monotonic() + self.options.login.node_timeout_s
-        while self.position < self.part.end:
+        complete = False
+        while not complete:
             try:
-                for chunk in self._chunks():
-                    if chunk.count:
-                        yield self.builder.build(chunk.count, chunk.entries)
-                    self.position = self.part.end if chunk.last else chunk.next
-                    deadline = time.monotonic() + self.options.login.node_timeout_s
+                while self.position < self.part.end:
+                    for chunk in self._chunks():
+                        if chunk.count:
+                            yield self.builder.build(chunk.count, chunk.entries)
+                        self.position = self.part.end if chunk.last else chunk.next
+                        deadline = time.monotonic() + self.options.login.node_timeout_s
+                self._check_lost()
+                complete = True
             except NodeUnavailable as error:
                 self._lose(error, deadline)
             except (RangeLost, IncarnationChanged, QueueMissing) as error:
                 self._skip(error)
+                complete = not isinstance(error, RangeLost)
 
     def _chunks(self) -> Iterator[Chunk]:
         """Yields the rest of the range."""
@@ -188,9 +200,28 @@ class RangeReader:
                 gateway.close()
         return None
 
-    def _skip(self, error: GatewayError) -> None:
-        """Continues after the lost range, or raises DataLost."""
+    def _check_lost(self) -> None:
+        """Raises DataLost if a message of the range left its queue before this task could read it."""
         part = self.part
+        if self.hold is None:
+            return
+        gateway = self._gateway()
+        lost = gateway.lost_ranges(self.options.queue, part.incarnation, part.start, part.end)
+        if lost:
+            self.hold.check(self.options, gateway)
+            text = (
+                f"queue {self.options.queue} at node {part.node_id} ({self.server}): "
+                f"messages left the queue after they were planned: {spans(lost)}"
+            )
+            if self.options.fail_on_data_loss:
+                raise DataLost(f"{text}. Set failOnDataLoss=false to continue without them")
+            log.warning("%s; continuing without (failOnDataLoss=false)", text)
+
+    def _skip(self, error: GatewayError) -> None:
+        """Continues after the lost range. Raises DataLost, or Fenced if another query has acknowledged it."""
+        part = self.part
+        if isinstance(error, RangeLost) and self.hold is not None:
+            self.hold.check(self.options, self._gateway())
         if self.options.fail_on_data_loss:
             raise DataLost(
                 f"queue {self.options.queue} at node {part.node_id} ({self.server}): messages of "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.spark.errors import DataLost
+from atalanta.spark.errors import DataLost, OptionError
 from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.options import (
     EARLIEST,
@@ -14,10 +14,16 @@ from atalanta.spark.options import (
 from atalanta.spark.read.members import Located
 
 
-def initial_sequence(options: ReadOptions, located: Located, gateway: Gateway) -> int:
-    """Returns the sequence after which the query begins. Raises DataLost if `startingOffsets` names lost messages."""
+def initial_sequence(options: ReadOptions, located: Located, new: bool, gateway: Gateway) -> int:
+    """Returns the sequence after which the query begins. Raises DataLost if `startingOffsets` names lost messages.
+
+    `latest` and `startingTimestamp` are for a group that is `new` at the node. A group that has lost its checkpoint
+    goes on after the last message that it has acknowledged.
+    """
     position = located.position
-    earliest = max(position.first - 1, position.acked_through)
+    earliest = earliest_of(located)
+    if not new and not options.starting.sequences:
+        return earliest
     if options.starting_timestamp_ms is not None:
         return max(earliest, gateway.seek(options.queue, options.starting_timestamp_ms))
     named = sequence_of(options.starting, located)
@@ -32,6 +38,26 @@ def initial_sequence(options: ReadOptions, located: Located, gateway: Gateway) -
             f"so it cannot be read from {named}"
         )
     return max(named, position.acked_through)
+
+
+def earliest_of(located: Located) -> int:
+    """Returns the sequence before the first message that can be read."""
+    return max(located.position.first - 1, located.position.acked_through)
+
+
+def check_skipped(options: ReadOptions, located: Located, start: int, gateway: Gateway) -> None:
+    """Raises OptionError if the query skips messages without skipped=discard: its first batch acknowledges them."""
+    earliest = earliest_of(located)
+    if start <= earliest or options.discard_skipped:
+        return
+    position = located.position
+    plan = gateway.plan(options.queue, position.incarnation, earliest, 1, -1)
+    if plan.messages and plan.end <= start:
+        raise OptionError(
+            f"queue {options.queue} at node {position.node_id} ({located.server}) has messages up to "
+            f"sequence {start}, before the start of this query. Set skipped=discard to acknowledge "
+            "them unread, or startingOffsets=earliest to read them"
+        )
 
 
 def final_sequence(options: ReadOptions, located: Located) -> int:

@@ -32,9 +32,9 @@ from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.batch_plan import Limits, Stretch, ends
 from atalanta.spark.read.leases import Leases
 from atalanta.spark.read.members import Located, Members
-from atalanta.spark.read.offsets import Entry, Offset, ranges, split_all
+from atalanta.spark.read.offsets import Entry, Offset, ranges, spans, split_all
 from atalanta.spark.read.partition_reader import RangePartition, RangeReader
-from atalanta.spark.read.starting_offsets import initial_sequence
+from atalanta.spark.read.starting_offsets import check_skipped, initial_sequence
 
 log = logging.getLogger("atalanta.spark")
 
@@ -72,10 +72,14 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.leases.take(found)
         entries = {}
         for node, located in found.items():
-            position = located.position
-            sequence = self.members.call(node, partial(initial_sequence, self.options, located))
-            entries[node] = Entry(position.incarnation, sequence, located.server)
+            incarnation = located.position.incarnation
+            new = self.leases.epoch(node, incarnation) == 1
+            choose = partial(initial_sequence, self.options, located, new)
+            entry = Entry(incarnation, self.members.call(node, choose), located.server)
+            self.members.call(node, partial(check_skipped, self.options, located, entry.sequence))
+            entries[node] = entry
         self._initial = Offset(self.options.queue, entries)
+        self._acknowledge(self._initial)  # durable: a query without its checkpoint begins here again
         return self._initial.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -133,7 +137,10 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if unleased:
             found = self.members.wait_for(unleased, False, self.options.position_cache_s)
             self.leases.take({node: found[node] for node in unleased})
-        return [RangePartition(part) for part in split_all(wholes, self.options.min_partitions)]
+        return [
+            RangePartition(part, self.leases.hold(part.node_id, part.incarnation))
+            for part in split_all(wholes, self.options.min_partitions)
+        ]
 
     def commit(self, end: dict[str, Any]) -> None:
         """Acknowledges nothing (see above), but stops a query that lost its lease."""
@@ -151,7 +158,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, RangePartition):
             raise TypeError(f"{partition!r} is not a partition of this source")
-        return RangeReader(self.options, self.schema, self.connect, partition.whole).batches()
+        return RangeReader(self.options, self.schema, self.connect, partition).batches()
 
     # -- members and leases -----------------------------------------------------------------------
     @property
@@ -191,8 +198,6 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             key = (node, entry.incarnation)
             if self._acked.get(node) == reached or key not in self.leases.epochs:
                 continue
-            if self._initial is not None and entry == self._initial.entries.get(node):
-                continue  # nothing was read yet: messages that `latest` skips are not deleted
             epoch = self.leases.epoch(node, entry.incarnation)
             try:
                 self.members.call(node, partial(acknowledge, self.options, entry, epoch))
@@ -264,8 +269,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ),
         )
         if lost:
-            spans = "; ".join(f"{part.start} to {part.end} ({part.why})" for part in lost)
-            self._lost(node, f"messages left the queue unread: {spans}")
+            self._lost(node, f"messages left the queue unread: {spans(lost)}")
 
     def _lost(self, node: str, why: str) -> None:
         text = f"queue {self.options.queue} at node {node}: {why}"

@@ -1,18 +1,13 @@
-"""The sink: one transaction per partition, at most once under the id query/batch/partition.
+"""The sink: the tasks of a batch prepare their rows, and the driver commits the batch as one unit.
 
-The sorted `servers` alone decide the node of a partition, not the live topology. A batch that is written again after a
-crash thus reaches the node that knows its id. While that node is away the write waits, up to `nodeTimeout`.
+See batch_commit.py. A batch job has no id that survives it: a job that is run again sends again.
 """
 
 from __future__ import annotations
 
-import hashlib
-import logging
-import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -23,35 +18,28 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from atalanta.spark.errors import NodeTimeout, NodeUnavailable, SparkSourceError
-from atalanta.spark.gateway.gateway import Connector, OutMessage
+from atalanta.spark.errors import SparkSourceError
+from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import WriteOptions
-from atalanta.spark.read.members import CONNECT_TIMEOUT_S
+from atalanta.spark.write.batch_commit import BatchCommit, Prepared, roll_back
+from atalanta.spark.write.branch_name import BranchName
+from atalanta.spark.write.node_calls import NodeCalls
 from atalanta.spark.write.rows import RowReader
+from atalanta.spark.write.servers import server_for
 
-RETRY_S: Final = 0.2
-
-log = logging.getLogger("atalanta.spark")
+Messages = Sequence[WriterCommitMessage | None]
 
 
 @dataclass
 class Written(WriterCommitMessage):
-    """The result of one task; `repeated`: the node already had the transaction."""
+    """The result of one task; `prepared` is None if it had no rows."""
 
-    server: str
     messages: int
-    repeated: bool
-
-
-def server_for(servers: Sequence[str], query: str, partition: int) -> str:
-    """Returns the server of a partition: the same for the same query, as long as `servers` does not change."""
-    ordered = sorted(servers)
-    digest = hashlib.sha256(f"{query}/{partition}".encode()).digest()
-    return ordered[int.from_bytes(digest[:8], "big") % len(ordered)]
+    prepared: Prepared | None
 
 
 class PartitionWriter:
-    """The writer of one task's rows. The rows stay in memory until the node has committed them."""
+    """The writer of one task's rows. The rows stay in memory until the node has prepared them."""
 
     def __init__(self, options: WriteOptions, schema: StructType, connect: Connector) -> None:
         self.options = options
@@ -61,41 +49,44 @@ class PartitionWriter:
     def write(
         self, batches: Iterator[pa.RecordBatch], query: str, batch: int, partition: int
     ) -> Written:
-        """Writes the rows. Raises NodeTimeout if the node does not return. An empty partition sends nothing."""
+        """Prepares the rows. Raises NodeTimeout if the node does not return. An empty partition sends nothing."""
         server = server_for(self.options.login.servers, query, partition)
         messages = [message for one in batches for message in self.rows.messages(one)]
         if not messages:
-            return Written(server, 0, False)
-        deadline = time.monotonic() + self.options.login.node_timeout_s
-        while True:
-            try:
-                added = self._send(server, messages, query, batch, partition)
-            except NodeUnavailable as error:
-                if time.monotonic() >= deadline:
-                    raise NodeTimeout(
-                        f"server {server} did not answer for "
-                        f"{self.options.login.node_timeout_s:g} s (nodeTimeout): {error}"
-                    ) from error
-                log.warning("server %s: %s; trying again", server, error)
-                time.sleep(RETRY_S)
-            else:
-                return Written(server, len(messages), not added)
+            return Written(0, None)
+        with NodeCalls(self.options.login, self.connect) as nodes:
 
-    def _send(
-        self, server: str, messages: Sequence[OutMessage], query: str, batch: int, partition: int
-    ) -> bool:
-        login = self.options.login
-        connect_s = min(CONNECT_TIMEOUT_S, login.request_timeout_s)
-        credentials = login.credentials(connect_s)
-        gateway = self.connect(server, credentials)
-        try:
-            return gateway.send_transaction(messages, query, batch, partition)
-        finally:
-            gateway.close()
+            def prepare(node: Gateway) -> BranchName:
+                # Each try has a branch of its own: an earlier one may be prepared although its answer was lost.
+                branch = BranchName.new(query, batch, partition)
+                node.prepare(messages, str(branch))
+                return branch
+
+            return Written(len(messages), Prepared(server, nodes.call(server, prepare)))
+
+    def commit(self, query: str, batch: int, messages: Messages) -> None:
+        """Commits the branches of a streaming batch."""
+        with NodeCalls(self.options.login, self.connect) as nodes:
+            BatchCommit(self.options.login, nodes).decide_and_finish(query, batch, prepared_of(messages))
+
+    def commit_job(self, messages: Messages) -> None:
+        """Commits the branches of a batch job."""
+        with NodeCalls(self.options.login, self.connect) as nodes:
+            BatchCommit(self.options.login, nodes).finish(prepared_of(messages), True)
+
+    def abort(self, messages: Messages) -> None:
+        """Rolls back the branches of a batch or job that Spark has given up."""
+        roll_back(self.options.login, self.connect, prepared_of(messages))
+
+
+def prepared_of(messages: Messages) -> list[Prepared]:
+    """Returns the branches that the tasks have prepared."""
+    written = [one.prepared for one in messages if isinstance(one, Written)]
+    return [one for one in written if one is not None]
 
 
 class AtalantaStreamWriter(DataSourceStreamArrowWriter):
-    """The writer of streaming queries: a repeated batch is not sent again."""
+    """The writer of streaming queries: a batch arrives once, however often and in whatever partitions it is written."""
 
     def __init__(self, options: WriteOptions, schema: StructType, connect: Connector) -> None:
         self.writer = PartitionWriter(options, schema, connect)
@@ -110,9 +101,17 @@ class AtalantaStreamWriter(DataSourceStreamArrowWriter):
             )
         return self.writer.write(iterator, query, int(batch), context.partitionId())
 
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        prepared = prepared_of(messages)
+        if prepared:
+            self.writer.commit(prepared[0].branch.query, batchId, messages)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        self.writer.abort(messages)
+
 
 class AtalantaBatchWriter(DataSourceArrowWriter):
-    """The writer of batch queries: a repeated task is not sent again, a repeated job is."""
+    """The writer of batch jobs: a repeated task is not sent again, a repeated job is."""
 
     def __init__(self, options: WriteOptions, schema: StructType, connect: Connector) -> None:
         self.writer = PartitionWriter(options, schema, connect)
@@ -121,6 +120,12 @@ class AtalantaBatchWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return self.writer.write(iterator, self.run, 0, task_context().partitionId())
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        self.writer.commit_job(messages)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        self.writer.abort(messages)
 
 
 def task_context() -> TaskContext:

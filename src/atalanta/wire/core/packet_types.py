@@ -143,7 +143,6 @@ LOG_LOST: Final = -110
 LOG_LOST_RESP: Final = -111
 LOG_SEEK: Final = -112
 LOG_SEEK_RESP: Final = -113
-LOG_COMMIT: Final = -114
 
 NAMES: Final[dict[int, str]] = {
     PING: "PING",
@@ -252,7 +251,6 @@ NAMES: Final[dict[int, str]] = {
     LOG_LOST_RESP: "LOG_LOST_RESP",
     LOG_SEEK: "LOG_SEEK",
     LOG_SEEK_RESP: "LOG_SEEK_RESP",
-    LOG_COMMIT: "LOG_COMMIT",
 }
 
 # Neither numbered nor kept for a reattach (isRequiresConfirmations). The metadata

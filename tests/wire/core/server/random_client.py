@@ -21,7 +21,6 @@ from atalanta.wire.core.packets.consumer import (
 )
 from atalanta.wire.core.packets.logview import (
     LogAckThrough,
-    LogCommit,
     LogLease,
     LogLost,
     LogPlan,
@@ -202,7 +201,6 @@ class Chaos:
                 ),
                 LogLost(correlation=6, queue=name, incarnation="", start=low, end=high),
                 LogSeek(7, name, self.small()),
-                LogCommit(correlation=8, query="query", batch=pick.randrange(9), partition=0),
             )
         )
 

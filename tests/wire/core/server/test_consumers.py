@@ -56,6 +56,7 @@ def test_a_consumer_is_answered_with_its_queue() -> None:
         ("missing", None, QUEUE_DOES_NOT_EXIST),
         ("other::orders", None, QUEUE_DOES_NOT_EXIST),
         ("orders", "price >", INVALID_FILTER),
+        ("orders", "XPATH '//price['", INVALID_FILTER),
     ],
 )
 def test_a_consumer_that_cannot_be_is_refused(queue: str, selector: str | None, code: int) -> None:

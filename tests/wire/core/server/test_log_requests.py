@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.errors import (
-    DUPLICATE_ID,
     FENCED,
     ILLEGAL_STATE,
     INCARNATION_CHANGED,
@@ -15,13 +14,12 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.log import log_views
 from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
+from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.consumer import Acknowledge
 from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
 from atalanta.wire.core.packets.logview import (
     LogAckThrough,
     LogAckThroughResponse,
-    LogCommit,
     LogLease,
     LogLeaseResponse,
     LogLost,
@@ -305,36 +303,6 @@ def test_acknowledging_what_is_not_there_yet_is_refused() -> None:
     client = filled(Server(), 3)
     held = lease(client)
     assert refusal(client, acknowledgement(epoch=held.epoch, end=4)) == ILLEGAL_STATE
-
-
-def test_a_sink_batch_is_taken_once_and_its_repeat_refused_when_that_is_sure() -> None:
-    server = Server()
-    client = server.login(transacted=True)
-    client.create_queue("out")
-    client.publish("out", "a", wait=False)
-    client.send(LogCommit(correlation=11, query="query", batch=3, partition=0))
-    client.send(LogCommit(correlation=12, query="query", batch=3, partition=0))
-    assert client.receive() == []
-    server.settle()
-    answers = [packet for _, packet in client.receive()]
-    assert isinstance(answers[0], NullResponse) and answers[0].correlation == 11
-    assert isinstance(answers[1], ExceptionResponse)
-    assert (answers[1].code, answers[1].correlation) == (DUPLICATE_ID, 12)
-    server.restart()
-    client = server.login(transacted=True)
-    client.publish("out", "a", wait=False)
-    assert (
-        refusal(client, LogCommit(correlation=13, query="query", batch=3, partition=0))
-        == DUPLICATE_ID
-    )
-    client.publish("out", "b", wait=False)
-    assert isinstance(
-        client.call(LogCommit(correlation=14, query="query", batch=3, partition=1)), NullResponse
-    )
-    assert isinstance(
-        client.call(LogCommit(correlation=15, query="query", batch=4, partition=0)), NullResponse
-    )
-    assert server.broker.queues["out"].message_count == 2
 
 
 def test_the_log_view_needs_a_login() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.last_value_ring import SpecialQueue
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
+    from atalanta.message.selector.selector import Filter
 
 # Messages that one queue delivers in one batch of inputs; the next batch continues.
 DISPATCH_MAX: Final = 2_000
@@ -28,9 +29,8 @@ DISPATCH_MAX: Final = 2_000
 EXAMINED_MAX: Final = 2_000
 # The timer for the end of the longest wait of a queue's drains for credits.
 DRAIN_TIMER: Final = "kernel.drain."
-# Results of an offer.
+# Results of an offer that delivers nothing.
 NONE: Final = 0
-DELIVERED: Final = 1
 UNKNOWN: Final = -1
 
 
@@ -103,7 +103,7 @@ class Dispatcher:
                 return False
             if result == UNKNOWN:
                 return True
-            left -= 1
+            left -= result
         return True
 
     def _deliver_alike(self, queue: Queue, now_ms: int, messages_max: int) -> bool:
@@ -141,7 +141,7 @@ class Dispatcher:
         return index < size
 
     def _offer(self, queue: Queue, level: int, start: int, end: int, now_ms: int) -> int:
-        """Delivers one message to a ready consumer of turns[start:end]; returns DELIVERED, NONE or UNKNOWN (yet)."""
+        """Delivers one message to a ready consumer of turns[start:end]; returns its cost, NONE or UNKNOWN (yet)."""
         count = end - start
         first = queue.level_turns[level] % count
         for _ in range(count):
@@ -175,7 +175,7 @@ class Dispatcher:
                 ):
                     queue.level_turns[level] = first  # the consumer whose turn it is remains the next
                 self._deliver(queue, consumer, reference)
-                return DELIVERED
+                return _cost(consumer.selector)
             if queue.priorities.unfinished if by_priority else consumer.position < queue.end():
                 return UNKNOWN
         return NONE
@@ -211,15 +211,16 @@ class Dispatcher:
         if consumer.browse_only:
             cost = consumer.endpoint.deliver(consumer, reference)
         elif not queue.plain:
+            consumer.counts.add_delivered(reference.size, self.store.now)
             cost = self._deliver_specially(queue, consumer, reference)
         else:
+            consumer.counts.add_delivered(reference.size, self.store.now)
             reference.state = DELIVERING
             reference.delivery_count += 1
             reference.consumer = consumer
             queue.delivering_count += 1
             consumer.unacknowledged.add(reference)
             cost = consumer.endpoint.deliver(consumer, reference)
-        consumer.delivered += 1
         if queue.deliveries is not None:
             queue.deliveries.append((consumer, reference))
         if not consumer.unlimited:
@@ -271,6 +272,10 @@ def _set_aside_if_expired(queue: Queue, reference: Reference, now_ms: int) -> bo
     return True
 
 
+def _cost(selector: Filter | None) -> int:
+    return 1 if selector is None else selector.cost
+
+
 def _next(queue: Queue, consumer: Consumer, now_ms: int) -> Reference | None:
     """Returns the consumer's next message in memory, and moves its position."""
     position = consumer.position
@@ -279,8 +284,8 @@ def _next(queue: Queue, consumer: Consumer, now_ms: int) -> Reference | None:
     references = queue.references
     index = queue.index_of(position)
     end = len(references)
-    stop = min(end, index + EXAMINED_MAX)
     selector = consumer.selector
+    stop = min(end, index + EXAMINED_MAX // _cost(selector))
     groups = None if consumer.browse_only else queue.groups
     while index < stop:
         reference = references[index]
@@ -321,6 +326,7 @@ def _next_by_priority(queue: Queue, consumer: Consumer, now_ms: int) -> Referenc
     references = queue.references
     end = len(references)
     examined = 0
+    cost = _cost(selector)
     for level in range(LEVELS - 1, -1, -1):
         if priorities.live[level] == 0:
             continue
@@ -332,7 +338,7 @@ def _next_by_priority(queue: Queue, consumer: Consumer, now_ms: int) -> Referenc
                 cursors[level] = reference.sequence
                 priorities.unfinished = True
                 return None
-            examined += 1
+            examined += cost
             index += 1
             message = reference.message
             if level_of(message.priority) != level:

@@ -76,10 +76,15 @@ class TransactionRolledBack(BrokerRefused):
 
 
 class TransactionOutcomeUnknown(ClientError):
-    """The connection was lost during the commit: the transaction is committed or rolled back as a whole.
+    """The connection was lost during the commit: the transaction is committed or rolled back as a whole."""
 
-    A transaction committed under a sink id can simply be repeated: a second commit is refused as DuplicateId.
-    """
+
+class BranchRefused(BrokerRefused):
+    """The broker refused a request about an XA branch; `code` is the one of XAException."""
+
+
+class UnknownBranch(BranchRefused):
+    """The broker does not know the XA branch (XAER_NOTA): it has ended, or never was prepared."""
 
 
 class SessionRejected(BrokerRefused):

@@ -242,15 +242,12 @@ class ClientSession:
     # -- transactions ---------------------------------------------------------------------------
     def commit(self) -> Reply:
         """Commits. Errors: TransactionRolledBack, or TransactionOutcomeUnknown when the answer was lost."""
-        correlation = self.next_correlation()
-        return self.commit_by(Commit(correlation), correlation)
-
-    def commit_by(self, packet: Packet, correlation: int) -> Reply:
-        """Commits by another packet than SESS_COMMIT (LOG_COMMIT)."""
         self.check_usable()
+        correlation = self.next_correlation()
         for consumer in self.consumers.values():
             consumer.flush_acknowledge()
-        request = Request(self._encode(packet), Reply(), ROLLED_BACK, correlation, ordered=True)
+        frame = self._encode(Commit(correlation))
+        request = Request(frame, Reply(), ROLLED_BACK, correlation, ordered=True)
         self._commit = request
         self.send_queue_empty()
         return request.reply

@@ -13,7 +13,6 @@ from atalanta.wire.core.packets.base import (
     LOST_RANGES,
     NULLABLE_SIMPLE_STRING,
     SIMPLE_STRING,
-    STRING,
     Packet,
     numbered,
     wire,
@@ -194,19 +193,6 @@ class LogSeekResponse(Packet):
     sequence: int = field(metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
-class LogCommit(Packet):
-    """LOG_COMMIT.
-
-    Commits the session's transaction under a durable sink id. Answered by NullResponse.
-    """
-
-    correlation: int = field(metadata=wire(INT64))
-    query: str = field(metadata=wire(STRING))
-    batch: int = field(metadata=wire(INT64))
-    partition: int = field(metadata=wire(INT32))
-
-
 def decode_lost_range(reader: Reader, what: str) -> LostRange:
     """Decodes a range. DecodeError names `what`."""
     start = reader.int64(f"{what}.start")
@@ -235,6 +221,5 @@ PACKETS: Final = numbered(
         packet_types.LOG_LOST_RESP: LogLostResponse,
         packet_types.LOG_SEEK: LogSeek,
         packet_types.LOG_SEEK_RESP: LogSeekResponse,
-        packet_types.LOG_COMMIT: LogCommit,
     }
 )

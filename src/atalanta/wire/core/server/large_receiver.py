@@ -43,6 +43,7 @@ class LargeReceiver(LargeWriter):
         self.holding: bool = False
         self.requires_response: bool = False
         self.correlation: int = 0
+        self.sender_id: int = -1
         broker = session.broker
         if self.message.address in broker.session_services.request_handlers:
             self.request = []
@@ -89,7 +90,7 @@ class LargeReceiver(LargeWriter):
         self.abort()
 
     def finish(
-        self, now: int, body_size: int, requires_response: bool, correlation: int
+        self, now: int, body_size: int, requires_response: bool, correlation: int, sender_id: int
     ) -> None:
         """Takes the end of the message: it is published now, or when the file is synced. `body_size` -1: not named."""
         self.complete = True
@@ -97,6 +98,7 @@ class LargeReceiver(LargeWriter):
             self.body_size = body_size
         self.requires_response = requires_response
         self.correlation = correlation
+        self.sender_id = sender_id
         body = self.body
         if body is not None and self.error is None and self.embedded is not None:
             self.message, rest = self.embedded.finish(now)
@@ -143,7 +145,9 @@ class LargeReceiver(LargeWriter):
                     # The size that the sender names is that before a compression (ClientLargeMessageImpl.getBodySize).
                     message.properties.put(LARGE_SIZE, self.body_size if self.body_size >= 0 else body.size)
                 body.in_transaction = not session.session.auto_commit_sends
-            session.publish(now, message, self.requires_response, self.correlation)
+            session.publish(
+                now, message, self.requires_response, self.correlation, self.sender_id
+            )
         self.abort()
         if session.confirmations.window_bytes != -1:
             session.confirm()

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from atalanta.wire.core.server.frame_connection import FrameConnection
 
 NO_CORRELATION: Final = -1
+NO_SENDER: Final = -1
 ACKNOWLEDGE_BYTES: Final = 17  # i64 consumer, i64 message, bool requires response
 FORCED_DELIVERY: Final = "_hornetq.forced.delivery.seq"
 
@@ -104,10 +105,17 @@ class CoreSession(SessionEndpoint):
         if self.prefixes is not None:
             self.prefixes.names.apply(message)
         requires_response = reader.boolean("requires_response")
-        self.publish(now, message, requires_response, self._correlation(reader))
+        correlation = self._correlation(reader)
+        self.publish(now, message, requires_response, correlation, self._sender_id(reader))
+
+    def _sender_id(self, reader: Reader) -> int:
+        """Returns the client's number of the producer of a send, by version."""
+        if self.version >= packet_types.SENDER_ID_VERSION and reader.left() >= 4:
+            return reader.int32("sender_id")
+        return NO_SENDER
 
     def _correlation(self, reader: Reader) -> int:
-        """Returns the correlation id of a send, by version; the sender id behind it is not used."""
+        """Returns the correlation id of a send, by version."""
         if self.version >= 130 and reader.left() >= 8:
             return reader.int64("correlation_id")
         return NO_CORRELATION
@@ -128,12 +136,13 @@ class CoreSession(SessionEndpoint):
         body_size = -1 if more else reader.int64("total_body_size")
         requires_response = reader.boolean("requires_response")
         correlation = self._correlation(reader)
+        sender_id = self._sender_id(reader)
         large.add(piece)
         if more:
             if requires_response:
                 self.done(correlation)
             return
-        large.finish(now, body_size, requires_response, correlation)
+        large.finish(now, body_size, requires_response, correlation, sender_id)
 
     def refuse(self, error: BrokerError, token: int) -> None:
         """Refuses a message; its transaction, if any, can only be rolled back."""
@@ -143,14 +152,20 @@ class CoreSession(SessionEndpoint):
         self.failed(token, error)
 
     def publish(
-        self, now: int, message: Message, requires_response: bool, correlation: int
+        self, now: int, message: Message, requires_response: bool, correlation: int, sender_id: int
     ) -> None:
         """Sends a message; a refusal is answered if the client waits for an answer."""
         token = correlation if requires_response else SILENT
+        session = self.session
         try:
-            self.session.send(now, message, token)
+            session.send(now, message, token)
         except BrokerError as error:
             self.failed(token, error)
+            return
+        if sender_id >= 0:
+            session.producers.count(sender_id, message)
+        elif self.version < packet_types.SENDER_ID_VERSION:
+            session.producers.count_unnamed(now, message)
 
     # -- consuming ------------------------------------------------------------------------------
     def acknowledge(self, now: int, data: bytes, start: i64, end: i64, individual: bool) -> None:
@@ -205,6 +220,7 @@ class CoreSession(SessionEndpoint):
     def _pre_acknowledge(self, consumer: Consumer, reference: Reference) -> None:
         consumer.unacknowledged.pop(reference.message.id)
         broker = self.connection.host.broker
+        consumer.counts.note_acknowledged(broker.store.now)
         broker.store.acknowledge([reference], None, 0)
 
     def drained(self, consumer: Consumer, token: int) -> None:

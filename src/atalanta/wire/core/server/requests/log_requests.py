@@ -15,7 +15,6 @@ from atalanta.message.internal_headers import ORIGIN
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import (
     LOG_ACK_THROUGH,
-    LOG_COMMIT,
     LOG_LEASE,
     LOG_LOST,
     LOG_PLAN,
@@ -28,7 +27,6 @@ from atalanta.wire.core.packets.log_chunk import ChunkWriter, LogReadResponse
 from atalanta.wire.core.packets.logview import (
     LogAckThrough,
     LogAckThroughResponse,
-    LogCommit,
     LogLease,
     LogLeaseResponse,
     LogLost,
@@ -50,7 +48,7 @@ if TYPE_CHECKING:
     from atalanta.wire.core.server.session import CoreSession
 
 LOG_REQUESTS: Final = (
-    LOG_POSITION, LOG_PLAN, LOG_READ, LOG_ACK_THROUGH, LOG_LEASE, LOG_LOST, LOG_SEEK, LOG_COMMIT,
+    LOG_POSITION, LOG_PLAN, LOG_READ, LOG_ACK_THROUGH, LOG_LEASE, LOG_LOST, LOG_SEEK,
 )  # fmt: skip
 
 
@@ -76,12 +74,6 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
     correlation = 0
     session.connection.pinned = True  # positions and batches are of this node
     try:
-        if isinstance(packet, LogCommit):
-            correlation = packet.correlation
-            session.session.commit_sink(
-                now, correlation, packet.query, packet.batch, packet.partition
-            )
-            return
         if isinstance(
             packet, LogPosition | LogPlan | LogRead | LogAckThrough | LogLease | LogLost | LogSeek
         ):

@@ -213,9 +213,9 @@ def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
     elif isinstance(packet, AddMetadata | AddMetadataV2 | UniqueAddMetadata):
         _metadata(session, packet)
     elif isinstance(packet, CreateProducer):
-        kernel.add_producer(now, packet.producer_id, packet.address)
+        kernel.producers.add(now, packet.producer_id, packet.address)
     elif isinstance(packet, RemoveProducer):
-        kernel.producers.pop(packet.producer_id, None)
+        kernel.producers.remove(packet.producer_id)
     else:
         return False
     return True

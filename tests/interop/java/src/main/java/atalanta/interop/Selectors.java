@@ -2,6 +2,7 @@ package atalanta.interop;
 
 import static atalanta.interop.World.equal;
 
+import jakarta.jms.BytesMessage;
 import jakarta.jms.DeliveryMode;
 import jakarta.jms.InvalidSelectorException;
 import jakarta.jms.JMSException;
@@ -11,6 +12,7 @@ import jakarta.jms.MessageProducer;
 import jakarta.jms.Queue;
 import jakarta.jms.QueueBrowser;
 import jakarta.jms.Session;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -129,6 +131,50 @@ final class Selectors {
     World.texts(world.session().createConsumer(queue, "n = 1999"), "m1999");
     World.texts(world.session().createConsumer(queue, "n = 1000"), "m1000");
     World.texts(world.session().createConsumer(queue), "m0", "m1");
+  }
+
+  @Scenario
+  static void documentsByXPath(World world) throws Exception {
+    Session session = world.session();
+    Queue queue = session.createQueue(world.name("q"));
+    MessageConsumer red = world.session().createConsumer(queue, "XPATH '/car[colour=\"red\"]/doors'");
+    MessageConsumer others = world.session().createConsumer(queue, "n >= 0 AND NOT XPATH '//colour'");
+    MessageProducer producer = session.createProducer(queue);
+    String[] bodies = {
+      "<car><colour>red</colour><doors/></car>", "red", "<car><colour>blue</colour><doors/></car>", "<car>",
+      "<?xml version='1.0' encoding='UTF-16'?>\n<!-- ü --><car><colour>r<!-- -->ed</colour><doors n='4'>ü</doors></car>",
+    };
+    for (int i = 0; i < bodies.length; i++) {
+      Message message = session.createTextMessage(bodies[i]);
+      message.setIntProperty("n", i);
+      producer.send(message);
+    }
+    BytesMessage bytes = session.createBytesMessage();
+    bytes.writeBytes(bodies[0].getBytes(StandardCharsets.UTF_8));
+    producer.send(bytes);
+    World.texts(red, bodies[0], bodies[4]);
+    World.texts(others, bodies[1], bodies[3]);
+    World.texts(session.createConsumer(queue, "XPATH '//colour'"), bodies[2]);
+    equal(true, session.createConsumer(queue).receive(5000) instanceof BytesMessage, "a message of bytes is left");
+    World.refused(InvalidSelectorException.class, () -> session.createConsumer(queue, "XPATH '//car['"));
+  }
+
+  @Scenario
+  static void compressedDocumentsMatchAndLargeOnesDoNot(World world) throws Exception {
+    Session session = world.connect("compressLargeMessage=true&minLargeMessageSize=2000")
+        .createSession(false, Session.AUTO_ACKNOWLEDGE);
+    Queue queue = session.createQueue(world.name("q"));
+    MessageProducer producer = session.createProducer(queue);
+    String compressed = "<car>" + " ".repeat(5_000) + "</car>";
+    producer.send(session.createTextMessage(compressed));
+    Session plain = world.session();
+    String large = "<car>" + " ".repeat(200_000) + "</car>";
+    plain.createProducer(queue).send(plain.createTextMessage(large));
+    MessageConsumer cars = world.session().createConsumer(queue, "XPATH '/car'");
+    World.texts(cars, compressed);
+    equal(null, cars.receive(500), "a second document");
+    cars.close();
+    World.texts(session.createConsumer(queue), large);
   }
 
   @Scenario

@@ -12,12 +12,9 @@ from atalanta.wire.core.client.errors import Closed, IllegalState, TransactionRo
 from atalanta.wire.core.client.producer import ClientProducer
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.session import ClientSession
-from atalanta.wire.core.packets.logview import LogCommit
 
 if TYPE_CHECKING:
     from atalanta.client.connection import Connection
-
-Sink = tuple[str, int, int]
 
 
 class Transaction:
@@ -28,10 +25,9 @@ class Transaction:
     the commit.
     """
 
-    def __init__(self, connection: Connection, sink: Sink | None) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._shell = connection.shell
-        self._sink = sink
         self._session: ClientSession | None = None
         self._producers: dict[str, tuple[ClientProducer, Encoder]] = {}
         self._stream: Reply | None = None  # complete when the stream being sent has ended
@@ -128,28 +124,19 @@ class Transaction:
         """Opens a consumer whose acknowledgements are part of the transaction. A rollback returns its messages."""
         return await self._connection.open_consumer(self.session, queue, selector, ack=ack)
 
-    async def commit(self, sink: Sink | None = None) -> None:
-        """Commits the transaction.
+    async def commit(self) -> None:
+        """Commits the transaction."""
+        await self._sent()
+        await self._shell.answer(self.session.commit())
 
-        With `sink` (query, batch, partition) the commit has a durable id and can succeed only once: DuplicateId says
-        that the first one succeeded (log view, LOG_COMMIT).
-        """
+    async def _sent(self) -> None:
+        """Waits until all messages are sent. Raises the error of a message that the broker refused."""
         await self._end_of_stream()
-        session = self.session
-        sink = self._sink if sink is None else sink
         # A blocking shell detects a connection lost meanwhile only here.
         self._shell.after_call()
         for producer, _ in self._producers.values():
             if producer.errors:
                 raise producer.errors.pop(0)
-        if sink is None:
-            await self._shell.answer(session.commit())
-            return
-        await self._connection.require_log_view()
-        query, batch, partition = sink
-        correlation = session.next_correlation()
-        packet = LogCommit(correlation=correlation, query=query, batch=batch, partition=partition)
-        await self._shell.answer(session.commit_by(packet, correlation))
 
     async def rollback(self) -> None:
         """Rolls the transaction back; received messages return to their queues."""

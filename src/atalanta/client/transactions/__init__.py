@@ -1,0 +1,1 @@
+"""Transactions of a client: local ones, and branches of XA transactions."""

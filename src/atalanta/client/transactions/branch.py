@@ -1,0 +1,119 @@
+"""Branches of XA transactions: prepared at several brokers, then committed or rolled back at each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.client.transactions.transaction import Transaction
+from atalanta.wire.core.client.errors import BranchRefused, ClientError, UnknownBranch
+from atalanta.wire.core.client.request import FAIL
+from atalanta.wire.core.client.session import ClientSession
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.transaction import (
+    XaCommit,
+    XaEnd,
+    XaInDoubt,
+    XaInDoubtResponse,
+    XaPrepare,
+    XaResponse,
+    XaRollback,
+    XaStart,
+    Xid,
+)
+
+if TYPE_CHECKING:
+    from atalanta.client.connection import Connection
+
+XAER_NOTA: Final = -4  # javax.transaction.xa.XAException: the broker does not know the branch
+
+
+class Branch(Transaction):
+    """A branch with a session of its own. After `prepare` only the XaResource ends it.
+
+    The context manager commits a branch that is not prepared in one phase, or rolls it back if the block raises. A
+    branch that is not prepared ends with its connection. (ClientSessionImpl as an XAResource)
+    """
+
+    def __init__(self, connection: Connection, xid: Xid) -> None:
+        super().__init__(connection)
+        self.xid = xid
+        self.prepared = False
+
+    async def open(self) -> Branch:
+        """Opens the session and starts the branch. Raises BranchRefused if the broker knows the xid already."""
+        if self._session is None:
+            self._session = await self._connection.open_session(transacted=True, xa=True)
+            await self._call(XaStart(self.xid))
+        return self
+
+    async def prepare(self) -> None:
+        """Makes the branch durable, an empty one too. Raises BranchRefused if the broker refused one of its sends."""
+        await self._sent()
+        await self._call(XaEnd(self.xid, False))
+        await self._call(XaPrepare(self.xid))
+        self.prepared = True
+
+    async def commit(self) -> None:
+        """Ends the branch and commits it in one phase, without `prepare`."""
+        await self._sent()
+        await self._call(XaEnd(self.xid, False))
+        await self._call(XaCommit(self.xid, True))
+
+    async def rollback(self) -> None:
+        """Ends the branch and rolls it back."""
+        await self._call(XaEnd(self.xid, True))
+        await self._call(XaRollback(self.xid))
+
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        if self.prepared:
+            await self.close()
+        else:
+            await super().__aexit__(kind, error, trace)
+
+    async def _call(self, packet: Packet) -> None:
+        self.session.worked()
+        await xa_call(self._connection, self.session, packet)
+
+
+async def xa_call(connection: Connection, session: ClientSession, packet: Packet) -> None:
+    """Sends a request about a branch. Raises UnknownBranch or BranchRefused."""
+    answer = await connection.shell.answer(session.request(packet, FAIL))
+    if not isinstance(answer, XaResponse):
+        raise ClientError(f"the broker answered with {answer!r}, not with a SESS_XA_RESP")
+    if answer.error:
+        kind = UnknownBranch if answer.code == XAER_NOTA else BranchRefused
+        text = f"{type(packet).__name__}: {answer.message} (XA code {answer.code})"
+        raise kind(text, answer.code)
+
+
+class XaResource:
+    """The broker as a resource of XA transactions, for their manager (XAResource). It has a session of its own."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._session: ClientSession | None = None
+
+    async def _opened(self) -> ClientSession:
+        if self._session is None or self._session.closed:
+            self._session = await self._connection.open_session(transacted=True, xa=True)
+        return self._session
+
+    def branch(self, xid: Xid) -> Branch:
+        """Returns a new branch: `async with connection.xa_resource.branch(xid) as branch`, then `prepare`."""
+        return Branch(self._connection, xid)
+
+    async def recover(self) -> list[Xid]:
+        """Returns the ids of the prepared branches."""
+        session = await self._opened()
+        answer = await self._connection.shell.answer(session.request(XaInDoubt(), FAIL))
+        if not isinstance(answer, XaInDoubtResponse):
+            raise ClientError(f"the broker answered with {answer!r}, not with its prepared branches")
+        return answer.xids
+
+    async def commit(self, xid: Xid) -> None:
+        """Commits a prepared branch. Raises UnknownBranch if the broker does not have it (any more)."""
+        await xa_call(self._connection, await self._opened(), XaCommit(xid, False))
+
+    async def rollback(self, xid: Xid) -> None:
+        """Rolls a prepared branch back. Raises UnknownBranch if the broker does not have it (any more)."""
+        await xa_call(self._connection, await self._opened(), XaRollback(xid))

@@ -1,0 +1,133 @@
+"""The commit of a batch in the driver: one durable decision, then the commit of its branches.
+
+The tasks of a batch prepare their rows as XA branches. The first driver that commits the batch writes the decision
+"batch n of query q is these branches" at one node. A later run of the batch, whatever its partitions, finds that
+decision and finishes it; its own branches are rolled back. So the rows of exactly one run of the batch arrive.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from atalanta.spark.errors import BatchDecided, BranchLost, GatewayError
+from atalanta.spark.gateway.gateway import Connector, Gateway
+from atalanta.spark.options import LoginOptions
+from atalanta.spark.write.branch_name import BranchName
+from atalanta.spark.write.node_calls import NodeCalls
+from atalanta.spark.write.servers import DECISIONS, server_for
+
+log = logging.getLogger("atalanta.spark")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A prepared branch and the server that has it."""
+
+    server: str
+    branch: BranchName
+
+
+class BatchCommit:
+    """Commits one batch. `nodes` are the connections that it uses."""
+
+    def __init__(self, login: LoginOptions, nodes: NodeCalls) -> None:
+        self.servers = login.servers
+        self.nodes = nodes
+        self.tried: set[BranchName] = set()  # whose commit was asked for
+
+    def decide_and_finish(self, query: str, batch: int, prepared: Sequence[Prepared]) -> None:
+        """Commits the decided branches of the batch, and rolls back the others of this and of earlier batches."""
+        home = self._home(query)
+        decisions = self.nodes.call(home, lambda node: decide(node, query, batch, prepared))
+        decided = decisions[batch]
+        own = decided == list(prepared)
+        if not own:
+            log.warning("batch %s of query %s was decided before: finishing that", batch, query)
+        self.finish(decided, own)
+        kept = {one.branch for each in decisions.values() for one in each}
+        for server in sorted({one.server for one in (*decided, *prepared)}):
+            self.nodes.call(server, lambda node: end_others(node, query, batch, kept))
+        self.nodes.call(home, lambda node: node.forget_decisions(query, batch))
+
+    def finish(self, decided: Sequence[Prepared], first: bool) -> None:
+        """Commits the branches. `first`: nobody else can have committed them, so a missing one is lost."""
+        for one in decided:
+            self.nodes.call(one.server, partial(self._commit, one, first))
+
+    def _commit(self, one: Prepared, first: bool, node: Gateway) -> None:
+        first = first and one.branch not in self.tried
+        self.tried.add(one.branch)
+        if not node.commit_branch(str(one.branch)) and first:
+            raise BranchLost(
+                f"server {one.server} does not have the prepared branch {one.branch}: its rows are lost. "
+                "Somebody rolled it back, or the data of the node was replaced"
+            )
+
+    def _home(self, query: str) -> str:
+        """Returns the server of the query's decisions: the one that has some, else the one that follows from the id."""
+        home = server_for(self.servers, query, DECISIONS)
+        others = [server for server in self.servers if server != home]
+        for server in (home, *others):
+            if self.nodes.call(server, lambda node: node.decisions(query)):
+                return server
+        return home
+
+
+def decide(
+    node: Gateway, query: str, batch: int, prepared: Sequence[Prepared]
+) -> dict[int, list[Prepared]]:
+    """Returns the decided branches by batch. If there are none for `batch`, they are `prepared` from now on.
+
+    Raises BatchDecided if a later batch was decided already.
+    """
+    known = node.decisions(query)
+    newest = max(known, default=-1)
+    if newest > batch:
+        raise BatchDecided(
+            f"batch {batch} of query {query} was written before, and batch {newest} after it: "
+            "this checkpoint is older than the data. It is a copy, or was restored from a backup"
+        )
+    if batch not in known:
+        branches = [[one.server, str(one.branch)] for one in prepared]
+        node.decide(query, batch, json.dumps({"branches": branches}))
+        known = node.decisions(query)
+    return {number: branches_of(text) for number, text in known.items()}
+
+
+def branches_of(text: str) -> list[Prepared]:
+    """Returns the branches of a decision. Raises GatewayError if the text is no decision."""
+    try:
+        found = [(str(server), BranchName.parse(name)) for server, name in json.loads(text)["branches"]]
+    except (ValueError, TypeError, KeyError) as error:
+        raise GatewayError(f"a message in the queue of decisions is no decision: {text!r:.200}") from error
+    return [Prepared(server, branch) for server, branch in found if branch is not None]
+
+
+def end_others(node: Gateway, query: str, batch: int, decided: set[BranchName]) -> None:
+    """Ends the node's other branches of the query up to this batch: those of tasks and drivers that died."""
+    for name in node.prepared_branches():
+        branch = BranchName.parse(name)
+        if branch is None or branch.query != query or branch.batch > batch:
+            continue
+        if branch in decided:
+            node.commit_branch(name)
+        else:
+            log.info("rolling back the branch %s", branch)
+            node.roll_back_branch(name)
+
+
+def roll_back(login: LoginOptions, connect: Connector, prepared: Sequence[Prepared]) -> None:
+    """Rolls back the branches of a batch that Spark has given up. A node that is away ends them with the next batch."""
+    for one in prepared:
+        try:
+            gateway = connect(one.server, login.credentials(login.request_timeout_s))
+            try:
+                gateway.roll_back_branch(str(one.branch))
+            finally:
+                gateway.close()
+        except GatewayError as error:
+            log.warning("the branch %s at %s stays for the next batch: %s", one.branch, one.server, error)

@@ -1,0 +1,16 @@
+"""The choice of servers for partitions and decisions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final
+
+DECISIONS: Final = -1  # the "partition" of a query's decisions
+
+
+def server_for(servers: Sequence[str], query: str, partition: int) -> str:
+    """Returns the server of a partition: the same for the same query, as long as `servers` does not change."""
+    ordered = sorted(servers)
+    digest = hashlib.sha256(f"{query}/{partition}".encode()).digest()
+    return ordered[int.from_bytes(digest[:8], "big") % len(ordered)]

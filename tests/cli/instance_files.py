@@ -1,0 +1,27 @@
+"""The files of an instance that a test creates and changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from atalanta.cli.application import application
+
+
+def create(folder: Path, port: int, period_ms: int = -1) -> Path:
+    """Creates an instance with the user admin; returns its broker.xml."""
+    words = ["create", str(folder), "--port", str(port), "--password", "admin"]
+    result = CliRunner().invoke(application, words)
+    assert result.exit_code == 0, result.output
+    path = folder / "etc" / "broker.xml"
+    period = f"<configuration-file-refresh-period>{period_ms}</configuration-file-refresh-period>"
+    change(path, "<security-enabled>", f"{period}\n    <security-enabled>")
+    return path
+
+
+def change(path: Path, old: str, new: str) -> None:
+    """Replaces a text of the file, which must be there."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
