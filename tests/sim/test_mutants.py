@@ -13,9 +13,11 @@ from atalanta.runtime.process.build import compiled_modules
 from atalanta.sim.loads.absence import Absences
 from atalanta.sim.loads.core_bridge import CoreBridges
 from atalanta.sim.loads.divert import Diverts
+from atalanta.sim.loads.full_disk import FullDisks
 from atalanta.sim.loads.groups import Groups
 from atalanta.sim.loads.large import LargeMessages
 from atalanta.sim.loads.permissions import QueuePermissions
+from atalanta.sim.loads.priorities import Priorities
 from atalanta.sim.loads.router import Routers
 from atalanta.sim.loads.slow_readers import SlowReaders
 from atalanta.sim.loads.xa import Transactions
@@ -28,6 +30,7 @@ from tests.sim.mutants import (
     core_bridges,
     departures,
     diverts,
+    full_disks,
     grouping,
     journal,
     large,
@@ -36,6 +39,7 @@ from tests.sim.mutants import (
     pages,
     parking,
     permissions,
+    priorities,
     reattaching,
     routers,
 )
@@ -90,6 +94,8 @@ BY_SUBJECT = [
     pytest.param(diverts.diverts_make_no_name_routable, Diverts, 5, 4, marks=SOAK),
     (diverts.exclusive_diverts_leave_a_copy, Diverts, 5, 3),
     (permissions.queues_have_no_permissions, QueuePermissions, 1, 3),
+    (priorities.priorities_share_one_turn, Priorities, 29, 3),
+    (full_disks.reserve_is_used_for_messages, FullDisks, 131, 2),
     (routers.keys_go_to_any_target, Routers, 6, 3),
     pytest.param(routers.router_forgets_its_keys, Routers, 40, 4, marks=SOAK),
     pytest.param(routers.target_is_lost_for_ever, Routers, 1, 6, marks=SOAK),

@@ -121,6 +121,25 @@ def test_a_consumer_asked_for_at_the_moment_of_the_loss_is_made_once() -> None:
     assert len(pair.link.packets(CreateConsumer)) == 1
 
 
+@pytest.mark.parametrize("delivered", [False, True])
+def test_a_consumer_closed_before_it_was_made_is_none_after_the_loss(delivered: bool) -> None:
+    """It would get messages that nobody takes."""
+    pair, session = opened()
+    session.start()
+    consumer, made = session.consumer("q")
+    if delivered:
+        pair.cut(deliver=True)
+        closed = session.close_consumer(consumer)
+    else:
+        closed = session.close_consumer(consumer)
+        pair.cut()
+    pair.dial()
+    pair.broker.publish(encoded("kept"))
+    pair.run()
+    assert made.done and closed.done
+    assert pair.link.consumers == {} and kept(pair) == ["kept"]
+
+
 def test_temporary_queues_are_made_again_before_their_consumers() -> None:
     pair, session = opened()
     packet = CreateQueueV2(address="t", queue="t", temporary=True)

@@ -155,6 +155,8 @@ class ClientConsumer:
             self.fail(reply.error)
             return
         self.made = True
+        if self.closed:
+            return
         answer = reply.value
         if isinstance(answer, QueueQueryResponseV3):
             self.recreation = recreation_of(answer)
