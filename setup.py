@@ -47,7 +47,8 @@ def extensions() -> list[Extension]:
     try:
         from mypyc.build import mypycify
 
-        options = ["--config-file", str(ROOT / "pyproject.toml")]
+        # A cache of its own: `make test` checks types at the same time.
+        options = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", ".cache/mypyc"]
         made = list(mypycify([*options, *modules], opt_level="2", debug_level="0", multi_file=True))
     except (ImportError, SystemExit) as error:
         return fall_back(f"mypyc did not accept the sources ({error})")

@@ -1,4 +1,4 @@
-"""The structure check passes on this tree, and finds planted faults (tools/structure)."""
+"""The structure check finds planted faults (tools/structure); `make check` runs it on this tree."""
 
 from __future__ import annotations
 
@@ -56,10 +56,6 @@ def findings(
     capsys.readouterr()
     assert main(["--root", str(folder), "--check", str(limits)]) == status
     return capsys.readouterr().out.splitlines()
-
-
-def test_no_figure_of_this_tree_is_above_its_limit(capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(findings(ROOT, LIMITS, capsys, status=0)) == 1
 
 
 def test_a_clean_tree_passes_its_own_limits(

@@ -7,7 +7,9 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
 import typer
 from typer.testing import CliRunner
 
@@ -47,6 +49,14 @@ def test_a_shell_completes_commands() -> None:
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == ["rehearse", "rebalance"], done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["check", "plan", "rehearse", "convert", "data show", "data verify", "user list --etc"]
+)
+def test_a_file_that_does_not_exist_is_66(command: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(application, [*command.split(), str(tmp_path / "none.xml")])
+    assert done.exit_code == 66 and "none.xml" in done.output and "Traceback" not in done.output
 
 
 def statuses(column: int) -> set[int]:

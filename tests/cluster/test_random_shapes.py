@@ -9,6 +9,7 @@ import pytest
 from atalanta.kernel.queue.spec import ANYCAST
 from tests.cluster.cluster_rig import Client, node_of
 from tests.cluster.shapes import Shape, star, symmetric, two_way_chain, two_way_ring
+from tests.share import share
 
 SHAPES = {
     "chain": (two_way_chain(4), 3),
@@ -101,7 +102,7 @@ class Play:
         assert self.confirmed() - set(got) == set()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", share(range(4)))
 @pytest.mark.parametrize("name", list(SHAPES))
 def test_what_was_confirmed_arrives(name: str, seed: int) -> None:
     shape, max_hops = SHAPES[name]

@@ -37,16 +37,9 @@ def test_produce_browse_stat_consume(cli: Cli) -> None:
 
 
 def test_topics_and_durable_subscriptions(cli: Cli) -> None:
-    reader = (
-        "consume",
-        "topic://cli.news",
-        "--durable",
-        "desk",
-        "--client-id",
-        "c",
-        "--timeout",
-        "0.5",
-    )
+    reader = ("consume", "topic://cli.news", "--durable", "desk", "--client-id", "c", "--timeout", "0.5")
+    cli(*reader, status=66)
+    cli("address", "create", "cli.news")
     assert cli(*reader) == ""
     cli("produce", "topic://cli.news", "--file", "-", typed="rain\nsun\n")
     assert cli(*reader) == "rain\nsun\n"

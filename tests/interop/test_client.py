@@ -17,6 +17,7 @@ from atalanta.client import (
     LogViewUnsupported,
     Message,
     ReceivedMessage,
+    SettleUnsupported,
     Short,
     connect,
 )
@@ -127,6 +128,23 @@ def test_streamed_bodies(jms: Jms, node: BrokerProcess, name: str) -> None:
     assert jms.receive(consumer_name, 1, 10_000) == ["x" * 300_000]
 
 
+@pytest.mark.parametrize("window", [0, 10, 100_000, 1 << 20])
+def test_large_messages_are_browsed_and_polled(node: BrokerProcess, name: str, window: int) -> None:
+    sizes = [10, 300_000, 20, 3_000_000, 150_000, 30]
+    with connect_blocking(url(node), user=USER, password=PASSWORD) as connection:
+        producer = connection.producer(name, routing="anycast")
+        for size in sizes:
+            producer.send(Message(b"x" * size))
+        browser = connection.consumer(name, browse=True, window=window)
+        assert [len(message.body) for message in browser] == sizes
+        with connection.consumer(name, window=window) as consumer:
+            for size in sizes:
+                message = consumer.receive(0)
+                assert message is not None and len(message.body) == size
+                message.acknowledge()
+            assert consumer.receive(0) is None
+
+
 def test_typed_properties_to_jms(jms: Jms, node: BrokerProcess, name: str) -> None:
     connection_name = jms.open(name, node)
     consumer = jms.consumer(name + ".c", connection_name, "queue:" + name)
@@ -200,6 +218,34 @@ async def test_individual_acknowledgement(node: BrokerProcess, name: str) -> Non
     async with opened(node) as connection:
         consumer = await connection.consumer(name)
         assert [m.text for m in await take(consumer, 3)] == ["0", "2", "4"]
+
+
+@pytest.mark.parametrize("ack", ["individual", "cumulative"])
+@awaited
+async def test_reject_and_release(node: BrokerProcess, target: str, name: str, ack: str) -> None:
+    async with opened(node) as connection:
+        producer = await connection.producer(name, routing="anycast")
+        for text in ("dead", "later", "last"):
+            await producer.send(Message(text=text))
+        async with await connection.consumer(name, ack=ack) as consumer:
+            dead, later, last = await take(consumer, 3)
+            if target == "artemis":
+                for give_back in (dead.reject, dead.release, lambda: dead.release(delay=1.0)):
+                    with pytest.raises(SettleUnsupported, match="not an Atalanta node"):
+                        await give_back()
+                await last.acknowledge()  # the connection is as good as before
+            else:
+                await dead.reject()
+                await later.release(delay=0.2)
+                await last.acknowledge()
+                (again,) = await take(consumer, 1)
+                assert (again.text, again.delivery_count) == ("later", 2)
+                await again.acknowledge()
+        found = [each.text async for each in await connection.consumer(name, browse=True)]
+        letters = [each.text async for each in await connection.consumer("DLQ", browse=True)]
+        kept = ["dead", "later"] if ack == "individual" else []
+        assert found == (kept if target == "artemis" else [])
+        assert target == "artemis" or letters[-1:] == ["dead"]
 
 
 @awaited

@@ -22,6 +22,7 @@ from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import SettingValue
 from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint, endpoint
+from tests.share import share
 
 STEPS = 700
 QUEUES = (
@@ -354,7 +355,7 @@ class Play:
         assert self.bench.pages is not None and not self.bench.pages.files
 
 
-@pytest.mark.parametrize("seed", range(2 * FIRST_THAT_PAGES))
+@pytest.mark.parametrize("seed", share(range(2 * FIRST_THAT_PAGES)))
 def test_random_steps_keep_every_promise(seed: int) -> None:
     play = Play(seed)
     try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.share import share
 from tests.sim.crash_points import commits_of, violations
-from tests.sim.share import share
 
 # Nodes of the cluster, whether messages go through page files, and every how many commits the first node crashes.
 CRASHES = [

@@ -11,7 +11,7 @@ import pytest
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.scenario import Scenario
 from atalanta.sim.seed_run import Failure, run_seed
-from tests.sim.share import in_one_build
+from tests.share import in_one_build
 from tests.source_tree import ROOT
 
 

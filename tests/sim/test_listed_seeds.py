@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.share import in_one_build
 from tests.sim.rehearsals import SECONDS, rehearse_all
-from tests.sim.share import in_one_build
 
 LISTED = Path(__file__).with_name("seeds.txt")
 LISTED_AT_ONCE = 10

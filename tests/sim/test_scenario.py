@@ -9,8 +9,8 @@ import pytest
 
 from atalanta.sim.scenario import Scenario
 from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST
+from tests.share import share
 from tests.sim.rehearsals import SECONDS, rehearse_all
-from tests.sim.share import share
 
 CHUNK_SEEDS = 16
 CHUNKS = [*range(4), *(pytest.param(chunk, marks=pytest.mark.soak) for chunk in range(4, 10))]

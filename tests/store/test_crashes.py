@@ -7,6 +7,7 @@ import random
 import pytest
 
 from atalanta.store.config import JournalConfig
+from tests.share import share
 from tests.store.journal_rig import JOURNAL_ID
 from tests.store.key_table import Table
 
@@ -47,7 +48,7 @@ def run(seed: int) -> int:
     return torn
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", share(range(BATCHES)))
 def test_confirmed_records_survive(batch: int) -> None:
     torn = sum(run(seed) for seed in range(batch * SEEDS_A_BATCH, (batch + 1) * SEEDS_A_BATCH))
     assert torn > 0, "the crashes must hit commits"

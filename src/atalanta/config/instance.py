@@ -33,6 +33,10 @@ class InstanceError(Exception):
     """The instance cannot be created; the text gives the reason."""
 
 
+class FolderError(InstanceError):
+    """The folder exists already, or cannot be created."""
+
+
 @dataclass
 class Instance:
     """The options of a new instance. `stored_password` is a hash or plain; `members` are URLs of other nodes."""
@@ -61,7 +65,7 @@ class Instance:
 def create_instance(folder: Path, instance: Instance) -> None:
     """Creates `folder` completely, or not at all. InstanceError, also for values that broker.xml cannot hold."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InstanceError(f"{folder} exists and is not empty")
+        raise FolderError(f"{folder} exists and is not empty")
     _check(instance)
     fresh = folder.with_name(f"{folder.name}.new-{os.getpid()}")
     try:
@@ -77,7 +81,7 @@ def create_instance(folder: Path, instance: Instance) -> None:
     except ConfigError as error:
         raise InstanceError("\n".join(problem.text for problem in error.problems)) from error
     except OSError as error:
-        raise InstanceError(f"{folder} cannot be created: {error.strerror or error}") from error
+        raise FolderError(f"{folder} cannot be created: {error.strerror or error}") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 

@@ -255,12 +255,13 @@ class Node:
                 protocol.end(self.broker.now, conn)
 
     def _break_off(self, now: int, conn: int, why: str) -> None:
-        """Closes the connection of a peer that violated the protocol."""
+        """Closes the connection of a peer that violated the protocol. The links of this node's own have no remote
+        address: their part reports the end, with the reason."""
         connection = self.connections.get(conn)
         remote = "" if connection is None else connection.peer()
         # A client with the wrong protocol tries for ever.
         unknown = isinstance(connection, Sniffer)
-        if not unknown or self.host.refusals.admits(now, remote, why):
+        if remote and (not unknown or self.host.refusals.admits(now, remote, why)):
             self.ports.trace.event(
                 "protocol_error", {"connection": conn, "remote": remote, "why": why}
             )

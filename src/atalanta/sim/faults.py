@@ -11,6 +11,7 @@ from atalanta.sim.checks.scale_down_record import ScaleDownRecord
 from atalanta.sim.clients.client import SimClient
 from atalanta.sim.clients.jobs import Consumer
 from atalanta.sim.host import Host
+from atalanta.sim.world.disk import NO_ROOM
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 
@@ -66,7 +67,7 @@ class Faults:
         self.failed_disks: int = 0
         for host in hosts:
             host.on_gave_up = self._gave_up
-            host.on_started = self._started
+            host.on_started.append(self._started)
 
     def shape(self) -> None:
         """Draws latency, chunk size and disk speed."""
@@ -143,6 +144,8 @@ class Faults:
         """Restarts a node that ended itself after a disk failure. Any other reason is a violation."""
         if not host.disk.failed:
             raise Violation(f"{host.name} gave up on a disk that works: {why}")
+        if NO_ROOM in why:
+            raise Violation(f"{host.name} gave up, and its reserve was no help: {why}")
         self.failed_disks += 1
         host.disk.slow = 1
         self._start_later(host)

@@ -233,7 +233,7 @@ class Host(Machine):
         # Called with the reason before a node ends itself after an error.
         self.on_gave_up: Callable[[Host, str], None] | None = None
         # Called when the node runs again.
-        self.on_started: Callable[[Host], None] | None = None
+        self.on_started: list[Callable[[Host], None]] = []
         self._flush_due = False
 
     # -- start and end --------------------------------------------------------------------------
@@ -254,14 +254,14 @@ class Host(Machine):
         )
         ports.large = self.large
         self.node = self.make_node(ports)
-        self.disk.attach(self._committed, self._disk_failed)
+        self.disk.attach(self._committed, self._disk_failed, self._no_room)
         self.node.recover(self.world.now)
         for port in self.listeners:
             self.network.listen(self, self.address, port)
         self.world.note(f"{self.name} starts, life {self.life}")
         self.node.start(self.world.now)
-        if self.on_started is not None:
-            self.on_started(self)
+        for call in self.on_started:
+            call(self)
 
     def crash(self) -> None:
         """Simulates a power failure: connections end, the part of the disk without sync is lost."""
@@ -377,6 +377,18 @@ class Host(Machine):
         self.crash()
 
     # -- disk -----------------------------------------------------------------------------------
+    def scan_disk(self) -> None:
+        """Fills the disk's reserve, and reports the usage, as runtime/disk/disk_monitor.py does."""
+        if self.node is not None:
+            disk = self.disk
+            self.node.on_room(self.world.now, disk.fill_reserve(), "")
+            used, room = disk.used_bytes(), disk.room_bytes
+            if room < 0:
+                self.node.on_disk_usage(self.world.now, 0.0, 1 << 40)
+            else:
+                self.node.on_disk_usage(self.world.now, used / room, max(0, room - used))
+            self.flush_later()
+
     def _disk_later(self, delay_ns: int, call: Callable[[], None]) -> None:
         self.world.at(delay_ns, call)
 
@@ -388,4 +400,9 @@ class Host(Machine):
     def _disk_failed(self, why: str) -> None:
         if self.node is not None:
             self.node.on_disk_failed(self.world.now, why)
+            self.flush_later()
+
+    def _no_room(self, name: str) -> None:
+        if self.node is not None:
+            self.node.on_room(self.world.now, False, name)
             self.flush_later()

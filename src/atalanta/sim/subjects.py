@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from atalanta.cluster.config import ON_DEMAND, STRICT
 from atalanta.sim.checks.ledger import Ledger
 from atalanta.sim.loads import (
     absence,
     core_bridge,
     divert,
+    full_disk,
     groups,
     large,
     permissions,
+    priorities,
     router,
     slow_readers,
     xa,
@@ -19,6 +23,13 @@ from atalanta.sim.nodes import Shape
 from atalanta.sim.subject import Subject
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
+
+REPEATING: Final = (
+    slow_readers.SlowReaders,
+    divert.Diverts,
+    permissions.QueuePermissions,
+    priorities.Priorities,
+)
 
 
 def draw_subjects(
@@ -45,8 +56,14 @@ def draw_subjects(
         subjects.append(large.LargeMessages(world, network, ledger, everywhere))
     if drawn("permissions", permissions.SHARE):
         subjects.append(permissions.QueuePermissions(world, network, ledger))
+    if drawn("priorities", priorities.SHARE):
+        subjects.append(priorities.Priorities(world, network, ledger))
     if drawn("doors", router.SHARE):
         subjects.append(router.Routers(world, network, ledger, nodes, shape))
     if faults and shape.mode in (ON_DEMAND, STRICT) and drawn("away", absence.SHARE):
         subjects.append(absence.Absences(world, network, ledger, nodes, shape))
+    # Only where every sender repeats a message that was refused.
+    if faults and all(isinstance(each, REPEATING) for each in subjects):
+        if drawn("full disks", full_disk.SHARE):
+            subjects.append(full_disk.FullDisks(world, network, ledger, shape))
     return subjects

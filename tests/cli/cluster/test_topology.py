@@ -26,6 +26,7 @@ from atalanta.cli.cluster.view import (
     LiveCluster,
     NodeView,
     QueueView,
+    Unreachable,
 )
 from atalanta.cli.output.tables import show_table
 from atalanta.cli.target import Target
@@ -86,8 +87,10 @@ def test_rates_backlog_and_members_that_are_away() -> None:
 
 def test_the_drawing() -> None:
     console = Console(width=160, record=True, highlight=False)
+    shown = a_cluster()
+    shown.unreachable.append(Unreachable("h3:1", "wrong user", "id-c"))
     with console.capture() as captured:
-        console.print(drawn(flow_of(a_cluster())))
+        console.print(drawn(flow_of(shown)))
     text = captured.get()
     lines = text.splitlines()
     assert lines[0] == (
@@ -98,6 +101,7 @@ def test_the_drawing() -> None:
         "h3:1 is away for 3 min, 7 messages parked (2 may have arrived)" in line for line in lines
     )
     assert "atalanta 0.1.0" in text and "artemis 2.44.0" in text and "not reached" in text
+    assert lines[-1].strip() == "h3:1: wrong user"
 
 
 def nine_nodes(ending: str = ".eu-central-1.example") -> LiveCluster:
@@ -148,6 +152,7 @@ def test_names_of_nodes() -> None:
 def test_the_picture_is_well_formed_and_says_the_same() -> None:
     root = ElementTree.fromstring(svg_of(flow_of(a_cluster())))
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "DejaVu Sans" in svg_of(flow_of(a_cluster()))  # renderers without Arial have none for "sans-serif"
     assert {"a", "b<&>", "h3:1", "20/s", "7 parked", "not reached"} <= set(texts)
     arrows = list(root.iter("{http://www.w3.org/2000/svg}line"))
     assert len(arrows) == 3

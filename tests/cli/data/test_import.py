@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,17 @@ import pytest
 from atalanta.client import Int, Message
 from atalanta.client.blocking import connect
 from atalanta.client.encoding import encode_text
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
-from tests.cli.calls import Cli
+from tests.cli.calls import Cli, node
 
 pytestmark = pytest.mark.process
 
 LARGE = bytes(range(256)) * 1_000
+
+
+@pytest.fixture(scope="module")
+def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
+    with node(tmp_path_factory.mktemp("node")) as found:
+        yield found
 
 
 def encoded(data: bytes) -> str:
@@ -30,6 +36,7 @@ def export() -> str:
 <activemq-journal>
    <bindings>
       <address-binding routing-types="ANYCAST" name="orders" id="1"/>
+      <address-binding routing-types="MULTICAST,ANYCAST" name="unheard" id="1"/>
       <queue-binding address="orders" filter-string="" name="orders" id="2" routing-type="ANYCAST"/>
       <queue-binding address="news" filter-string="n &gt; 1" name="paper" id="3" routing-type="MULTICAST"/>
       <queue-binding address="news" filter-string="" name="radio" id="4" routing-type="MULTICAST"/>
@@ -68,60 +75,61 @@ def export() -> str:
          <queues><queue name="$.artemis.internal.sf.my-cluster.x"/></queues>
          <body><![CDATA[]]></body>
       </message>
+      <message id="14" priority="4" expiration="0" timestamp="1700000000004" type="default">
+         <properties><property name="_AMQ_DUPL_ID" value="once" type="simple-string"/></properties>
+         <queues><queue name="radio"/></queues>
+         <body><![CDATA[]]></body>
+      </message>
    </messages>
 </activemq-journal>
 """
 
 
-def test_queues_and_messages_arrive_as_they_were(tmp_path: Path) -> None:
-    port = free_port()
-    url = f"tcp://127.0.0.1:{port}"
+def test_queues_and_messages_arrive_as_they_were(tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "export.xml"
     file.write_text(export(), encoding="utf-8")
-    with BrokerProcess(write_broker_xml(tmp_path, port)):
-        cli = Cli(url)
-        cli("data", "import", str(file))
-        assert "1 message of $.artemis.internal.sf.my-cluster.x not imported" in cli.errors
-        with connect(url) as client:
-            for queue in ("paper", "radio"):
-                message = client.consumer(f"news::{queue}").receive(timeout_s=20)
-                assert message is not None and message.text == "größer"
-                assert (message.priority, message.timestamp_ms) == (7, 1_700_000_000_000)
-                assert str(message.user_id) == "7da096d6-e6f3-11f1-927e-db8e28600313"
-                assert message.durable and message.group_id == "g1"
-                assert message.properties == {
-                    "n": 3, "flag": True, "who": "Säge", "raw": b"\xfb\xff", "nothing": None,
-                }  # fmt: skip
-                assert isinstance(message.properties["n"], Int)
-            consumer = client.consumer("orders")
-            large, small = consumer.receive(timeout_s=20), consumer.receive(timeout_s=20)
-            assert large is not None and large.body == LARGE and large.type == 4
-            assert small is not None and small.body == b"" and small.type == 0
-            assert consumer.receive(timeout_s=0) is None
-            assert client.consumer("unnamed").receive(timeout_s=20) is not None
-            producer = client.producer("news")
-            for number in (1, 2):
-                producer.send(Message(text=str(number), properties={"n": number}))
-            assert client.query_queue("paper").filter == "n > 1"
-            assert client.query_queue("empty").message_count == 2
+    cli("data", "import", str(file))
+    assert "1 message of $.artemis.internal.sf.my-cluster.x not imported" in cli.errors
+    with connect(cli.environment["ATALANTA_URL"]) as client:
+        for queue in ("paper", "radio"):
+            message = client.consumer(f"news::{queue}").receive(timeout_s=20)
+            assert message is not None and message.text == "größer"
+            assert (message.priority, message.timestamp_ms) == (7, 1_700_000_000_000)
+            assert str(message.user_id) == "7da096d6-e6f3-11f1-927e-db8e28600313"
+            assert message.durable and message.group_id == "g1"
+            assert message.properties == {
+                "n": 3, "flag": True, "who": "Säge", "raw": b"\xfb\xff", "nothing": None,
+            }  # fmt: skip
+            assert isinstance(message.properties["n"], Int)
+        assert client.query_queue("radio").message_count == 2  # the second was not taken for a repeat
+        unheard = client.query_address("unheard")
+        assert unheard.supports_anycast and unheard.supports_multicast
+        consumer = client.consumer("orders")
+        large, small = consumer.receive(timeout_s=20), consumer.receive(timeout_s=20)
+        assert large is not None and large.body == LARGE and large.type == 4
+        assert small is not None and small.body == b"" and small.type == 0
+        assert consumer.receive(timeout_s=0) is None
+        assert client.consumer("unnamed").receive(timeout_s=20) is not None
+        producer = client.producer("news")
+        for number in (1, 2):
+            producer.send(Message(text=str(number), properties={"n": number}))
+        assert client.query_queue("paper").filter == "n > 1"
+        assert client.query_queue("empty").message_count == 2
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         ("<broker/>", "<broker> is not the root"),
-        (export().replace("[CDATA[", "[CDATA[*", 1), ":24: not base64"),
+        (export().replace("[CDATA[", "[CDATA[*", 1), ":25: not base64"),
         (export()[:-300], "unclosed token"),
         ("<!DOCTYPE activemq-journal><activemq-journal/>", "DOCTYPE"),
     ],
 )
 def test_a_file_that_is_no_export_is_refused_with_its_line(
-    tmp_path: Path, text: str, why: str
+    tmp_path: Path, cli: Cli, text: str, why: str
 ) -> None:
-    port = free_port()
     file = tmp_path / "export.xml"
     file.write_text(text, encoding="utf-8")
-    with BrokerProcess(write_broker_xml(tmp_path, port)):
-        cli = Cli(f"tcp://127.0.0.1:{port}")
-        cli("data", "import", str(file), status=65)
-        assert f"{file}:" in cli.errors and why in cli.errors
+    cli("data", "import", str(file), status=65)
+    assert f"{file}:" in cli.errors and why in cli.errors

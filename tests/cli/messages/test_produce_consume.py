@@ -135,16 +135,8 @@ def test_duplicate_ids(cli: Cli) -> None:
 
 
 def test_a_durable_subscription_keeps_what_comes_meanwhile(cli: Cli) -> None:
-    reader = (
-        "consume",
-        "topic://news",
-        "--durable",
-        "desk",
-        "--client-id",
-        "a.b",
-        "--timeout",
-        "0.1",
-    )
+    reader = ("consume", "topic://news", "--durable", "desk", "--client-id", "a.b", "--timeout", "0.1")
+    cli("address", "create", "news")
     assert cli(*reader) == ""
     cli("produce", "topic://news", "--text", "rain")
     assert cli(*reader) == "rain\n"
@@ -264,3 +256,15 @@ def test_a_typo_creates_no_queue(cli: Cli) -> None:
     names = [row["name"] for row in json.loads(cli("queue", "stat", "--json"))]
     assert "purchase" not in names and "headlines" not in names
     assert cli("consume", "fresh", "--create", "--timeout", "0.1") == ""
+
+
+def test_a_typo_creates_no_topic(cli: Cli) -> None:
+    cli("address", "create", "weather")
+    for more in ((), ("--durable", "typo")):
+        words = ("consume", "topic://wether", "--timeout", "0.1", *more)
+        cli(*words, status=66)
+        meant = "topic wether does not exist; did you mean weather?; --create creates it"
+        assert cli.errors == f"atalanta: {meant}\n"
+        assert "wether" not in cli("address", "show") and "typo" not in cli("queue", "stat", "--all")
+    cli(*words, "--create")
+    assert "wether" in cli("address", "show")

@@ -13,6 +13,7 @@ from atalanta.sim.world.world import SECOND
 from tests.cluster.cluster_rig import count
 from tests.cluster.core_bridges.bridge_rig import BridgeRig, bridge, bridge_of
 from tests.cluster.links.large_client import LargeClient, client
+from tests.share import share
 
 EVENTS = ("source", "target", "both", "cut", "one way", "restart", "stop")
 
@@ -103,6 +104,6 @@ class Play:
             self.producer = again
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", share(range(12)))
 def test_a_random_play_loses_and_doubles_nothing(seed: int) -> None:
     Play(seed).run()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from atalanta.cluster.connection_routers.config import PoolConfig, RouterConfig
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.kernel.security.cluster_proof import CHALLENGE_USER, DIAL, ClusterNonces
 from atalanta.sim.host import Host
@@ -18,9 +21,11 @@ from atalanta.wire.core.packets.cluster import (
     ClusterProof,
     NodeAnnounce,
 )
+from atalanta.wire.core.packets.session import CreateSession
 from atalanta.wire.core.packets.topology import ClusterTopologyV4
 from atalanta.wire.core.transport import TransportConfiguration
 from tests.cluster.cluster_rig import RawPeer, Rig, cluster_of, linked, node_of
+from tests.cluster.connection_routers.router_rig import place, routed, visit
 from tests.wire.core.samples import sample_transport
 from tests.wire.core.server.server_rig import Client, Server
 
@@ -180,3 +185,64 @@ def test_a_static_member_gets_the_password_if_it_does_not_know_the_challenge() -
     assert isinstance(second, ClusterConnect) and second.password == CLUSTER_PASSWORD
     artemis.send(ClusterConnectReply(True), CLUSTER_CHANNEL)
     rig.until(lambda: artemis.got(NodeAnnounce))
+
+
+@pytest.mark.parametrize("discovery", [True, False])
+def test_a_wrong_password_is_told_once_by_each_node(discovery: bool) -> None:
+    rig = Rig()
+    for index in range(2):
+        rig.node(peers=[1 - index], discovery=discovery, password=f"password {index}").start()
+    rig.run(120)
+    assert rig.events("protocol_error") == []
+    for name in ("cluster_connector_failed", "cluster_login_refused"):
+        told = rig.events(name)
+        assert len(told) == 2 and all("give all nodes the same" in each for each in told), told
+
+
+# -- pools of connection routers ----------------------------------------------------------------
+def by_discovery(config: RouterConfig, pool: PoolConfig) -> None:
+    pool.cluster_connection, pool.discovery_group = None, "group"
+
+
+def by_connector(config: RouterConfig, pool: PoolConfig) -> None:
+    pool.cluster_connection, pool.static_connectors = None, ["n7"]
+
+
+@pytest.mark.parametrize("change", [None, by_discovery])
+def test_a_pool_never_sends_the_password_to_nodes_of_ours(
+    change: Callable[[RouterConfig, PoolConfig], None] | None,
+) -> None:
+    rig = Rig()
+    hosts = [rig.node(discovery=True, router=routed(change=change)) for _ in range(2)]
+    rig.form(*hosts)
+    rig.run(4)
+    targets = {place(visit(rig, hosts[0], f"key{n}"), hosts[0]) for n in range(16)}
+    assert targets == {"n0", "n1"}
+    assert not wrote_password(rig)
+
+
+@pytest.mark.parametrize("authorized", [True, False])
+def test_a_pool_sends_a_forged_announcement_no_password(authorized: bool) -> None:
+    rig = Rig()
+    host = rig.node(discovery=True, router=routed(change=by_discovery))
+    host.start()
+    stranger = announced(rig, host, "stranger")
+    for _ in range(3):
+        stranger.send(ClusterConnectReply(authorized), CLUSTER_CHANNEL)
+        rig.run(6)
+    assert len(stranger.conns) > 2 and not stranger.got(CreateSession)
+    assert not wrote_password(rig)
+
+
+def test_a_pool_with_a_static_connector_logs_in_at_a_real_artemis() -> None:
+    rig = Rig()
+    host = rig.node(peers=[7], router=routed(change=by_connector))
+    artemis = RawPeer(rig, "n7")
+    artemis.listen()
+    host.start()
+    rig.run(1)
+    for reply in (ClusterConnectReply(False), ClusterConnectReply(True)):
+        artemis.send(reply, CLUSTER_CHANNEL)
+        rig.run(1)
+    (session,) = artemis.got(CreateSession)
+    assert isinstance(session, CreateSession) and session.password == CLUSTER_PASSWORD

@@ -71,6 +71,19 @@ def test_a_browser_takes_no_turn_from_the_consumers() -> None:
     assert counts(readers) == [5, 5]
 
 
+def test_browsers_of_another_priority_leave_the_turns_of_the_consumers() -> None:
+    bench = Bench()
+    bench.queue("q")
+    readers = [reader(bench, 3), reader(bench, 3)]
+    sender = bench.session()
+    for number in range(10):
+        browsers = [reader(bench, priority, browse=True) for priority in (3, 3, 9, 0)]
+        send_each(bench, sender, number, number + 1)
+        for each in browsers:
+            each.close(bench.now, False)
+    assert counts(readers) == [5, 5]
+
+
 def test_consumers_do_not_wait_until_a_browser_has_seen_the_queue() -> None:
     bench = Bench()
     bench.queue("q")

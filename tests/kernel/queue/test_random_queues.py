@@ -16,6 +16,7 @@ from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import SettingValue
 from tests.kernel.broker_rig import SECOND, Bench
+from tests.share import share
 
 STEPS = 500
 KEY = "_AMQ_LVQ_NAME"
@@ -246,12 +247,12 @@ def held(reference: Reference) -> bool:
     return consumer is not None and reference.message.id in consumer.unacknowledged
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", share(range(12)))
 def test_a_random_play(seed: int) -> None:
     play(Play(seed), STEPS)
 
 
-@pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.parametrize("seed", share(range(100, 106)))
 def test_a_random_play_with_page_files(seed: int) -> None:
     paging = Play(seed, paging=True, counting=seed % 2 == 0)
     play(paging, STEPS // 2)

@@ -12,6 +12,7 @@ from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from tests.kernel.broker_rig import Bench
+from tests.share import share
 
 RINGS = "$.artemis.internal.prices.address.retro"
 Sent = tuple[bytes, bool, int]  # body, durable, colour
@@ -131,7 +132,7 @@ def bodies(play: Play, name: str) -> list[bytes]:
     return [each.message.body for each in everything(play.bench.broker.queues[name])]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", share(range(8)))
 def test_queues_hold_what_the_model_says(seed: int) -> None:
     play = Play(seed)
     steps = [play.send] * 12 + [play.create] * 3 + [

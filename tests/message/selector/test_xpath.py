@@ -6,11 +6,11 @@ import subprocess
 import sys
 import time
 import zlib
-from unittest.mock import Mock
 
 import pytest
 from lxml import etree
 
+from atalanta.kernel.memory.large_body import LargeBody
 from atalanta.message.codec import text_body
 from atalanta.message.message import BYTES, TEXT, Message
 from atalanta.message.selector import xpath
@@ -93,7 +93,7 @@ def test_only_text_messages_in_memory_have_a_document() -> None:
     assert not selector.matches(Message.create("orders", b"\x00", TEXT))
     assert not selector.matches(Message.create("orders", ORDER.encode(), TEXT))
     large = made(ORDER)
-    large.large = Mock()
+    large.large = LargeBody(1, None)
     assert not selector.matches(large)
 
 

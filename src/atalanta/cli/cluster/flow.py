@@ -9,7 +9,8 @@ from atalanta.cli.cluster.view import LinkView, LiveCluster, NodeView, QueueView
 
 @dataclass
 class FlowNode:
-    """A node. `reached` False: a member that others know but that did not answer. Rates are messages a second."""
+    """A node. `reached` False: a member that others know but that did not answer, and `why` if it was asked. Rates are
+    messages a second."""
 
     node_id: str
     label: str
@@ -22,6 +23,7 @@ class FlowNode:
     consumers: int = 0
     in_per_second: float | None = None
     out_per_second: float | None = None
+    why: str = ""
 
     def rename(self, known: FlowNode) -> None:
         """Takes label and address of an earlier survey."""
@@ -74,17 +76,14 @@ def flow_of(cluster: LiveCluster) -> Flow:
     for node in sorted(cluster.nodes, key=lambda each: each.label):
         flow.nodes.append(_node(node, cluster.seconds))
         flow.links += _links(node, cluster.seconds)
-    known = {node.node_id for node in cluster.nodes}
-    for link in list(flow.links):
-        if link.target not in known:
-            known.add(link.target)
-            address = cluster.label(link.target)
-            flow.nodes.append(FlowNode(link.target, address, address, reached=False))
+    others = {link.target: cluster.label(link.target) for link in flow.links}
     for node in cluster.nodes:
-        for node_id, address in node.members.items():
-            if node_id not in known:
-                known.add(node_id)
-                flow.nodes.append(FlowNode(node_id, address, address, reached=False))
+        others = {**node.members, **others}
+    for node in cluster.nodes:
+        others.pop(node.node_id, None)
+    reasons = {failed.node_id: failed.why for failed in cluster.unreachable}
+    for node_id, address in others.items():
+        flow.nodes.append(FlowNode(node_id, address, address, reached=False, why=reasons.get(node_id, "")))
     return flow
 
 

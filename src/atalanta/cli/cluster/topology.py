@@ -116,8 +116,9 @@ def as_text(flow: Flow, wide: bool) -> str:
 
 
 def drawn(flow: Flow, width: int = FILE_COLUMNS) -> RenderableType:
-    """Draws a summary line, a table of nodes, and a line for each pair of them."""
-    return Group(Text(summary(flow), "bold"), node_table(flow, width), *pair_lines(flow))
+    """Draws a summary line, a table of nodes, a line for each pair of them, and the reasons of missing answers."""
+    reasons = [Text(plain(f"  {node.label}: {node.why}"), "red") for node in flow.nodes if node.why]
+    return Group(Text(summary(flow), "bold"), node_table(flow, width), *pair_lines(flow), *reasons)
 
 
 def summary(flow: Flow) -> str:

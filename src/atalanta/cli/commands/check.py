@@ -21,7 +21,7 @@ def check(files: Files, json_output: Json = False, strict: Strict = False) -> No
     """Check one or several broker.xml; several are checked as nodes of one cluster, too."""
     # Imported here: `atalanta version` must work even if a module of the broker cannot be imported.
     from atalanta.cli.instance.check import check_files, show
-    from atalanta.cli.output.outcome import FAILED
+    from atalanta.cli.output.outcome import status_of_files
     from atalanta.config.checks.findings import ERROR, WARNING
 
     paths = [path / "etc" / "broker.xml" if path.is_dir() else path for path in files]
@@ -32,4 +32,4 @@ def check(files: Files, json_output: Json = False, strict: Strict = False) -> No
         show(found, len(paths))
     bad = (ERROR, WARNING) if strict else (ERROR,)
     if any(each.level in bad for each in found):
-        raise typer.Exit(FAILED)
+        raise typer.Exit(status_of_files(paths))

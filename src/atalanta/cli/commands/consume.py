@@ -43,7 +43,7 @@ Durable = Annotated[
     ),
 ]
 ClientId = Annotated[str | None, typer.Option(help="client id of the durable subscription")]
-Create = Annotated[bool, typer.Option("--create", help="create the queue if it does not exist")]
+Create = Annotated[bool, typer.Option("--create", help="create the queue or topic if it does not exist")]
 Raw = Annotated[bool, typer.Option("--raw", help="write the bodies only, without separators")]
 Headers = Annotated[bool, typer.Option("--headers", help="write a line with the headers before each message")]
 Shown = Annotated[int, typer.Option(min=1, help="largest number of messages")]

@@ -17,7 +17,7 @@ Force = Annotated[bool, typer.Option("--force", help="overwrite OUTPUT")]
 
 def convert(file: File, output: Output = None, force: Force = False) -> None:
     """Write a WildFly standalone.xml as broker.xml; name what is left out."""
-    from atalanta.cli.output.outcome import CANNOT_WRITE
+    from atalanta.cli.output.outcome import CANNOT_WRITE, status_of_files
     from atalanta.config.problems import ConfigError
     from atalanta.config.wildfly.convert import convert_file
     from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION
@@ -30,7 +30,7 @@ def convert(file: File, output: Output = None, force: Force = False) -> None:
     except ConfigError as error:
         for problem in error.problems:
             typer.echo(str(problem), err=True)
-        raise typer.Exit(BAD_CONFIGURATION) from error
+        raise typer.Exit(status_of_files([file], BAD_CONFIGURATION)) from error
     if output is None:
         typer.echo(converted.text, nl=False)
         for name in converted.stacks:

@@ -67,8 +67,8 @@ def create(
 ) -> None:
     """Create a node: etc/broker.xml, users and roles. `atalanta run DIR` then starts it."""
     # Imported here: `atalanta version` must work even if a module of the broker cannot be imported.
-    from atalanta.cli.output.outcome import FAILED
-    from atalanta.config.instance import Instance, InstanceError, create_instance
+    from atalanta.cli.output.outcome import CANNOT_WRITE, USAGE, ended
+    from atalanta.config.instance import FolderError, Instance, InstanceError, create_instance
     from atalanta.kernel.security.password import hash_password
 
     shown = []
@@ -103,8 +103,8 @@ def create(
     try:
         create_instance(folder, instance)
     except InstanceError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(FAILED) from error
+        status = CANNOT_WRITE if isinstance(error, FolderError) else USAGE
+        raise ended(str(error), status) from error
     typer.echo(f"created {folder}: node {instance.name} at tcp://{host}:{instance.port}")
     if shown:
         typer.echo("printed only once, keep them:")

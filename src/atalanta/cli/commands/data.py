@@ -105,10 +105,10 @@ def import_messages(
     """Send the messages of an Artemis export to the queues that they were in, on a running node.
 
     \b
-    artemis data exp --output-file export.xml            (Artemis is stopped)
+    artemis data exp --output export.xml                 (Artemis is stopped)
     atalanta data import export.xml --user admin
 
-    Missing queues are created. A second import sends everything again.
+    Missing addresses and queues are created. A second import sends everything again.
     """
     from atalanta.cli.data.import_messages import run_import
     from atalanta.cli.target import Target

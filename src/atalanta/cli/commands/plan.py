@@ -38,7 +38,8 @@ Seed = Annotated[int, typer.Option(help="seed of the latencies and the order of 
 def plan(files: Files, json_output: Json = False, svg: Svg = None) -> None:
     """Draw the cluster these files would form: who finds whom and how, what reaches what, what is one-way or
     unreachable, which node the others cannot do without. The nodes run for half a virtual minute; nothing is opened."""
-    from atalanta.cli.output.outcome import FAILED
+    from atalanta.cli.output.outcome import FAILED, status_of_files
+    from atalanta.cli.plan.file_nodes import broker_file
     from atalanta.cli.plan.plan import as_json, find, make_plan, show
     from atalanta.config.checks.findings import ERROR
     from atalanta.config.problems import ConfigError
@@ -48,7 +49,7 @@ def plan(files: Files, json_output: Json = False, svg: Svg = None) -> None:
     except ConfigError as error:
         for problem in error.problems:
             typer.echo(str(problem), err=True)
-        raise typer.Exit(FAILED) from error
+        raise typer.Exit(status_of_files([broker_file(path) for path in files])) from error
     found = find(files, made)
     if svg is not None:
         from atalanta.cli.plan.svg import svg_of
@@ -81,7 +82,8 @@ def rehearse(
 
     NODE is the short name that `atalanta plan` shows. Nothing is opened or written; a minute takes about a second.
     """
-    from atalanta.cli.output.outcome import FAILED, USAGE
+    from atalanta.cli.output.outcome import FAILED, USAGE, status_of_files
+    from atalanta.cli.plan.file_nodes import broker_file
     from atalanta.cli.plan.rehearse import BadOption, as_json, events_of, run, show
     from atalanta.config.problems import ConfigError
 
@@ -95,7 +97,7 @@ def rehearse(
     except ConfigError as error:
         for problem in error.problems:
             typer.echo(str(problem), err=True)
-        raise typer.Exit(FAILED) from error
+        raise typer.Exit(status_of_files([broker_file(path) for path in files])) from error
     if json_output:
         typer.echo(json.dumps(as_json(report)))
     else:

@@ -1,7 +1,8 @@
 """The XML of `artemis data exp` (XmlDataExporter), read in pieces: no message body needs to fit into memory.
 
     <activemq-journal>
-      <bindings>  <queue-binding address name filter-string routing-type id/> …
+      <bindings>  <address-binding name routing-types/> …
+                  <queue-binding address name filter-string routing-type id/> …
       <messages>  <message id priority expiration timestamp type user-id>
                     <properties> <property name value type/> …   bytes in base64, _AMQ_NULL for null
                     <queues> <queue name/> …
@@ -75,9 +76,10 @@ class Exported:
 
 
 class ArtemisExport:
-    """Reads an export. `bindings` are complete before the first message."""
+    """Reads an export. `addresses` (routing types by name) and `bindings` are complete before the first message."""
 
     def __init__(self, path: Path) -> None:
+        self.addresses: dict[str, list[str]] = {}
         self.bindings: dict[str, Binding] = {}
         self._path = path
         self._parser = parser = expat.ParserCreate()
@@ -116,7 +118,9 @@ class ArtemisExport:
             if name != "activemq-journal":
                 raise self._refused(f"<{name}> is not the root of an export of `artemis data exp`")
         message = self._message
-        if name == "queue-binding":
+        if name == "address-binding":
+            self.addresses[given["name"]] = [one for one in given["routing-types"].lower().split(",") if one]
+        elif name == "queue-binding":
             self.bindings[given["name"]] = Binding(
                 given["name"],
                 given["address"],

@@ -14,7 +14,7 @@ from atalanta.cli.output.escape import messages
 from atalanta.cli.output.outcome import reported
 from atalanta.cli.output.progress import Bar
 from atalanta.cli.target import Target
-from atalanta.client import Connection, Producer, run
+from atalanta.client import AddressExists, Connection, Producer, run
 from atalanta.client.message import ANYCAST
 
 INTERNAL_PREFIX: Final = "$"  # of queues for other nodes: $.artemis.internal.sf.…
@@ -29,6 +29,7 @@ class Import:
         self._export = export
         self._connection = connection
         self._producers: dict[str, Producer] = {}
+        self._duplicate_ids: set[tuple[str, str | bytes]] = set()  # with the address that has them
 
     async def send_all(self, bar: Bar) -> None:
         """Sends everything; returns when the broker has stored it."""
@@ -36,20 +37,25 @@ class Import:
             with closing(exported.body):
                 await self._send(exported)
             bar.advance(1)
+        for address in list(self._export.addresses):
+            await self._create_address(address)
         for binding in self._export.bindings.values():
             await self._producer(binding.name)  # empty queues, subscriptions above all, are created too
         for producer in self._producers.values():
             await producer.drain()
 
     async def _send(self, exported: Exported) -> None:
-        for number, queue in enumerate(exported.queues):
+        for queue in exported.queues:
             producer = await self._producer(queue)
             if producer is None:
                 self.left[queue] = self.left.get(queue, 0) + 1
                 continue
             message = exported.message()
-            if number > 0:
-                message.duplicate_id = None  # the node would take the copy for a repeat
+            if message.duplicate_id is not None:
+                sent = (producer.address.partition("::")[0], message.duplicate_id)
+                if sent in self._duplicate_ids:
+                    message.duplicate_id = None  # the node would drop it: dead letters may share one, and copies do
+                self._duplicate_ids.add(sent)
             if message.stream is None:
                 await producer.send_soon(message)
             else:
@@ -63,12 +69,22 @@ class Import:
         found = self._producers.get(queue)
         if found is None:
             binding = self._export.bindings.get(queue) or Binding(queue, queue, ANYCAST, None)
+            await self._create_address(binding.address)
             await self._connection.create_queue(
                 queue, binding.address, binding.routing, filter=binding.filter, ignore_existing=True
             )
             found = await self._connection.producer(f"{binding.address}::{queue}", binding.routing)
             self._producers[queue] = found
         return found
+
+    async def _create_address(self, name: str) -> None:
+        """Creates an address with its routing types, once; an existing one stays as it is."""
+        routing = self._export.addresses.pop(name, [])
+        if routing and not name.startswith(INTERNAL_PREFIX):
+            try:
+                await self._connection.create_address(name, *routing)
+            except AddressExists:
+                pass
 
 
 def run_import(file: Path, target: Target, json_output: bool, quiet: bool) -> None:

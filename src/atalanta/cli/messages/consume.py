@@ -11,7 +11,7 @@ import typer
 
 from atalanta.cli.messages.destination import Destination, parse_destination
 from atalanta.cli.messages.json_lines import line_of_message, type_name
-from atalanta.cli.messages.unknown_queue import unknown_queue
+from atalanta.cli.messages.unknown_queue import CREATION, unknown_queue, unknown_topic
 from atalanta.cli.output.escape import escaped_text, messages
 from atalanta.cli.output.outcome import FAILED, USAGE, Refused, reported
 from atalanta.cli.target import Target
@@ -212,7 +212,10 @@ def header_line(message: ReceivedMessage) -> str:
 
 
 async def open_consumer(connection: Connection, job: Job) -> Consumer:
-    """Opens the consumer of a queue, or of a subscription, which is created if needed."""
+    """Opens the consumer of a queue, or of a subscription, which is created if needed.
+
+    Only `--create` creates a queue, or the topic of a subscription.
+    """
     destination = job.destination
     mode = "individual" if job.acknowledge == "individual" else "cumulative"
     if not destination.is_topic:
@@ -222,7 +225,9 @@ async def open_consumer(connection: Connection, job: Job) -> Consumer:
                 destination.name, job.selector, ack=mode, routing=destination.routing
             )
         except QueueDoesNotExist:
-            raise await unknown_queue(connection, destination.name, "; --create creates it") from None
+            raise await unknown_queue(connection, destination.name, CREATION) from None
+    if not (job.create or (await connection.query_address(destination.name)).exists):
+        raise await unknown_topic(connection, destination.name)
     queue = await subscribe(connection, destination, job)
     return await connection.consumer(f"{destination.name}::{queue}", ack=mode)
 

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 import typer
@@ -72,6 +73,12 @@ def reported() -> Iterator[None]:
         raise ended(line_of(error), status_of(error)) from error
     except (ClientError, JournalDamaged, JournalForeign, DecodeError, PageError) as error:
         raise ended(line_of(error), status_of(error)) from error
+
+
+def status_of_files(paths: list[Path], status: int = FAILED) -> int:
+    """Returns the exit status for files that cannot be used: 66 if one of them is missing, else `status`."""
+    missing = [path for path in paths if str(path) != "-" and not os.path.exists(path)]
+    return NOT_THERE if missing else status
 
 
 def confirm(question: str, yes: bool) -> None:

@@ -11,7 +11,7 @@ from atalanta.cli.output.escape import plain
 
 MARGIN: Final = 40
 GAP: Final = 9.0  # distance of each of two arrows from the line between two centres
-FONT: Final = 'font-family="Helvetica, Arial, sans-serif"'
+FONT: Final = 'font-family="Helvetica, Arial, DejaVu Sans, Noto Sans, sans-serif"'
 CHARACTER_WIDTH: Final = 6.2  # on average
 BASELINE: Final = 4  # below the middle of a label's line
 ALERT: Final = "#c0392b"

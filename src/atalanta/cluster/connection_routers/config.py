@@ -93,7 +93,11 @@ class RouterConfig:
 
 @dataclass
 class RoutersConfig:
-    """The routers of a node. `settings` holds the connectors and groups that they name."""
+    """The routers of a node. `settings` holds the connectors and groups that they name.
+
+    `plain_password`: targets that discovery finds may get the cluster's password in plain text.
+    """
 
     routers: list[RouterConfig]
     settings: ClusterSettings
+    plain_password: bool = False

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.connection_routers.target import Target, TargetLink
 from atalanta.cluster.discovery.discovery import DiscoveryListener
+from atalanta.cluster.links.cluster_login import ClusterLogin
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
@@ -35,8 +36,10 @@ class Pool(DiscoveryListener):
         dialer: TargetDialer,
         clusters: ClusterConnections | None,
         discovery: Discovery | None,
+        plain_password: bool,
     ) -> None:
         self.config = config
+        self.plain_password = plain_password  # also to targets that discovery finds
         self.key = key
         self.counts = counts
         self.host = host
@@ -45,10 +48,6 @@ class Pool(DiscoveryListener):
         self.discovery = discovery
         broker = host.broker
         self.internal_prefix = broker.config.internal_naming_prefix
-        self.credentials: tuple[str | None, str | None] = (config.user, config.password)
-        if config.user is None:
-            settings = dialer.settings
-            self.credentials = (settings.cluster_user, settings.cluster_password)
         self.targets: list[Target] = []
         self.made: int = 0
         self.changed: bool = False  # a target became ready
@@ -144,6 +143,7 @@ class Pool(DiscoveryListener):
         return target if target is not None and target.ready else None
 
     def checked(self, now: int, target: Target, active: bool) -> None:
+        target.lost_reported = False
         if active and not target.ready:
             self.changed = True
         target.ready = active and target in self.targets
@@ -153,9 +153,11 @@ class Pool(DiscoveryListener):
         target.ready = False
         target.link = None
         if target in self.targets and not self.stopping:
-            self.host.broker.trace.event(
-                "router_target_lost", {"node": target.node_id or "?", "why": why}
-            )
+            if not target.lost_reported:
+                target.lost_reported = True
+                self.host.broker.trace.event(
+                    "router_target_lost", {"node": target.node_id or "?", "why": why}
+                )
             self._arm(now, target)
 
     def _arm(self, now: int, target: Target) -> None:
@@ -163,6 +165,21 @@ class Pool(DiscoveryListener):
         self.host.broker.timers.set(f"{self.key}{target.number}", at)
 
     # -- links ----------------------------------------------------------------------------------
+    def login(self, target: Target) -> ClusterLogin | None:
+        """Returns a new login as the cluster's user; None if the pool has a user of its own."""
+        if self.config.user is not None:
+            return None
+        found = target.connector is not None and self.config.discovery_group is not None
+        address = target.connector.address if found and target.connector is not None else ""
+        broker = self.host.broker
+
+        def withheld(remote: str, what_to_do: str) -> None:
+            if not target.withheld:
+                target.withheld = True
+                broker.trace.event("discovered_member_refused", {"remote": remote, "what_to_do": what_to_do})
+
+        return ClusterLogin(self.dialer.settings, broker.node_id, address, self.plain_password, withheld)
+
     def _dial(self, target: Target) -> None:
         if target.connector is not None and not target.dialing and not self.stopping:
             target.dialing = True

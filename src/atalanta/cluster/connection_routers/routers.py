@@ -87,7 +87,8 @@ class Routers(Part, Routing):
             self.made += 1
             dialer = TargetDialer(config.settings, self.clusters, self.links)
             pool = Pool(
-                each.pool, f"routers.{number}.", counts, self.host, dialer, self.clusters, self.discovery
+                each.pool, f"routers.{number}.", counts, self.host, dialer, self.clusters, self.discovery,
+                config.plain_password,
             )
             self.pools[number] = pool
         cache = None if each.cache is None else Cache(each.cache, each.name, self.broker.values)

@@ -10,14 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.connection_routers.policies import Choice
+from atalanta.cluster.links.cluster_login import ClusterLogin
 from atalanta.cluster.links.forward_frame import PRODUCER_ID
 from atalanta.cluster.links.outbound_link import DialedLink, link_settings
 from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.management import ManagementRequests
 from atalanta.wire.core.client.settings import SessionSettings, session_creation
-from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL, SESSION_CHANNEL
+from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, FIRST_SESSION_CHANNEL, SESSION_CHANNEL
 from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.cluster import ClusterChallenge, ClusterConnectReply
 from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.consumer import FlowToken
 from atalanta.wire.core.packets.message import ReceiveMessage
@@ -45,6 +47,8 @@ class Target(Choice):
         self.ready: bool = connector is None
         self.link: TargetLink | None = None
         self.dialing: bool = False
+        self.withheld: bool = False  # it got no password, told once
+        self.lost_reported: bool = False  # since the last answer
 
     @property
     def local(self) -> bool:
@@ -68,9 +72,16 @@ class TargetLink(DialedLink):
             PRODUCER_ID,
         )
         self.asked: str = ""
+        self.login: ClusterLogin | None = pool.login(target)
 
     def log_in(self, now: int) -> None:
-        user, password = self.pool.credentials
+        """Proves the cluster's password, as cluster links do, if the pool has no user of its own."""
+        if self.login is None:
+            self._open_session(self.pool.config.user, self.pool.config.password)
+        else:
+            self.send(self.login.challenge(self.host.broker.ids), CLUSTER_CHANNEL)
+
+    def _open_session(self, user: str | None, password: str | None) -> None:
         settings = SessionSettings(
             name=self.unique,
             user=user,
@@ -81,7 +92,16 @@ class TargetLink(DialedLink):
         self.send(session_creation(settings, CHANNEL), SESSION_CHANNEL)
 
     def on_packet(self, now: int, packet: Packet, channel: int) -> None:
-        if isinstance(packet, CreateSessionResponse):
+        login = self.login
+        if login is not None and isinstance(packet, ClusterChallenge):
+            self.send(login.proof(packet), CLUSTER_CHANNEL)
+        elif login is not None and isinstance(packet, ClusterConnectReply):
+            following = login.answered(packet.authorized)
+            if following is not None:
+                self.send(following, CLUSTER_CHANNEL)
+            else:
+                self._open_session(login.settings.cluster_user, login.session_password)
+        elif isinstance(packet, CreateSessionResponse):
             for each in self.requests.subscription(MULTICAST, CREDITS):
                 self.send(each, CHANNEL)
             self.check(now)

@@ -10,24 +10,13 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import mypyc_attr
 
+from atalanta.cluster.links.cluster_login import ClusterLogin
 from atalanta.cluster.links.outbound_link import DialedLink, link_settings
-from atalanta.kernel.security.cluster_proof import (
-    ACCEPT,
-    CHALLENGE_USER,
-    DIAL,
-    NONCE_BYTES,
-    PROVEN_PASSWORD,
-    ClusterNonces,
-    same_proof,
-)
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, NEWEST_VERSION, PING_CHANNEL
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.cluster import (
     ClusterChallenge,
-    ClusterConnect,
     ClusterConnectReply,
-    ClusterProof,
     NodeAnnounce,
 )
 from atalanta.wire.core.packets.topology import ClusterTopology, SubscribeTopologyV2
@@ -38,11 +27,9 @@ if TYPE_CHECKING:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ClusterLink(DialedLink):
-    """The link's state. `ready`: the peer accepted the cluster's credentials; `refused`: it did not.
+    """The link's state. `ready`: the peer accepted the cluster's credentials.
 
-    `discovered` is the dialed address if discovery named it: any host can send that. Its peer must prove that it knows
-    the password (`proven`), unless the configuration allows plain text. Other peers, such as a real Artemis, get the
-    password if they do not know the challenge.
+    `discovered` is the dialed address if discovery named it (ClusterLogin).
     """
 
     def __init__(self, members: Members, conn: int, now: int, again: bool = False) -> None:
@@ -55,58 +42,35 @@ class ClusterLink(DialedLink):
         self.members = members
         self.local = local
         self.ready: bool = False
-        self.refused: bool = False
         self.discovered: str = ""
-        self.proven: bool = False
-        self.plain: bool = False  # the password was sent
-        self.nonce: str = ""
+        self.login: ClusterLogin | None = None
 
     # -- conversation ---------------------------------------------------------------------------
     def log_in(self, now: int) -> None:
         """Sends the challenge in place of the cluster's credentials."""
-        self.nonce = self.local.ids.secret(NONCE_BYTES).hex()
-        self.send(ClusterConnect(CHALLENGE_USER, self.nonce), CLUSTER_CHANNEL)
-
-    def _challenged(self, packet: ClusterChallenge) -> None:
-        """Checks the peer's proof, and sends this node's, or none for a peer with another password."""
-        if not self.nonce:
-            raise ProtocolError("CLUSTER_CHALLENGE that was not asked for")
-        settings = self.local.settings
-        user, password = settings.cluster_user, settings.cluster_password
-        nonces = ClusterNonces(self.nonce, packet.nonce)
-        self.nonce = ""
-        expected = nonces.proof(user, password, ACCEPT, packet.node_id)
-        own_id = self.local.node_id
-        proof = ""
-        if same_proof(expected, packet.proof):
-            self.proven = True
-            proof = nonces.proof(user, password, DIAL, own_id, self.discovered)
-        self.send(ClusterProof(own_id, self.discovered, proof), CLUSTER_CHANNEL)
-
-    def _answered(self, now: int, authorized: bool) -> None:
         local = self.local
-        may_be_plain = not self.discovered or local.plain_password
-        challenged = not self.nonce
-        if not self.proven and not may_be_plain:
-            if not challenged:
-                local.report_no_password(self.discovered)
-            raise ProtocolError("the peer does not prove the cluster-password")
-        if authorized:
-            self.ready = True
-            self.on_ready(now)
-        elif challenged or self.plain:
-            self.refused = True
-            raise ProtocolError("the peer refuses our cluster-user and cluster-password")
-        else:
-            self.plain = True
-            settings = local.settings
-            credentials = ClusterConnect(settings.cluster_user, settings.cluster_password)
-            self.send(credentials, CLUSTER_CHANNEL)
+        self.login = ClusterLogin(
+            local.settings, local.node_id, self.discovered, local.plain_password, local.report_no_password
+        )
+        self.send(self.login.challenge(local.ids), CLUSTER_CHANNEL)
+
+    def _answered(self, now: int, login: ClusterLogin, authorized: bool) -> None:
+        following = login.answered(authorized)
+        if following is not None:
+            self.send(following, CLUSTER_CHANNEL)
+            return
+        self.ready = True
+        self.on_ready(now)
+
+    @property
+    def refused(self) -> bool:
+        """Tells whether the peer knows other credentials of the cluster."""
+        return self.login is not None and self.login.refused
 
     @property
     def session_password(self) -> str:
-        """Returns the password for sessions on this link: none after a proof."""
-        return PROVEN_PASSWORD if self.proven else self.local.settings.cluster_password
+        assert self.login is not None
+        return self.login.session_password
 
     def on_ready(self, now: int) -> None:
         """Handles the peer's acceptance of the credentials."""
@@ -117,10 +81,11 @@ class ClusterLink(DialedLink):
         raise NotImplementedError
 
     def on_packet(self, now: int, packet: Packet, channel: int) -> None:
-        if isinstance(packet, ClusterConnectReply):
-            self._answered(now, packet.authorized)
-        elif isinstance(packet, ClusterChallenge):
-            self._challenged(packet)
+        login = self.login
+        if login is not None and isinstance(packet, ClusterConnectReply):
+            self._answered(now, login, packet.authorized)
+        elif login is not None and isinstance(packet, ClusterChallenge):
+            self.send(login.proof(packet), CLUSTER_CHANNEL)
         elif isinstance(packet, ClusterTopology):
             if self.ready:  # from nobody else: members get the password
                 self.members.on_topology(now, packet)

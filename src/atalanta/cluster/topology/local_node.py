@@ -11,10 +11,6 @@ if TYPE_CHECKING:
     from atalanta.wire.host import Host
 
 REFUSED_MAX: Final = 1_000
-WITHHELD: Final = (
-    "a host that discovery names does not prove that it knows the cluster-password, as an Atalanta node does:"
-    " for a real Artemis name its address in static-connectors, or set cluster-plain-password = true in atalanta.toml"
-)
 
 
 class LocalNode:
@@ -76,12 +72,9 @@ class LocalNode:
         """Records an event about a node."""
         self.trace.event(event, {"node": node_id, "why": why})
 
-    def report_no_password(self, address: str) -> None:
+    def report_no_password(self, address: str, what_to_do: str) -> None:
         """Records once that a node that discovery found gets no password in plain text."""
         if address in self.refused or len(self.refused) >= REFUSED_MAX:
             return
         self.refused[address] = True
-        self.trace.event(
-            "discovered_member_refused",
-            {"remote": address, "what_to_do": WITHHELD},
-        )
+        self.trace.event("discovered_member_refused", {"remote": address, "what_to_do": what_to_do})

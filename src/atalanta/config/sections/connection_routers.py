@@ -163,4 +163,4 @@ def routers_config(configuration: Configuration) -> RoutersConfig | None:
         configuration.broker.cluster_password,
         configuration.broker.internal_naming_prefix,
     )
-    return RoutersConfig(configuration.routers, settings)
+    return RoutersConfig(configuration.routers, settings, configuration.own.cluster_plain_password)

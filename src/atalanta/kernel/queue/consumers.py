@@ -27,6 +27,7 @@ def add_consumer(queue: Queue, consumer: Consumer) -> None:
 
     The browsers of a priority are behind its consumers, whose turns they do not change.
     """
+    turns = turns_by_priority(queue) if consumer.browse_only else {}
     consumer.position = 1 if consumer.browse_only else queue.cursor
     consumer.cursors = [consumer.position] * LEVELS
     at = len(queue.consumers)
@@ -37,9 +38,7 @@ def add_consumer(queue: Queue, consumer: Consumer) -> None:
     queue.count_consumer(consumer, 1)
     if queue.spec.group_rebalance and not consumer.browse_only:
         share_groups_anew(queue)
-    if not consumer.browse_only:
-        queue.level_turns = []
-    arrange(queue)
+    arrange(queue, turns)
     queue.usage.add_consumer()
 
 
@@ -64,34 +63,47 @@ def _descending(consumer: Consumer) -> int:
     return -consumer.priority
 
 
-def arrange(queue: Queue) -> None:
+def turns_by_priority(queue: Queue) -> dict[int, int]:
+    """Returns the turn of each priority, before the list of consumers changes."""
+    consumers = queue.turns
+    ends = queue.level_ends
+    return {consumers[end - 1].priority: queue.level_turns[level] for level, end in enumerate(ends)}
+
+
+def arrange(queue: Queue, turns: dict[int, int] | None = None) -> None:
     """Sets the consumers to be offered messages, and the end of each priority among them, the highest first.
 
     Each priority has its own turns (PriorityCollection): they begin anew when a consumer is added or removed, so the
-    first consumer of an exclusive queue becomes its only one.
+    first consumer of an exclusive queue becomes its only one. When browsers come and go, they stay (`turns`).
     """
+    if turns is None:
+        turns = turns_by_priority(queue)
     special = queue.special
     queue.turns = queue.consumers if special is None else special.turns(queue.consumers)
     ends: list[int] = []
+    level_turns: list[int] = []
     consumers = queue.turns
-    end = 0
-    while end < len(consumers):
-        end = bisect_right(consumers, -consumers[end].priority, lo=end, key=_descending)
+    start = 0
+    while start < len(consumers):
+        priority = consumers[start].priority
+        end = bisect_right(consumers, -priority, lo=start, key=_descending)
+        turn = turns.get(priority, 0)
+        level_turns.append(turn if turn < end - start else 0)
         ends.append(end)
+        start = end
     queue.level_ends = ends
-    if len(queue.level_turns) != len(ends):
-        queue.level_turns = [0] * len(ends)
+    queue.level_turns = level_turns
     queue.alike = queue.plain and len(ends) == 1 and queue.open_consumers == len(consumers)
 
 
 def remove_consumer(queue: Queue, consumer: Consumer) -> None:
     """Removes the consumer; the caller returns its unacknowledged messages."""
+    turns = turns_by_priority(queue) if consumer.browse_only else {}
     queue.consumers.remove(consumer)
     queue.count_consumer(consumer, -1)
     if not consumer.browse_only:
         consumer_left(queue, consumer)
-        queue.level_turns = []
-    arrange(queue)
+    arrange(queue, turns)
 
 
 def share_groups_anew(queue: Queue) -> None:

@@ -45,6 +45,7 @@ class Ledger:
         self.moved: dict[str, bool] = {}
         self.read: dict[tuple[str, str], int] = {}
         self.read_order: dict[tuple[str, str, str], int] = {}
+        self.reordered: dict[str, bool] = {}  # senders with messages that were refused and sent again
         self.redelivered: int = 0
         # Returns True if a node's log may have a producer's messages out of order (sim/checks/scale_down_record.py).
         self.excuses: Callable[[str, str], bool] = never
@@ -125,6 +126,8 @@ class Ledger:
                 continue
             producer, _, number = key.partition("/")
             previous = self.read_order.get((queue, node, producer), -1)
+            if producer in self.reordered:
+                continue
             if int(number) < previous and not self.excuses(node, producer):
                 raise Violation(
                     f"{node} showed {key} after number {previous} of the same producer", key

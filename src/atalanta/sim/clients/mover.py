@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
+from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
@@ -108,6 +109,9 @@ class Mover(QueueClient):
         if reply.error is None:
             for key in self.taken:
                 self.ledger.move(key)
+        elif reply.error.code == ADDRESS_FULL:
+            then(self.session.stop(), self._stopped)  # the node's disk is full: it took nothing
+            return
         elif not self.cut_short(reply.error):
             raise Violation(f"{self.name}: {reply.error.text}")
         self._next()

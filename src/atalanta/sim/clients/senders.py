@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
@@ -16,6 +17,7 @@ from atalanta.wire.core.client.producer import ClientProducer
 from atalanta.wire.core.client.reply import Reply
 
 WINDOW: Final = 4
+FULL_NS: Final = SECOND // 2  # until a refused message is sent again
 CREDIT_WINDOWS: Final = (-1, -1, 1_000, 1 << 20)  # bytes; -1 requests no credits
 
 
@@ -116,5 +118,13 @@ class Sender(SimClient):
         if reply.error is None:
             if self.open.pop(number, None):
                 self.confirmed(f"{self.name}/{number}", number)
+        elif reply.error.code == ADDRESS_FULL:
+            self.ledger.reordered[self.name] = True
+            self.in_session(FULL_NS, lambda: self._send_again(number))
         elif not self.cut_short(reply.error):
             raise Violation(f"{self.name}: {reply.error.text}")
+
+    def _send_again(self, number: int) -> None:
+        """Sends a message that was refused because the node's disk was full."""
+        if number in self.open:
+            self._transmit(number)

@@ -4,6 +4,8 @@ A commit zeroes the bytes after it in its last block, as far as allowed. kernel.
 crash. A commit leaves any subset of its pages, each old or new. A creation leaves a file of any length or none, a
 deletion the file or none, a reused file either header under the old name, or the new one under the new name. Random
 draws come from the given generator, calls from the given scheduler, so that one seed gives one result.
+
+A disk may be full (`room_bytes`). It has the reserve of runtime/disk/reserve.py then.
 """
 
 from __future__ import annotations
@@ -25,6 +27,10 @@ REUSE: Final = 4
 PAGE_SIZES: Final = (512, 4096)
 # A commit may write up to the next multiple of this.
 BLOCK_BYTES: Final = 4096
+RESERVED: Final = 2  # files of the reserve
+JOB_MIN_NS: Final = 50_000
+BYTES_PER_MS: Final = 500_000
+NO_ROOM: Final = "no space left"
 
 
 class _Job:
@@ -38,6 +44,7 @@ class _Job:
         self.new_name = new_name
         # The size of a creation, the token of a commit.
         self.extra = extra
+        self.spare = False
 
 
 class SimDisk(Disk):
@@ -47,13 +54,14 @@ class SimDisk(Disk):
         self, at: Callable[[int, Callable[[], None]], None], generator: random.Random
     ) -> None:
         self.files: dict[str, bytearray] = {}
-        # A job takes a random time between these, and its size at this speed; `slow` multiplies both.
-        self.job_min_ns: int = 50_000
+        # A job takes a random time up to this, and its size at BYTES_PER_MS; `slow` multiplies both.
         self.job_max_ns: int = 2_000_000
-        self.bytes_per_ms: int = 500_000
         self.slow: int = 1
         self.commits: int = 0
         self.failed: bool = False
+        self.room_bytes: int = -1
+        self.reserve_bytes: int = 0
+        self.reserve: int = 0
         self._at = at
         self._random = generator
         self._jobs: deque[_Job] = deque()
@@ -65,11 +73,38 @@ class SimDisk(Disk):
         self._life = 0
         self._committed: Callable[[int], None] | None = None
         self._failed: Callable[[str], None] | None = None
+        self._no_room: Callable[[str], None] | None = None
 
-    def attach(self, committed: Callable[[int], None], failed: Callable[[str], None]) -> None:
-        """Sets the callbacks of the current node for completed commits and a failure."""
+    def attach(
+        self,
+        committed: Callable[[int], None],
+        failed: Callable[[str], None],
+        no_room: Callable[[str], None] | None = None,
+    ) -> None:
+        """Sets the callbacks of the current node for completed commits, a failure, and a full disk."""
         self._committed = committed
         self._failed = failed
+        self._no_room = no_room
+
+    def used_bytes(self) -> int:
+        """Returns the bytes of all files and of the reserve."""
+        return sum(map(len, self.files.values())) + self.reserve * self.reserve_bytes
+
+    def keep_reserve(self, file_bytes: int) -> None:
+        """Gives the disk a reserve: RESERVED files of that size, once `fill_reserve` has made them."""
+        self.reserve_bytes = file_bytes
+
+    def set_room(self, room_bytes: int) -> None:
+        """Sets the room for all files together; -1 is no limit."""
+        self.room_bytes = room_bytes
+
+    def fill_reserve(self) -> bool:
+        """Makes missing files of the reserve. Returns False if there is no room for them."""
+        while self.reserve < RESERVED:
+            if 0 <= self.room_bytes < self.used_bytes() + self.reserve_bytes:
+                return False
+            self.reserve += 1
+        return True
 
     def busy(self) -> bool:
         """Returns True while a job is waiting or in progress."""
@@ -161,6 +196,11 @@ class SimDisk(Disk):
     def create(self, name: str, size: int, head: bytes) -> None:
         self._add(_Job(CREATE, name, 0, head, size))
 
+    def create_spare(self, name: str, size: int, head: bytes) -> None:
+        job = _Job(CREATE, name, 0, head, size)
+        job.spare = True
+        self._add(job)
+
     def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
         self._add(_Job(COMMIT, name, offset, data + more, token))
 
@@ -204,8 +244,8 @@ class SimDisk(Disk):
         self._working = True
         job = self._jobs[0]
         size = job.extra if job.kind == CREATE else len(job.data)
-        delay_ns = self._random.randint(self.job_min_ns, self.job_max_ns)
-        delay_ns += size * 1_000_000 // self.bytes_per_ms
+        delay_ns = self._random.randint(JOB_MIN_NS, self.job_max_ns)
+        delay_ns += size * 1_000_000 // BYTES_PER_MS
         life = self._life
         self._at(delay_ns * self.slow, lambda: self._end(life))
         if job.kind == COMMIT and self._strike_in > 0:
@@ -218,15 +258,29 @@ class SimDisk(Disk):
             return
         job = self._jobs[0]
         if self._fail_next:
-            self._fail(job)
+            self._fail(job, "the disk does not sync any more")
+            return
+        full = job.kind == CREATE and self._is_full(job)
+        reserved = full and self.reserve > 0 and job.extra <= self.reserve_bytes
+        if full and not reserved and not job.spare:
+            self._fail(job, NO_ROOM)
             return
         self._jobs.popleft()
-        self._finish(job)
+        if reserved:
+            self.reserve -= 1
+        if reserved or not full:
+            self._finish(job)
         self._working = False
         if self._jobs:
             self._begin()
         if job.kind == COMMIT and self._committed is not None:
             self._committed(job.extra)
+        if full and self._no_room is not None:
+            self._no_room("" if reserved else job.name)
+
+    def _is_full(self, job: _Job) -> bool:
+        old = len(self.files.get(job.name, b""))
+        return 0 <= self.room_bytes < self.used_bytes() - old + job.extra
 
     def _finish(self, job: _Job) -> None:
         if job.kind == CREATE:
@@ -242,10 +296,10 @@ class SimDisk(Disk):
             self._write(job.name, 0, job.data)
             self.files[job.new_name] = self.files.pop(job.name)
 
-    def _fail(self, job: _Job) -> None:
+    def _fail(self, job: _Job, why: str) -> None:
         self._tear(job)
         self._jobs.clear()
         self._working = False
         self.failed = True
         if self._failed is not None:
-            self._failed(f"{job.name}: the disk does not sync any more")
+            self._failed(f"{job.name}: {why}")

@@ -215,9 +215,24 @@ def test_large_deliveries_are_put_together_up_to_the_limit() -> None:
     whole, cut = consumer.take(), consumer.take()
     assert whole is not None and whole.message.body == bytes(250_000) and whole.error is None
     assert cut is not None and cut.message.body == b"" and "350000 bytes" in (cut.error or "")
+    pair.run()
     # More than half the window came: it was given back.
     tokens = [p.credits for p in pair.link.packets(FlowToken) if isinstance(p, FlowToken)]
     assert tokens[0] == 1 << 20 and 1 << 19 <= sum(tokens[1:]) < 601_000
+
+
+@pytest.mark.parametrize("window", [0, 10, 1 << 20])
+def test_the_end_of_a_queue_is_told_behind_the_last_piece_of_a_large_message_as_artemis_sends_it(window: int) -> None:
+    pair, consumer = filled(0, window)
+    consumer.want_one()
+    end = consumer.force()
+    header = ReceiveLargeMessage(encoded(""), consumer_id=consumer.id, delivery_count=1, body_size=2)
+    for packet in (header, *(ReceiveContinuation(b"x", more, consumer.id) for more in (True, False))):
+        assert pending(end)
+        pair.link.send(10, packet)
+        pair.run()
+        assert window > 10 or sum(p.credits for p in pair.link.packets(FlowToken) if isinstance(p, FlowToken)) > window
+    assert end.done and taken(consumer).message.body == b"xx"
 
 
 def filled(count: int, window: int = 1 << 20) -> tuple[Pair, ClientConsumer]:

@@ -121,6 +121,25 @@ def test_a_consumer_asked_for_at_the_moment_of_the_loss_is_made_once() -> None:
     assert len(pair.link.packets(CreateConsumer)) == 1
 
 
+@pytest.mark.parametrize("delivered", [False, True])
+def test_a_consumer_closed_before_it_was_made_is_none_after_the_loss(delivered: bool) -> None:
+    """It would get messages that nobody takes."""
+    pair, session = opened()
+    session.start()
+    consumer, made = session.consumer("q")
+    if delivered:
+        pair.cut(deliver=True)
+        closed = session.close_consumer(consumer)
+    else:
+        closed = session.close_consumer(consumer)
+        pair.cut()
+    pair.dial()
+    pair.broker.publish(encoded("kept"))
+    pair.run()
+    assert made.done and closed.done
+    assert pair.link.consumers == {} and kept(pair) == ["kept"]
+
+
 def test_temporary_queues_are_made_again_before_their_consumers() -> None:
     pair, session = opened()
     packet = CreateQueueV2(address="t", queue="t", temporary=True)
@@ -180,6 +199,8 @@ def test_a_transaction_happens_with_its_commit() -> None:
         producer.send(encoded(str(number)).body, encoded("").head, False)
     pair.run()
     assert kept(pair) == []
+    for packet in pair.link.packets(SendMessage):
+        assert isinstance(packet, SendMessage) and not packet.requires_response
     done = session.commit()
     pair.run()
     assert done.done and kept(pair) == ["0", "1", "2"]
@@ -248,14 +269,6 @@ def test_a_loss_during_the_commit_leaves_its_outcome_unknown() -> None:
     assert kept(pair) == ["1"]
     pair.dial()
     session.check_usable()
-
-
-def test_sends_use_no_confirmations_inside_a_transaction() -> None:
-    pair, session = opened(transacted=True)
-    session.producer("q").send(b"", encoded("").head, False)
-    pair.run()
-    (packet,) = pair.link.packets(SendMessage)
-    assert isinstance(packet, SendMessage) and not packet.requires_response
 
 
 @pytest.mark.parametrize("individual", [True, False])

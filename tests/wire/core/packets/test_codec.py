@@ -19,7 +19,7 @@ from atalanta.wire.core.packets.consumer import CreateConsumer, IndividualAcknow
 from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
 from atalanta.wire.core.packets.message import SendContinuation, SendMessage
 from atalanta.wire.core.packets.queue import CreateQueueV2
-from atalanta.wire.core.packets.session import AddMetadataV2, CreateSession, CreateSessionV2
+from atalanta.wire.core.packets.session import AddMetadataV2
 from atalanta.wire.core.packets.topology import ClusterTopologyV2
 from atalanta.wire.core.packets.transaction import Commit
 from tests.wire.core.samples import all_packets, sample_message
@@ -108,21 +108,6 @@ def test_packets_that_grew_may_end_early_or_late() -> None:
     assert isinstance(newer, CreateQueueV2)
     assert newer.ring_size == 5
     assert encode(newer, 10)[13:] == payload + b"\x01\x02"
-
-
-def test_both_generations_of_a_session_are_one_to_the_broker() -> None:
-    packet = round_trip(
-        CreateSessionV2(
-            name="name",
-            session_channel=10,
-            version=136,
-            user="user",
-            password="secret",
-            client_id="me",
-        )
-    )
-    assert isinstance(packet, CreateSession)
-    assert packet.user == "user"
 
 
 def test_who_left_has_no_connectors() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.wire.core.packets.message import ReceiveLargeMessage
 from atalanta.wire.core.packets.session import SessionStart, SessionStop
-from tests.wire.core.server.large_rig import send_large
 from tests.wire.core.server.server_rig import Client, Server
 
 
@@ -56,17 +54,6 @@ def test_a_browsed_message_shows_the_deliveries_before() -> None:
     client.consume("q", 2, browse=True)
     server.settle()
     assert [packet.delivery_count for packet in client.deliveries()] == [1]
-
-
-def test_a_large_message_is_browsed_without_a_delivery() -> None:
-    server = Server()
-    client = server.login(start=False)
-    client.create_queue("q")
-    send_large(client, "q", b"x" * 200_000)
-    server.settle()
-    client.consume("q", 2, browse=True)
-    server.settle()
-    assert [packet.delivery_count for packet in client.packets(ReceiveLargeMessage)] == [0]
 
 
 def test_a_paused_queue_is_browsed() -> None:

@@ -328,6 +328,7 @@ def test_a_browser_sees_it_and_the_message_stays() -> None:
     reader = Reader(client)
     server.settle()
     assert reader.bodies() == [BODY]
+    assert [each.delivery_count for each in reader.got] == [0]
     assert server.broker.queues["orders"].message_count == 1 and files(server) == 1
 
 

@@ -10,6 +10,7 @@ from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.memory.large_body import OPEN_TIMER
 from atalanta.wire.core.packets.connection import NullResponse
 from atalanta.wire.core.packets.consumer import ConsumerClose, FlowToken, IndividualAcknowledge
+from tests.share import share
 from tests.wire.core.server.large_rig import PIECE, Reader, files, send_large
 from tests.wire.core.server.server_rig import Client, Server
 
@@ -116,7 +117,7 @@ class Play:
         assert files(server) == 0 and server.broker.large.bodies == {}
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", share(range(40)))
 def test_a_random_play(seed: int) -> None:
     play = Play(seed)
     steps = [play.send] * 4 + [play.work] * 8 + [play.take] * 4 + [play.acknowledge] * 2

@@ -303,11 +303,3 @@ def test_acknowledging_what_is_not_there_yet_is_refused() -> None:
     client = filled(Server(), 3)
     held = lease(client)
     assert refusal(client, acknowledgement(epoch=held.epoch, end=4)) == ILLEGAL_STATE
-
-
-def test_the_log_view_needs_a_login() -> None:
-    server = Server()
-    client = server.connect()
-    client.feed(b"ARTEMIS")
-    client.send(LogPosition(1, QUEUE))
-    assert client.closed is not None

@@ -6,10 +6,11 @@ import pytest
 
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.transactions import xa
+from tests.share import share
 from tests.wire.core.server.random_client import Chaos
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", share(range(6)))
 def test_any_packet_at_any_time(seed: int) -> None:
     chaos = Chaos(seed)
     for _ in range(700):

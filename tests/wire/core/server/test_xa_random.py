@@ -22,6 +22,7 @@ from atalanta.wire.core.packets.transaction import (
     Xid,
 )
 from tests.kernel.broker_rig import SECOND
+from tests.share import share
 from tests.wire.core.server.server_rig import Client, Server
 
 ORDERS = 12
@@ -139,7 +140,7 @@ class Manager:
         return found
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", share(range(12)))
 def test_orders_and_invoices_agree(seed: int) -> None:
     manager = Manager(seed)
     for _ in range(40):

@@ -84,11 +84,10 @@ class Delivery:
 class LargeIncoming:
     """A large message that has arrived in part: header first, then continuations."""
 
-    def __init__(self, message: Message, delivery_count: int, size: int, cost: int) -> None:
+    def __init__(self, message: Message, delivery_count: int, size: int) -> None:
         self.message = message
         self.delivery_count = delivery_count
         self.size = size  # as announced
-        self.cost = cost
         self.received: int = 0
         self.chunks: list[bytes] = []
         self.sink: BodySink | None = None
@@ -156,6 +155,8 @@ class ClientConsumer:
             self.fail(reply.error)
             return
         self.made = True
+        if self.closed:
+            return
         answer = reply.value
         if isinstance(answer, QueueQueryResponseV3):
             self.recreation = recreation_of(answer)
@@ -163,8 +164,7 @@ class ClientConsumer:
             self._credits(self.window)
         elif self._wanted:
             self._credits(1)
-        if self._force_reply is not None:
-            self.session.send_packet(ForceConsumerDelivery(self.id, self._force_sequence))
+        self._ask()
 
     # -- deliveries -----------------------------------------------------------------------------
     def deliver(self, message: Message, delivery_count: int, cost: int) -> None:
@@ -202,10 +202,11 @@ class ClientConsumer:
         size = reader.int64("body_size")
         if size < 0:
             raise ProtocolError(f"SESS_RECEIVE_LARGE_MSG: body_size {size}")
-        large = LargeIncoming(decode_header(reader), delivery_count, size, cost)
+        large = LargeIncoming(decode_header(reader), delivery_count, size)
         if self.sinks is not None:
             large.sink = self.sinks()
         self._large = large
+        self._give_back_piece(cost)
 
     def deliver_continuation(self, reader: Reader, cost: int) -> None:
         """Processes SESS_RECEIVE_CONTINUATION; its last field, the consumer id, is read already."""
@@ -214,7 +215,6 @@ class ClientConsumer:
             raise ProtocolError("SESS_RECEIVE_CONTINUATION without SESS_RECEIVE_LARGE_MSG before it")
         chunk = reader.blob("body")
         large.received += len(chunk)
-        large.cost += cost
         limit = self.session.settings.large_message_max
         if large.sink is not None:
             large.sink.write(chunk)
@@ -222,14 +222,11 @@ class ClientConsumer:
             large.chunks.append(chunk)
         else:
             large.chunks.clear()
-        if self.window > 0:
-            # Pieces return their credits at once: a message may be larger than the window.
-            self._give_back(cost)
-            large.cost -= cost
         if reader.boolean("continues"):
+            self._give_back_piece(cost)
             return
         self._large = None
-        delivery = Delivery(self, large.message, large.delivery_count, large.cost)
+        delivery = Delivery(self, large.message, large.delivery_count, cost)
         if large.sink is not None:
             delivery.sink = large.sink
         elif large.received > limit:
@@ -240,6 +237,7 @@ class ClientConsumer:
         else:
             large.message.body = b"".join(large.chunks)
         self._hand_over(delivery)
+        self._ask()
 
     # -- taking ---------------------------------------------------------------------------------
     def take(self) -> Delivery | None:
@@ -258,6 +256,13 @@ class ClientConsumer:
         if self._taken_bytes >= self.half and self.session.open:
             self._credits(min(self._taken_bytes, CREDITS_MAX))
             self._taken_bytes = 0
+
+    def _give_back_piece(self, cost: int) -> None:
+        """Returns the credits of a piece that others follow at once: a message may be larger than the window."""
+        if self.window > 0:
+            self._give_back(cost)
+        elif self.window == 0 and self.session.open:
+            self._credits(cost)
 
     def handled(self, cost: int) -> None:
         """Returns the credits of a delivery that `on_message` got."""
@@ -309,12 +314,20 @@ class ClientConsumer:
         if reply is None:
             reply = Reply()
             self._force_reply = reply
-        if self.session.open:
-            self.session.send_packet(ForceConsumerDelivery(self.id, self._force_sequence))
+        self._ask()
         return reply
+
+    def _ask(self) -> None:
+        if self._force_reply is not None and self.session.open:
+            self.session.send_packet(ForceConsumerDelivery(self.id, self._force_sequence))
 
     def _forced(self, message: Message) -> None:
         if message.property_value(FORCED_DELIVERY) != self._force_sequence:
+            return
+        if self._large is not None:
+            # Artemis answers between the pieces of a large message: asked again behind the last one.
+            if self.window == 0:
+                self._credits(1)  # for the next piece, if the credit was withdrawn
             return
         reply = self._force_reply
         self._force_reply = None

@@ -6,7 +6,7 @@ unconfirmed messages are sent again as the very same bytes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.message.codec import decode_message
 from atalanta.message.encoding.buffer import Reader
@@ -62,6 +62,8 @@ from atalanta.wire.core.packets.transaction import Commit, Rollback
 
 if TYPE_CHECKING:
     from atalanta.wire.core.client.connection import ClientConnection
+
+NO_CONSUMER: Final = 104  # the code of a close that had been carried out
 
 HEADER_BYTES = 13
 
@@ -199,7 +201,9 @@ class ClientSession:
         self.consumers.pop(consumer.id, None)
         if gone or self.closed:
             return _answered()
-        return self._ask(ConsumerClose(consumer.id), FORGET)
+        # A first request without an answer is repeated after a lost connection: the close follows it.
+        at_loss = FORGET if consumer.made else REPEAT
+        return self._ask(ConsumerClose(consumer.id), at_loss, NO_CONSUMER)
 
     def producer(self, address: str) -> ClientProducer:
         """Returns a producer for `address`; producers of one address share its credits."""

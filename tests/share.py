@@ -1,7 +1,7 @@
-"""Which of the long runs each build takes where both run, one after the other.
+"""Which seeds and long runs each build takes where both run, one after the other.
 
-A seed has the same course in every build (test_digests.py holds that to be so): what one build has run shows nothing
-new in the other. The compiled build is the faster one.
+A seed has the same course in every build (tests/sim/test_digests.py holds that to be so): what one build has run shows
+nothing new in the other. The compiled build is the faster one.
 """
 
 from __future__ import annotations

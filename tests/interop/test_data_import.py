@@ -1,0 +1,137 @@
+"""What `artemis data exp` writes of a real Artemis' data folder, `atalanta data import` sends to a node of ours."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from atalanta.client import Byte, Char, Float, Int, Message, Property, Short
+from atalanta.client.blocking import Connection, connect
+from atalanta.client.encoding import python_values
+from tests.cli.calls import Cli
+from tests.interop.harness.broker_xml import Shape
+from tests.interop.harness.jms import PASSWORD, USER, Jms
+from tests.interop.harness.lineup import Lineup
+from tests.interop.harness.node import BrokerProcess
+from tests.interop.harness.tools import SMALL_JVM, java
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+KINDS = ("text", "bytes", "map", "stream", "object", "empty")
+LARGE_BYTES = 150_000
+HOUR_MS = 3_600_000
+ADDRESSES = """<address name="both"><anycast><queue name="both"/></anycast>
+<multicast><queue name="both.copy"><filter string="kind = 'kept'"/></queue></multicast></address>
+<address name="unheard"><anycast/><multicast/></address>
+<address name="prices"><anycast><queue name="prices" last-value="true"/></anycast></address>"""
+QUEUES = (
+    "kinds", "compressed", "paging.q", "groups", "late", "typed", "prices", "DLQ", "both::both",
+    "both::both.copy", "news::desk.reader", "once",
+)  # fmt: skip
+
+
+def fill(jms: Jms, node: BrokerProcess) -> None:
+    """Puts messages of all kinds into its queues."""
+    jms.open("plain", node, client_id="desk")
+    jms.open("packed", node, "compressLargeMessage=true")
+    jms.producer("kinds", "plain", "queue:kinds")
+    for number, kind in enumerate(KINDS):
+        for size in (100, LARGE_BYTES):
+            jms("send kind", "kinds", kind, number, size)
+    jms.producer("compressed", "packed", "queue:compressed")
+    for kind in ("text", "bytes"):
+        jms("send kind", "compressed", kind, 1, LARGE_BYTES)
+    jms.producer("paged", "plain", "queue:paging.q")
+    jms.send("paged", range(400), length=1_000)
+    jms.consumer("paged.reader", "plain", "queue:paging.q", mode="each")
+    assert jms.receive("paged.reader", 3) == ["0", "1", "2"]
+    jms.producer("groups", "plain", "queue:groups")
+    for group in ("a", "b"):
+        jms.send("groups", range(3), JMSXGroupID=group)
+    jms.producer("late", "plain", "queue:late")
+    jms.send("late", range(1), delay=HOUR_MS)
+    jms.producer("prices", "plain", "queue:prices")
+    jms.send("prices", range(3), _AMQ_LVQ_NAME="tea")
+    jms.consumer("reader", "plain", "durable:news:reader")
+    jms.producer("news", "plain", "topic:news")
+    jms.send("news", range(3))
+    jms.producer("rejected", "plain", "queue:redeliver.me")
+    for queue in ("redeliver.me", "redeliver.too"):
+        jms.producer(queue, "plain", f"queue:{queue}")
+        jms.send(queue, range(1), dup="same")
+        jms.consumer(f"{queue}.reader", "plain", f"queue:{queue}", mode="transacted")
+        for _ in range(3):
+            jms.receive(f"{queue}.reader", 1)
+            jms("rollback", f"{queue}.reader")
+    jms.close_all("plain", "packed")
+    with connect(f"tcp://127.0.0.1:{node.port}", user=USER, password=PASSWORD) as client:
+        values: dict[str, Property] = {
+            "boolean": True, "byte": Byte(-1), "short": Short(-2), "int": Int(-3), "long": -4, "float": Float(0.5),
+            "huge": 1e300, "nan": float("inf"), "char": Char("<"), "string": 'a "b" & <c> ä€', "none": None,
+            "bytes": bytes(range(256)), "empty": "",
+        }  # fmt: skip
+        client.producer("typed", routing="anycast").send(Message(text="\x00\x1b<]]>\n", properties=values, priority=9))
+        client.producer("once", routing="anycast").send(Message(b"x", duplicate_id="once"))
+        for kind in ("kept", "dropped"):
+            client.producer("both", routing="multicast").send(Message(kind, properties={"kind": kind}))
+            client.producer("both", routing="anycast").send(Message(kind))
+
+
+def contents(client: Connection) -> dict[str, list[object]]:
+    """All that is in the queues, in order, and their number, scheduled ones included."""
+    found: dict[str, list[object]] = {}
+    for queue in QUEUES:
+        found[queue] = [client.query_queue(queue.rpartition("::")[2]).message_count]
+        duplicate_ids = set()
+        for message in client.consumer(queue, browse=True):
+            properties = python_values(message._message.properties)
+            properties.pop("_AMQ_ROUTING_TYPE", None)  # dead letters of Artemis have none
+            if message.duplicate_id in duplicate_ids:
+                properties.pop("_AMQ_DUPL_ID", None)  # only one of those that share it can keep it
+            duplicate_ids.add(message.duplicate_id)
+            typed = {name: (type(value), value) for name, value in properties.items()}
+            times = (message.timestamp_ms, message.expiration_ms)
+            heads = (message.type, message.priority, message.durable, message.user_id)
+            found[queue].append((message.body, typed, times, heads))
+    return found
+
+
+def exported(node: BrokerProcess, file: Path) -> None:
+    """`artemis data exp` of the stopped node."""
+    command = [str(node.folder / "bin" / "artemis"), "data", "exp", "--output", str(file)]
+    environment = {**os.environ, "JAVACMD": java(), "JAVA_ARGS": " ".join(("-Xmx256M", *SMALL_JVM))}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=90)
+    assert file.exists() and done.returncode == 0, done.stdout + done.stderr
+
+
+def test_all_that_a_real_artemis_had_is_here(jms: Jms, brokers: Lineup, tmp_path: Path) -> None:
+    (old,) = brokers.cluster("artemis", lambda index, ports: Shape(addresses=ADDRESSES))
+    ours = brokers.single("atalanta")
+    old.start()
+    fill(jms, old)
+    with connect(f"tcp://127.0.0.1:{old.port}", user=USER, password=PASSWORD) as client:
+        before = contents(client)
+    old.stop()
+    exported(old, tmp_path / "export.xml")
+    ours.start()
+    cli = Cli(f"tcp://127.0.0.1:{ours.port}")
+    cli.environment |= {"ATALANTA_USER": USER, "ATALANTA_PASSWORD": PASSWORD}
+    cli("data", "import", str(tmp_path / "export.xml"))
+    with connect(f"tcp://127.0.0.1:{ours.port}", user=USER, password=PASSWORD) as client:
+        after = contents(client)
+        assert {queue: len(found) for queue, found in after.items()} == {
+            "kinds": 13, "compressed": 3, "paging.q": 398, "groups": 7, "late": 1, "typed": 2, "prices": 2, "DLQ": 3,
+            "both::both": 3, "both::both.copy": 2, "news::desk.reader": 4, "once": 2,
+        }  # fmt: skip
+        assert after == before and after["late"] == [1]
+        types = client.query_address("unheard")
+        assert types.supports_anycast and types.supports_multicast
+    jms.open("new", ours)
+    jms.consumer("new.kinds", "new", "queue:kinds")
+    lines = jms("receive kinds", "new.kinds", len(KINDS) * 2, 5_000)
+    assert [line.split()[0].partition("|")[0] for line in lines] == [kind for kind in KINDS for _ in range(2)]
+    assert all("string=String:säge" in line for line in lines)
+    jms.close_all("new")
