@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from atalanta.cli.run_line import read_run_line
@@ -20,6 +21,7 @@ def main() -> None:
 
         application()
         return
+    gc.disable()  # imports leave no garbage; the event loop enables it again
     try:
         from atalanta.cli.run import run_in_foreground
 

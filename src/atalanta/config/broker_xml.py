@@ -31,9 +31,8 @@ from atalanta.config.sections.network_check import check_network
 from atalanta.config.sections.plugins import PluginSection
 from atalanta.config.sections.resource_limits import LimitSection
 from atalanta.config.users.password_masks import PasswordMasks
-from atalanta.config.wildfly.reader import broker_tree, is_wildfly
 from atalanta.config.xml.reader import BadValue, XmlReader, boolean, into
-from atalanta.config.xml.tree import Node, TreeReader
+from atalanta.config.xml.tree import Node, TreeReader, is_wildfly
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.wire.core.config import (
     SERVED_PROTOCOLS,
@@ -66,6 +65,8 @@ def read_broker_xml(
     root = reader.read(path)
     configuration.files.extend(reader.files)
     if root is not None and is_wildfly(root):
+        from atalanta.config.wildfly.reader import broker_tree  # takes 4 ms of a start
+
         made = broker_tree(root, report)
         root = None if made is None else made.configuration
         configuration.stacks = {} if made is None else made.stacks

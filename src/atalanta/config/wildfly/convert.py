@@ -9,9 +9,9 @@ from pathlib import Path
 
 from atalanta.config.configuration import instance_folder
 from atalanta.config.problems import Report, grouped
-from atalanta.config.wildfly.reader import broker_tree, is_wildfly
+from atalanta.config.wildfly.reader import broker_tree
 from atalanta.config.xml.text import xml_text
-from atalanta.config.xml.tree import Node, TreeReader
+from atalanta.config.xml.tree import Node, TreeReader, is_wildfly
 
 CORE_NAMESPACE = "urn:activemq:core"
 NAMESPACE = "urn:activemq"

@@ -7,7 +7,6 @@ line the user wrote. Expressions are replaced before; only those in use must hav
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from atalanta.config.problems import Report
 from atalanta.config.wildfly import tables
@@ -16,13 +15,6 @@ from atalanta.config.wildfly.sockets import Endpoint, Sockets, below, checked
 from atalanta.config.wildfly.ssl_contexts import SslContexts
 from atalanta.config.wildfly.transports import Transports
 from atalanta.config.xml.tree import Node
-
-ROOTS: Final = ("server", "subsystem", "domain")
-
-
-def is_wildfly(root: Node) -> bool:
-    """Tells whether `root` is a standalone.xml, or its subsystem alone."""
-    return root.name in ROOTS and root.namespace.startswith("urn:jboss:domain:")
 
 
 def made(source: Node, tag: str, text: str = "", /, **attributes: str) -> Node:

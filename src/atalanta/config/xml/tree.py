@@ -23,6 +23,7 @@ INCLUDE_DEPTH_MAX: Final = 10
 INCLUDES_MAX: Final = 200  # files included in one configuration
 ALL_BYTES_MAX: Final = 64 * 1024 * 1024  # total size of all files
 XINCLUDE: Final = "http://www.w3.org/2001/XInclude"
+WILDFLY_ROOTS: Final = ("server", "subsystem", "domain")
 FOREIGN_ATTRIBUTES: Final = (
     "{http://www.w3.org/2001/XMLSchema-instance}",
     "{http://www.w3.org/XML/1998/namespace}",
@@ -201,3 +202,8 @@ def system_properties(root: Any) -> dict[str, str]:
         for each in section
         if isinstance(each.tag, str)
     }
+
+
+def is_wildfly(root: Node) -> bool:
+    """Tells whether `root` is a standalone.xml of WildFly, or its subsystem alone."""
+    return root.name in WILDFLY_ROOTS and root.namespace.startswith("urn:jboss:domain:")

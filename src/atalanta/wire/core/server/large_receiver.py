@@ -14,7 +14,6 @@ from atalanta.kernel.memory.large_body import LargeBody, LargeWriter
 from atalanta.message.codec import decode_header
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.message import LARGE_SIZE, Message
-from atalanta.wire.amqp.large_embedded_message import pieces_of
 
 if TYPE_CHECKING:
     from atalanta.wire.core.server.session import CoreSession
@@ -33,6 +32,9 @@ class LargeReceiver(LargeWriter):
         self.message: Message = decode_header(reader)
         if session.prefixes is not None:
             session.prefixes.names.apply(self.message)
+        # Only clusters with a real Artemis need it: a node starts without.
+        from atalanta.wire.amqp.large_embedded_message import pieces_of
+
         self.embedded = pieces_of(self.message, session.broker.trace)
         self.body: LargeBody | None = None
         self.error: BrokerError | None = None

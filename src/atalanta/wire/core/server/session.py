@@ -19,7 +19,6 @@ from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.message.codec import decode_message, write_message
 from atalanta.message.encoding.buffer import DecodeError, Reader
 from atalanta.message.message import EMBEDDED, Message
-from atalanta.wire.amqp.embedded_message import unwrap
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.confirmations import Confirmations
@@ -101,6 +100,9 @@ class CoreSession(SessionEndpoint):
         reader.begin(data, start, end)
         message = decode_message(reader)
         if message.kind == EMBEDDED:
+            # Only clusters with a real Artemis need it: a node starts without.
+            from atalanta.wire.amqp.embedded_message import unwrap
+
             message = unwrap(message, now, self.broker.trace, "SESS_SEND")
         if self.prefixes is not None:
             self.prefixes.names.apply(message)
