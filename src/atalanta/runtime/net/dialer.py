@@ -93,6 +93,7 @@ class Dialer:
         def on_open(number: int) -> None:
             nonlocal opened
             opened = True
+            self._rate.answered(host, port)
             driver.dialed(number, key)
 
         connections = self._connections
@@ -116,7 +117,6 @@ class Dialer:
         except ValueError as error:  # an impossible host name: too long, or with a null character
             why = f"cannot connect to {host!r}: {error}"
         else:
-            self._rate.answered(host, port)
             return
         finally:
             connections.dialing -= 1
