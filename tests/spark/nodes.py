@@ -46,6 +46,7 @@ BROKER_XML = """\
         <permission type="createDurableQueue" roles="all"/>
         <permission type="createAddress" roles="all"/>
         <permission type="createNonDurableQueue" roles="all"/>
+        <permission type="manage" roles="all"/>
       </security-setting>
     </security-settings>
     <address-settings>

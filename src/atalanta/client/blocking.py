@@ -201,6 +201,9 @@ class XaResource:
     def rollback(self, xid: Xid) -> None:
         self._shell.call(self._resource.rollback(xid))
 
+    def forget(self, xid: Xid) -> None:
+        self._shell.call(self._resource.forget(xid))
+
 
 class LogView:
     """See atalanta.client.LogView."""

@@ -23,6 +23,8 @@ from atalanta.cli.cluster.view import (
     QueueView,
     Unreachable,
 )
+from atalanta.client import Message, Xid
+from atalanta.client.blocking import connect
 from tests.cli.cluster_nodes import Node, cluster
 from tests.cli.messages.consuming_client import consuming
 
@@ -208,6 +210,13 @@ def test_consumers_with_credit_that_get_nothing() -> None:
         assert remedy in finding.remedy
 
 
+def test_prepared_transactions_whose_manager_is_gone() -> None:
+    found = two_nodes()
+    found.nodes[0].prepared = ["AAA", "BBB"]
+    finding = the(found, "prepared_transactions")
+    assert finding.text.startswith("2 prepared XA transactions wait") and "with AAA" in finding.remedy
+
+
 def test_topologies_that_differ_and_links_one_way() -> None:
     found = two_nodes()
     del found.nodes[0].members["id-b"]
@@ -380,6 +389,23 @@ def test_default_passwords_and_a_wrong_address(tmp_path: Path) -> None:
         table = a.cli("doctor", a.at, "--wait", "0", status=1)
         assert "<connector name" in table
         a.cli("doctor", a.at, "--user", "admin", "--password", "wrong", status=77)
+
+
+@pytest.mark.process
+def test_a_branch_that_nobody_ends(tmp_path: Path) -> None:
+    with cluster(tmp_path, 1, user="") as (node,):
+        with connect(f"tcp://{node.at}") as client:
+            for name in (b"first", b"second"):
+                with client.xa_resource.branch(Xid(1, name, b"global")) as branch:
+                    branch.send("orders", Message(text="one"))
+                    branch.prepare()
+            found = report(node, status=1)
+            (finding,) = [one for one in found["findings"] if one["code"] == "prepared_transactions"]
+            assert finding["text"].startswith("2 prepared XA transactions wait")
+            (oldest, _) = finding["transactions"]
+            assert client.management().call("broker", "rollbackPreparedTransaction", oldest)
+            client.xa_resource.forget(Xid(1, b"first", b"global"))
+            assert [xid.branch_qualifier for xid in client.xa_resource.recover()] == [b"second"]
 
 
 @pytest.mark.process

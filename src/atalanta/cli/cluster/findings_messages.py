@@ -17,12 +17,31 @@ CONNECTOR_FAILED: Final = "see the finding connector_failed"
 
 def message_findings(cluster: LiveCluster) -> Iterator[Finding]:
     for node in cluster.nodes:
+        yield from prepared(cluster, node)
         for queue in node.queues.values():
             if queue.forwards_to is not None:
                 yield from parked(cluster, node, queue, queue.forwards_to)
             elif not queue.internal and not queue.temporary:
                 yield from stranded(cluster, node, queue)
                 yield from starving(cluster, node, queue)
+
+
+def prepared(cluster: LiveCluster, node: NodeView) -> Iterator[Finding]:
+    """Finds XA transactions that stay prepared: nobody gets their messages before they are committed or rolled back."""
+    count = len(node.prepared)
+    if count == 0:
+        return
+    many = "transactions wait" if count > 1 else "transaction waits"
+    yield Finding(
+        WARNING,
+        "prepared_transactions",
+        node.label,
+        f"{count} prepared XA {many} for the decision of a manager (an application server, a Spark query with a sink): "
+        "no consumer gets their messages",
+        "start the manager, which ends them; if it is gone for good: management operation rollbackPreparedTransaction "
+        f"(or commitPreparedTransaction) of the broker with {node.prepared[0]}",
+        {"transactions": node.prepared},
+    )
 
 
 # -- stranded -------------------------------------------------------------------------------------

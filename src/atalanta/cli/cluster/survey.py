@@ -204,6 +204,7 @@ class Survey:
             node.queues[queue.name] = queue
         node.consumers = await ask("consumers", _consumers(management), [])
         if self.details:
+            node.prepared = await ask("prepared transactions", _prepared(management), [])
             await self._closer(node, management)
 
     async def _closer(self, node: NodeView, management: Management) -> None:
@@ -236,6 +237,9 @@ class Survey:
             consumers = {(one.session, one.id): one for one in await _consumers(management)}
             for consumer in node.consumers:
                 consumer.later = consumers.get((consumer.session, consumer.id))
+            if node.prepared:
+                later = await _prepared(management)
+                node.prepared = [each for each in node.prepared if each in later]
             for connection in node.connections:
                 await _count_links(management, connection, lambda link, n: _later(link, n))
         except (ClientError, OSError) as error:
@@ -260,6 +264,13 @@ async def _members(management: Management) -> dict[str, str]:
         for row in rows
         if row.get("primary") or row.get("live")
     }
+
+
+async def _prepared(management: Management) -> list[str]:
+    """Returns the prepared XA transactions, the oldest first, as the base64 that commit and rollback take."""
+    found = await management.call(BROKER, "listPreparedTransactions")
+    texts = [str(each) for each in found] if isinstance(found, list) else []
+    return [text.partition("base64: ")[2].partition(" ")[0] for text in texts]
 
 
 async def _queues(management: Management) -> list[QueueView]:

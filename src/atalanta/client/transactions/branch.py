@@ -12,6 +12,7 @@ from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.transaction import (
     XaCommit,
     XaEnd,
+    XaForget,
     XaInDoubt,
     XaInDoubtResponse,
     XaPrepare,
@@ -103,7 +104,7 @@ class XaResource:
         return Branch(self._connection, xid)
 
     async def recover(self) -> list[Xid]:
-        """Returns the ids of the prepared branches."""
+        """Returns the ids of the prepared branches, and of those that an operator has ended, until `forget`."""
         session = await self._opened()
         answer = await self._connection.shell.answer(session.request(XaInDoubt(), FAIL))
         if not isinstance(answer, XaInDoubtResponse):
@@ -117,3 +118,7 @@ class XaResource:
     async def rollback(self, xid: Xid) -> None:
         """Rolls a prepared branch back. Raises UnknownBranch if the broker does not have it (any more)."""
         await xa_call(self._connection, await self._opened(), XaRollback(xid))
+
+    async def forget(self, xid: Xid) -> None:
+        """Makes the broker forget a branch that an operator has committed or rolled back (XA_HEURCOM, XA_HEURRB)."""
+        await xa_call(self._connection, await self._opened(), XaForget(xid))

@@ -24,6 +24,9 @@ from atalanta.spark.gateway.gateway import Credentials, Gateway, Member, OutMess
 NO_LIMIT: Final = -1
 # Decisions of the sink: each query has a queue `DECISIONS.<query>` of this address at one node.
 DECISIONS: Final = "atalanta.spark.decisions"
+# XAException: an operator has rolled the branch back, or committed it.
+XA_HEURRB: Final = 6
+XA_HEURCOM: Final = 7
 XID_FORMAT: Final = 0x4154_4C53  # of the branches that the sink prepares
 # The client's errors, subclasses first. After an error of the first group the connection is unusable.
 GONE: Final = (
@@ -120,17 +123,23 @@ class CoreGateway:
             ]
 
     def commit_branch(self, branch: str) -> bool:
-        return self._end(self.connection.xa_resource.commit, branch)
+        return self._end(self.connection.xa_resource.commit, branch, XA_HEURCOM)
 
     def roll_back_branch(self, branch: str) -> bool:
-        return self._end(self.connection.xa_resource.rollback, branch)
+        return self._end(self.connection.xa_resource.rollback, branch, XA_HEURRB)
 
-    def _end(self, end: Callable[[client.Xid], None], branch: str) -> bool:
+    def _end(self, end: Callable[[client.Xid], None], branch: str, heuristic: int) -> bool:
+        """Ends a branch. An operator may have ended it in the same way before (XA code `heuristic`)."""
+        xid = xid_of(branch)
         with translated(self.server):
             try:
-                end(xid_of(branch))
+                end(xid)
             except client.UnknownBranch:
                 return False
+            except client.BranchRefused as error:
+                if error.code != heuristic:
+                    raise
+                self.connection.xa_resource.forget(xid)
         return True
 
     def decisions(self, query: str) -> dict[int, str]:
