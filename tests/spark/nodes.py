@@ -50,6 +50,10 @@ BROKER_XML = """\
       </security-setting>
     </security-settings>
     <address-settings>
+      <address-setting match="#">
+        <auto-create-addresses>false</auto-create-addresses>
+        <auto-create-queues>false</auto-create-queues>
+      </address-setting>
       <address-setting match="flights.#"><redistribution-delay>0</redistribution-delay></address-setting>
     </address-settings>
     <addresses>

@@ -159,12 +159,23 @@ class CoreGateway:
             text=decision, properties={"batch": batch}, duplicate_id=f"{query}/{batch}"
         )
         with translated(self.server):
-            self.connection.create_queue(queue, DECISIONS, "anycast", ignore_existing=True)
+            self._create_decisions(queue)
             try:
                 with self.connection.producer(f"{DECISIONS}::{queue}") as producer:
                     producer.send(message)
             except client.DuplicateId:
                 pass  # the first decision counts
+
+    def _create_decisions(self, queue: str) -> None:
+        """Creates the queue, and its address: nodes without auto-create-addresses want that first."""
+        if self.connection.query_queue(queue).exists:
+            return
+        if not self.connection.query_address(DECISIONS).exists:
+            try:
+                self.connection.create_address(DECISIONS, "anycast")
+            except client.AddressExists:
+                pass  # another query was faster
+        self.connection.create_queue(queue, DECISIONS, "anycast", ignore_existing=True)
 
     def forget_decisions(self, query: str, before: int) -> None:
         queue = f"{DECISIONS}::{DECISIONS}.{query}"
