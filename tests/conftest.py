@@ -1,4 +1,4 @@
-"""What the whole suite shares: the build of atalanta under test, and the order of files for several workers."""
+"""The build of atalanta that the suite tests, and the order of files for several workers."""
 
 from __future__ import annotations
 

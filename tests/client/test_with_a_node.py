@@ -244,6 +244,7 @@ def test_branches_are_prepared_and_then_committed_or_rolled_back(tmp_path: Path)
     kept, dropped = Xid(7, b"kept", b"global"), Xid(7, b"dropped", b"global")
     with BrokerProcess(config), connect_blocking(f"tcp://127.0.0.1:{port}") as connection:
         connection.create_queue("out", routing="anycast")
+        connection.create_queue("whole", routing="anycast")
         for xid in (kept, dropped):
             with connection.xa_resource.branch(xid) as branch:
                 for number in range(3):
@@ -254,7 +255,14 @@ def test_branches_are_prepared_and_then_committed_or_rolled_back(tmp_path: Path)
         with pytest.raises(ZeroDivisionError), connection.xa_resource.branch(Xid(7, b"x", b"global")) as branch:
             branch.send("out", Message(text="never"))
             raise ZeroDivisionError
+        with connection.xa_resource.branch(Xid(7, b"y", b"global")) as branch:
+            branch.send("out", Message(text="never"))
+            branch.rollback()
         assert connection.query_queue("out").message_count == 0
+        with connection.xa_resource.branch(Xid(7, b"z", b"global")) as branch:
+            branch.send("whole", Message(text="one phase"))
+            branch.commit()
+        assert _texts(connection.consumer("whole"), 1) == ["one phase"]
     with BrokerProcess(config), connect_blocking(f"tcp://127.0.0.1:{port}") as connection:
         resource = connection.xa_resource
         assert sorted(xid.branch_qualifier for xid in resource.recover()) == [b"dropped", b"kept"]

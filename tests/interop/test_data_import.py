@@ -1,4 +1,4 @@
-"""What `artemis data exp` writes of a real Artemis' data folder, `atalanta data import` sends to a node of ours."""
+"""The output of `artemis data exp` for a real data folder, sent by `atalanta data import` to a node of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Spark sink asks of a node, at a real Artemis: branches that survive a restart, and first decisions."""
+"""Requests of the Spark sink at a real Artemis: branches that survive a restart, and first decisions."""
 
 from __future__ import annotations
 

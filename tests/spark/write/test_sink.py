@@ -10,11 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructType
 
-from atalanta.spark.errors import BatchDecided, BranchLost, NodeTimeout
+from atalanta.spark.errors import BatchDecided, BranchLost, GatewayError, NodeTimeout
 from atalanta.spark.options import write_options
+from atalanta.spark.write.batch_commit import branches_of
 from atalanta.spark.write.servers import server_for
 from atalanta.spark.write.sink import PartitionWriter, Written
-from tests.spark.fake_node import FakeCluster, FakeDataSource
+from tests.spark.fake_node import FakeCluster, FakeDataSource, FakeNode
 from tests.spark.read.streaming_rig import eventually, fill, source, waiting
 
 TEXT = StructType().add("value", StringType())
@@ -116,6 +117,22 @@ def test_a_branch_that_is_gone_is_told(cluster: FakeCluster) -> None:
         node.prepared.clear()
     with pytest.raises(BranchLost, match="does not have the prepared branch q/0/0"):
         commit(cluster, 0, written)
+
+
+@pytest.mark.parametrize("text", ["x", "[]", '{"branches": [["h:1", "no branch"]]}'])
+def test_a_message_that_is_no_decision_stops_the_query(text: str) -> None:
+    with pytest.raises(GatewayError, match="is no decision"):
+        branches_of(text)
+
+
+def test_a_decision_that_the_node_does_not_keep_is_told(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = run(cluster, 0, "ab")
+    monkeypatch.setattr(FakeNode, "do_decide", lambda self, query, batch, decision: None)
+    with pytest.raises(GatewayError, match="the decision of batch 0 of query q is gone"):
+        commit(cluster, 0, written)
+    assert sent(cluster) == []
 
 
 def test_decisions_are_found_after_servers_has_changed(cluster: FakeCluster) -> None:

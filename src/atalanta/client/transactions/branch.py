@@ -38,7 +38,7 @@ class Branch(Transaction):
     def __init__(self, connection: Connection, xid: Xid) -> None:
         super().__init__(connection)
         self.xid = xid
-        self.prepared = False
+        self.ended = False  # its session has nothing more to do
 
     async def open(self) -> Branch:
         """Opens the session and starts the branch. Raises BranchRefused if the broker knows the xid already."""
@@ -52,21 +52,23 @@ class Branch(Transaction):
         await self._sent()
         await self._call(XaEnd(self.xid, False))
         await self._call(XaPrepare(self.xid))
-        self.prepared = True
+        self.ended = True
 
     async def commit(self) -> None:
         """Ends the branch and commits it in one phase, without `prepare`."""
         await self._sent()
         await self._call(XaEnd(self.xid, False))
         await self._call(XaCommit(self.xid, True))
+        self.ended = True
 
     async def rollback(self) -> None:
         """Ends the branch and rolls it back."""
         await self._call(XaEnd(self.xid, True))
         await self._call(XaRollback(self.xid))
+        self.ended = True
 
     async def __aexit__(self, kind: object, error: object, trace: object) -> None:
-        if self.prepared:
+        if self.ended:
             await self.close()
         else:
             await super().__aexit__(kind, error, trace)

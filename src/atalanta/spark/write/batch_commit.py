@@ -18,7 +18,7 @@ from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import LoginOptions
 from atalanta.spark.write.branch_name import BranchName
 from atalanta.spark.write.node_calls import NodeCalls
-from atalanta.spark.write.servers import DECISIONS, server_for
+from atalanta.spark.write.servers import DECISIONS_PARTITION, server_for
 
 log = logging.getLogger("atalanta.spark")
 
@@ -41,8 +41,8 @@ class BatchCommit:
 
     def decide_and_finish(self, query: str, batch: int, prepared: Sequence[Prepared]) -> None:
         """Commits the decided branches of the batch, and rolls back the others of this and of earlier batches."""
-        home = self._home(query)
-        decisions = self.nodes.call(home, lambda node: decide(node, query, batch, prepared))
+        home, known = self._known(query)
+        decisions = self.nodes.call(home, lambda node: decide(node, query, batch, prepared, known))
         decided = decisions[batch]
         own = decided == list(prepared)
         if not own:
@@ -67,24 +67,24 @@ class BatchCommit:
                 "Somebody rolled it back, or the data of the node was replaced"
             )
 
-    def _home(self, query: str) -> str:
-        """Returns the server of the query's decisions: the one that has some, else the one that follows from the id."""
-        home = server_for(self.servers, query, DECISIONS)
+    def _known(self, query: str) -> tuple[str, dict[int, str]]:
+        """Returns the decisions of the query and their server: one that has some, or the one that the id names."""
+        home = server_for(self.servers, query, DECISIONS_PARTITION)
         others = [server for server in self.servers if server != home]
         for server in (home, *others):
-            if self.nodes.call(server, lambda node: node.decisions(query)):
-                return server
-        return home
+            known = self.nodes.call(server, lambda node: node.decisions(query))
+            if known:
+                return server, known
+        return home, {}
 
 
 def decide(
-    node: Gateway, query: str, batch: int, prepared: Sequence[Prepared]
+    node: Gateway, query: str, batch: int, prepared: Sequence[Prepared], known: dict[int, str]
 ) -> dict[int, list[Prepared]]:
-    """Returns the decided branches by batch. If there are none for `batch`, they are `prepared` from now on.
+    """Returns the decided branches by batch. If `known` has none for `batch`, they are `prepared` from now on.
 
-    Raises BatchDecided if a later batch was decided already.
+    Raises BatchDecided if a later batch was decided already, GatewayError if the node keeps no decision.
     """
-    known = node.decisions(query)
     newest = max(known, default=-1)
     if newest > batch:
         raise BatchDecided(
@@ -95,16 +95,28 @@ def decide(
         branches = [[one.server, str(one.branch)] for one in prepared]
         node.decide(query, batch, json.dumps({"branches": branches}))
         known = node.decisions(query)
+        if batch not in known:
+            raise GatewayError(
+                f"the decision of batch {batch} of query {query} is gone from its queue: it was emptied or deleted "
+                "while the batch was unfinished. Compare the rows at the target, then begin with a new checkpoint"
+            )
     return {number: branches_of(text) for number, text in known.items()}
 
 
 def branches_of(text: str) -> list[Prepared]:
     """Returns the branches of a decision. Raises GatewayError if the text is no decision."""
     try:
-        found = [(str(server), BranchName.parse(name)) for server, name in json.loads(text)["branches"]]
+        return [Prepared(str(server), named(name)) for server, name in json.loads(text)["branches"]]
     except (ValueError, TypeError, KeyError) as error:
         raise GatewayError(f"a message in the queue of decisions is no decision: {text!r:.200}") from error
-    return [Prepared(server, branch) for server, branch in found if branch is not None]
+
+
+def named(text: str) -> BranchName:
+    """Returns the branch of a decision. Raises ValueError: one that was passed over would be lost."""
+    branch = BranchName.parse(text)
+    if branch is None:
+        raise ValueError(f"{text!r} is no branch")
+    return branch
 
 
 def end_others(node: Gateway, query: str, batch: int, decided: set[BranchName]) -> None:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-DECISIONS: Final = -1  # the "partition" of a query's decisions
+DECISIONS_PARTITION: Final = -1  # the "partition" of a query's decisions
 
 
 def server_for(servers: Sequence[str], query: str, partition: int) -> str:
