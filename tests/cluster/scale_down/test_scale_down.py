@@ -13,7 +13,15 @@ from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets.connection import REASON_SCALE_DOWN, DisconnectV3
 from atalanta.wire.core.packets.message import SendMessage
 from tests.cluster.cluster_rig import Rig, both, cluster_of, count, node_of, queue_of
-from tests.cluster.scale_down.scale_down_rig import begin, bodies, departure, held, leave, send
+from tests.cluster.scale_down.scale_down_rig import (
+    begin,
+    bodies,
+    departure,
+    held,
+    leave,
+    send,
+    subscribed,
+)
 
 
 def test_messages_go_to_the_other_node_in_order_behind_what_is_there() -> None:
@@ -317,3 +325,20 @@ def test_what_a_reader_was_shown_and_has_not_acknowledged_stays_for_it() -> None
     assert held(second, "orders") == [b"3", b"4", b"5"]
     first.start()
     assert held(first, "orders") == [b"0", b"1", b"2"]
+
+
+def test_a_subscription_of_the_leaving_node_misses_no_message_published_at_the_target() -> None:
+    rig = Rig()
+    target, leaving = rig.cluster(2)
+    subscribed(rig, leaving, "mine")
+    publisher = rig.client(target)
+    part = begin(rig, leaving)
+    sent = 0
+    while not part.over():
+        publisher.publish("prices", b"%d" % sent, MULTICAST)
+        sent += 1
+        rig.run(0.0005)
+    leaving.stop()
+    rig.run(1)
+    taken = sorted(int(body) for body in bodies(rig, target, "mine"))
+    assert taken == list(range(sent))

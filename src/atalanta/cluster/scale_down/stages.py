@@ -1,8 +1,8 @@
 """The stages of a scale-down (ScaleDownHandler.scaleDown).
 
 The node moves its queues by address, the store-and-forward queues, transactions in doubt and duplicate ids. Then it
-announces its end. Before that the target gets the duplicate ids, and clients and members are disconnected
-(cluster/scale_down/disconnect.py). An Atalanta target gets the ids once more at the end, since the ids of many moved
+announces its end. Before that the target gets the duplicate ids and the queues, and clients and members are
+disconnected (cluster/scale_down/disconnect.py). An Atalanta target gets the ids once more at the end, since the ids of many moved
 messages push them out of the target's cache.
 
 Messages that the target refuses stay here, and the others are moved. The refused ones are offered again, ROUNDS_MAX
@@ -73,6 +73,7 @@ class Mover:
         self.reported: dict[tuple[str, bool], bool] = {}  # refusals reported: queue, whether its address is full
         self.carried: dict[tuple[str, bytes], bool] = {}  # duplicate ids that an Artemis target has been given
         self.stages.append(CacheStage(self))
+        self.stages.append(QueueStage(self))
         self.stages.append(DisconnectStage(self))
 
     def plan(self) -> None:
@@ -225,6 +226,20 @@ def should_exist(queue: Queue) -> bool:
         return True
     spec = queue.spec
     return spec.durable and spec.routing_type == MULTICAST and not spec.configuration_managed
+
+
+class QueueStage(Stage):
+    """Creates the queues at the target before the members are disconnected.
+
+    At the DISCONNECT the target removes its bindings to this node. From then on it routes to its own queues only, and
+    a durable subscription that it does not have would miss messages.
+    """
+
+    def __init__(self, mover: Mover) -> None:
+        self.mover = mover
+
+    def step(self, now: int) -> bool:
+        return self.mover.queues_made(now)
 
 
 class DisconnectStage(Stage):
