@@ -151,7 +151,8 @@ def test_an_address_that_is_emptied_meanwhile_gets_the_rest_in_order() -> None:
 
 
 def only_here(rig: Rig, target: Host, leaving: Host) -> None:
-    """Messages in a queue that the target does not have, and may not make."""
+    """Messages in a queue that the target does not have, and cannot create: its address there is for topics."""
+    node_of(target).broker.address_registry.create(rig.world.now, "extra", False, True, False)
     node_of(leaving).broker.queue_registry.create(rig.world.now, QueueSpec("extra", "extra", ANYCAST))
     rig.filled(leaving, MESSAGES, "extra")
     node_of(target).broker.settings.add("extra", {"auto_create_addresses": False})

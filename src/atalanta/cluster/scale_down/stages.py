@@ -2,8 +2,8 @@
 
 The node moves its queues by address, the store-and-forward queues, transactions in doubt and duplicate ids. Then it
 announces its end. Before that the target gets the duplicate ids and the queues, and clients and members are
-disconnected (cluster/scale_down/disconnect.py). An Atalanta target gets the ids once more at the end, since the ids of many moved
-messages push them out of the target's cache.
+disconnected (cluster/scale_down/disconnect.py). An Atalanta target gets the ids once more at the end, since the ids of
+many moved messages push them out of the target's cache.
 
 Messages that the target refuses stay here, and the others are moved. The refused ones are offered again, ROUNDS_MAX
 times without any progress, with pauses. If an address is full, all its messages wait for the next round, and are
