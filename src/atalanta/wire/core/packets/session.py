@@ -66,17 +66,17 @@ class ReattachSessionResponse(Packet):
     reattached: bool = field(metadata=wire(BOOL))
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, init=False)
 class SessionStart(Packet):
     """SESS_START: starts the deliveries to the consumers of this session. No answer."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, init=False)
 class SessionStop(Packet):
     """SESS_STOP: stops the deliveries; answered by NullResponse."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, init=False)
 class SessionClose(Packet):
     """SESS_CLOSE."""
 

@@ -55,17 +55,17 @@ class ClusterTopology(Packet):
     server_version: int = 0
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, init=False)
 class ClusterTopologyV2(ClusterTopology):
     """CLUSTER_TOPOLOGY_V2: adds event_id and backup_group. Artemis 2.44 sends leaving members in this form."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, init=False)
 class ClusterTopologyV3(ClusterTopology):
     """CLUSTER_TOPOLOGY_V3: adds scale_down_group."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, init=False)
 class ClusterTopologyV4(ClusterTopology):
     """CLUSTER_TOPOLOGY_V4 (from version 131): adds server_version."""
 

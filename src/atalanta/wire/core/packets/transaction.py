@@ -62,40 +62,39 @@ class Rollback(Packet):
 
 
 @dataclass(eq=False, repr=False)
-class XaFailed(Packet):
+class BranchPacket(Packet):
+    """A packet about one branch."""
+
+    xid: Xid = field(metadata=wire(XID))
+
+
+@dataclass(eq=False, repr=False, init=False)
+class XaFailed(BranchPacket):
     """SESS_XA_FAILED."""
 
-    xid: Xid = field(metadata=wire(XID))
 
-
-@dataclass(eq=False, repr=False)
-class XaStart(Packet):
+@dataclass(eq=False, repr=False, init=False)
+class XaStart(BranchPacket):
     """SESS_XA_START."""
 
-    xid: Xid = field(metadata=wire(XID))
-
 
 @dataclass(eq=False, repr=False)
-class XaEnd(Packet):
+class XaEnd(BranchPacket):
     """SESS_XA_END."""
 
-    xid: Xid = field(metadata=wire(XID))
     failed: bool = field(metadata=wire(BOOL))
 
 
 @dataclass(eq=False, repr=False)
-class XaCommit(Packet):
+class XaCommit(BranchPacket):
     """SESS_XA_COMMIT."""
 
-    xid: Xid = field(metadata=wire(XID))
     one_phase: bool = field(metadata=wire(BOOL))
 
 
-@dataclass(eq=False, repr=False)
-class XaPrepare(Packet):
+@dataclass(eq=False, repr=False, init=False)
+class XaPrepare(BranchPacket):
     """SESS_XA_PREPARE."""
-
-    xid: Xid = field(metadata=wire(XID))
 
 
 @dataclass(eq=False, repr=False)
@@ -108,40 +107,32 @@ class XaResponse(Packet):
     correlation: int = field(default=-1, metadata=wire(INT64, since=packet_types.ASYNC_RESPONSE_VERSION))
 
 
-@dataclass(eq=False, repr=False)
-class XaRollback(Packet):
+@dataclass(eq=False, repr=False, init=False)
+class XaRollback(BranchPacket):
     """SESS_XA_ROLLBACK."""
 
-    xid: Xid = field(metadata=wire(XID))
 
-
-@dataclass(eq=False, repr=False)
-class XaJoin(Packet):
+@dataclass(eq=False, repr=False, init=False)
+class XaJoin(BranchPacket):
     """SESS_XA_JOIN."""
 
-    xid: Xid = field(metadata=wire(XID))
 
-
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, init=False)
 class XaSuspend(Packet):
     """SESS_XA_SUSPEND."""
 
 
-@dataclass(eq=False, repr=False)
-class XaResume(Packet):
+@dataclass(eq=False, repr=False, init=False)
+class XaResume(BranchPacket):
     """SESS_XA_RESUME."""
 
-    xid: Xid = field(metadata=wire(XID))
 
-
-@dataclass(eq=False, repr=False)
-class XaForget(Packet):
+@dataclass(eq=False, repr=False, init=False)
+class XaForget(BranchPacket):
     """SESS_XA_FORGET."""
 
-    xid: Xid = field(metadata=wire(XID))
 
-
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, init=False)
 class XaInDoubt(Packet):
     """SESS_XA_INDOUBT_XIDS."""
 
@@ -167,7 +158,7 @@ class XaSetTimeoutResponse(Packet):
     ok: bool = field(metadata=wire(BOOL))
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, init=False)
 class XaGetTimeout(Packet):
     """SESS_XA_GET_TIMEOUT."""
 
