@@ -57,6 +57,9 @@ def extensions() -> list[Extension]:
         extension.extra_compile_args = [
             word for word in extension.extra_compile_args if word != "-Werror"
         ]
+        # Calls between modules need no lookup by name: a start resolves thousands of names fewer.
+        if sys.platform != "win32":
+            extension.extra_compile_args.append("-fvisibility=hidden")
     return made
 
 
