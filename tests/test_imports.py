@@ -60,7 +60,12 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "typer": {"cli"},
     "aiohttp": {"web"},
     "uvloop": {"runtime", "client"},
-    "pyspark": {"spark"},
+    "pyspark": {"spark", "cli"},
+    "py4j": {"spark", "cli"},
+    "prometheus_client": {"spark"},
+    "pydantic": {"spark"},
+    "pydantic_core": {"spark"},
+    "yaml": {"spark"},
     "pandas": {"spark"},
     "pyarrow": {"spark"},
 }

@@ -47,8 +47,6 @@ AIRPORTS = (EWR, JFK, LGA)
 # The one node whose broker.xml has the queue `alerts`.
 ALERTS_AIRPORT = JFK
 
-SERVERS = ",".join(airport.server for airport in AIRPORTS)
-
 AIRPORT_LOGIN = Login("airport", "runway-4L")
 ALERTING_LOGIN = Login("alerting", "red-lamp")
 SPARK_LOGIN = Login("spark", "structured")

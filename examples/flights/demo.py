@@ -38,8 +38,7 @@ from examples.flights.producers import Producer
 from examples.flights.progress import Progress
 from examples.flights.report import Report
 from examples.flights.screen import Bar, Screen
-from examples.flights.spark_driver import Batch, SparkDriver
-from examples.flights.streams import ARCHIVE, DELAYS, WINDOWS, Settings
+from examples.flights.spark_driver import ARCHIVE, DELAYS, WINDOWS, Batch, Settings, SparkDriver
 
 DRAW_S = 0.1
 LOGS = "logs"

@@ -1,4 +1,4 @@
-"""The Spark program (streams.py) as a process: what it reports, its death and its return."""
+"""The pipeline (pipeline.toml) as a process: what it reports, its death and its return."""
 
 from __future__ import annotations
 
@@ -14,9 +14,33 @@ from typing import Any
 from examples.flights.airports import HERE
 from examples.flights.cluster import tail
 from examples.flights.processes import Child, start_child
-from examples.flights.streams import ARCHIVE, CHECKPOINTS, PROGRESS, Settings
 
+PIPELINE = HERE / "pipeline.toml"
+# The queries of the file.
+ARCHIVE = "archive"
+DELAYS = "delays"
+WINDOWS = "windows"
+CHECKPOINTS = "checkpoints"
 STOP_S = 40.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The variables of the file: the folder of the run, Spark's master, limits in messages, the delay in seconds."""
+
+    out: str
+    master: str
+    batch_rows: int
+    watermark_delay_s: int
+
+    def variables(self) -> dict[str, str]:
+        """The environment of the process."""
+        return {
+            "OUT": self.out,
+            "MASTER": self.master,
+            "BATCH_ROWS": str(self.batch_rows),
+            "WATERMARK_DELAY": f"{self.watermark_delay_s} seconds",
+        }
 
 
 class SparkFailed(Exception):
@@ -25,7 +49,7 @@ class SparkFailed(Exception):
 
 @dataclass(frozen=True)
 class Batch:
-    """One finished batch of a query, as streams.py prints it. `watermark` in ISO form; `ms` its duration."""
+    """One finished batch of a query. `watermark` in ISO form; `dropped` came too late; `ms` its duration."""
 
     query: str
     batch: int
@@ -43,14 +67,18 @@ class SparkDriver:
         self.settings = settings
         self.log = log
         self.batches: dict[tuple[str, int], Batch] = {}
+        # Rows that came too late at each query since the start of the process.
+        self._late: dict[str, int] = {}
         self._on_batch = on_batch
         self._child: Child | None = None
         self._reader: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Starts the process; batches follow as they come."""
-        command = [sys.executable, "-m", "examples.flights.streams", self.settings.as_json()]
-        self._child = await start_child("spark", command, self.log, HERE.parent.parent)
+        command = [sys.executable, "-m", "atalanta", "pipeline", "run", str(PIPELINE), "--json"]
+        environment = self.settings.variables()
+        self._late.clear()
+        self._child = await start_child("spark", command, self.log, HERE.parent.parent, environment)
         self._reader = asyncio.create_task(self._read(self._child))
 
     async def kill(self) -> None:
@@ -64,9 +92,8 @@ class SparkDriver:
         """Asks the program to stop its queries, kills it if it does not."""
         child, self._child = self._child, None
         if child is not None:
-            if child.process.stdin is not None:
-                child.process.stdin.close()
-            with contextlib.suppress(TimeoutError):
+            with contextlib.suppress(TimeoutError, ProcessLookupError):
+                child.process.terminate()
                 await asyncio.wait_for(child.process.wait(), STOP_S)
             await child.kill()
         await self._stop_reader()
@@ -97,11 +124,19 @@ class SparkDriver:
         with self.log.open("ab") as log:
             while line := await output.readline():
                 text = line.decode("utf-8", "replace")
-                if text.startswith(PROGRESS):
-                    document: dict[str, Any] = json.loads(text.removeprefix(PROGRESS))
-                    self._add(Batch(**document))
+                if text.startswith("{"):
+                    self._add(self._batch(json.loads(text)))
                 log.write(line)
                 log.flush()
+
+    def _batch(self, state: dict[str, Any]) -> Batch:
+        """A line of `--json`: the state of a query after a batch."""
+        query, late = str(state["name"]), int(state["late_rows"])
+        dropped = late - self._late.get(query, 0)
+        self._late[query] = late
+        return Batch(
+            query, state["batch"], state["rows"], state["watermark"], dropped, state["state_rows"], state["batch_ms"]
+        )
 
     def _add(self, batch: Batch) -> None:
         self.batches[batch.query, batch.batch] = batch

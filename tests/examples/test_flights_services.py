@@ -12,14 +12,27 @@ import pytest
 from rich.console import Console
 
 from atalanta.client import ReceivedMessage
+from atalanta.spark.options import read_options
+from atalanta.spark.pipeline.check import read_pipeline
+from atalanta.spark.pipeline.declaration import texts
 from examples.flights import results
-from examples.flights.airports import AIRPORTS, ALERTS_AIRPORT, OPERATOR_LOGIN
+from examples.flights.airports import (
+    AIRPORTS,
+    ALERTS_AIRPORT,
+    ARCHIVE_QUEUE,
+    DELAYS_ADDRESS,
+    DELAYS_QUEUE,
+    FLIGHTS_ADDRESS,
+    HOST,
+    OPERATOR_LOGIN,
+    SPARK_LOGIN,
+    WINDOWS_QUEUE,
+)
 from examples.flights.alerts import AlertingService
 from examples.flights.compare import Check
 from examples.flights.progress import Progress
 from examples.flights.report import Report
-from examples.flights.spark_driver import Batch, SparkDriver
-from examples.flights.streams import Settings
+from examples.flights.spark_driver import PIPELINE, Batch, Settings, SparkDriver
 from examples.flights.summary import print_summary
 
 
@@ -69,6 +82,19 @@ def test_the_files_of_the_nodes_say_what_the_program_says() -> None:
         assert ('name="alerts"' in text) == (known == ALERTS_AIRPORT)
         users = (known.configuration / "artemis-users.properties").read_text()
         assert f"{OPERATOR_LOGIN.user} = {OPERATOR_LOGIN.password}\n" in users
+
+
+def test_the_pipeline_of_the_demo_has_no_problems_and_the_servers_of_the_program(tmp_path: Path) -> None:
+    settings = Settings(str(tmp_path), "local[2]", 10, 60)
+    declaration = read_pipeline(PIPELINE, settings.variables()).declaration
+    readers = [read_options(texts(source.options)) for source in declaration.source]
+    queues = [(FLIGHTS_ADDRESS, ARCHIVE_QUEUE), (FLIGHTS_ADDRESS, DELAYS_QUEUE), (DELAYS_ADDRESS, WINDOWS_QUEUE)]
+    assert [reader.queue for reader in readers] == [f"{address}::{queue}" for address, queue in queues]
+    writers = [query.options for query in declaration.query if query.format == "atalanta"]
+    assert [options["address"] for options in writers] == [DELAYS_ADDRESS]
+    for options in (*(source.options for source in declaration.source), *writers):
+        assert options["servers"] == ",".join(f"{HOST}:{airport.port}" for airport in AIRPORTS)
+        assert (options["user"], options["password"]) == (SPARK_LOGIN.user, SPARK_LOGIN.password)
 
 
 def test_the_table_shows_what_differs() -> None:

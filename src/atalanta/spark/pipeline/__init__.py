@@ -1,0 +1,1 @@
+"""Declared pipelines: sources, SQL steps and queries of one file; see docs/guide/pipelines.md."""
