@@ -61,6 +61,7 @@ BY_SEEDS = [
     (journal.repeat_answered_early, 60),
     (logs.acknowledged_through_without_fencing, 8),
     (logs.epoch_not_durable, 8),
+    (logs.acknowledged_before_the_commit, 4),
     (journal.compaction_drops_a_message, 12),
     pytest.param(journal.compaction_drops_a_duplicate_id, 12, marks=SOAK),
     pytest.param(journal.sequence_used_again_after_compaction, 16, marks=SOAK),

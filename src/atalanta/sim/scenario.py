@@ -19,6 +19,7 @@ from atalanta.sim.clients.readers import LogReader
 from atalanta.sim.faults import LONG_RUN_SECONDS, Faults, start
 from atalanta.sim.last_stop import check_last_stop
 from atalanta.sim.nodes import PRICES, Shape, make_hosts
+from atalanta.sim.subject import Load, Subject
 from atalanta.sim.subjects import draw_subjects
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import EPOCH, SECOND, World
@@ -56,7 +57,10 @@ class Outcome:
 
 
 class Scenario:
-    """A run. `telling` records the history of every message, or of `about` only (history_of), without other effects."""
+    """A run. `telling` records the history of every message, or of `about` only (history_of), without other effects.
+
+    `load` makes the only subject, in place of those that the seed draws.
+    """
 
     def __init__(
         self,
@@ -66,6 +70,7 @@ class Scenario:
         faults: bool = True,
         telling: bool = False,
         about: str = "",
+        load: Load | None = None,
     ) -> None:
         self.world = World(seed, telling, about)
         self.network = Network(self.world)
@@ -84,9 +89,7 @@ class Scenario:
             self.shape.joiner = nodes - 1
             self.joins_at = int(joining.uniform(0.1, 0.7) * min(seconds, LATE_SECONDS_MAX) * SECOND)
         self.departed = ScaleDownRecord()
-        self.shape.subjects = draw_subjects(
-            self.world, self.network, self.ledger, self.shape, nodes, faults
-        )
+        self.shape.subjects = self._make_subjects(nodes, load)
         self.hosts = make_hosts(self.world, self.network, nodes, self.shape)
         self.producers = self._make_producers()
         self.consumers = self._make_consumers(nodes)
@@ -125,6 +128,13 @@ class Scenario:
         self._prepare_departures()
         self.faults.staying = [name for subject in self.subjects for name in subject.staying]
         self.ledger.excuses = self.departed.excuses
+
+    def _make_subjects(self, nodes: int, load: Load | None) -> list[Subject]:
+        if load is not None:
+            return [load(self.world, self.network, self.ledger)]
+        return draw_subjects(
+            self.world, self.network, self.ledger, self.shape, nodes, self.with_faults
+        )
 
     def _prepare_departures(self) -> None:
         self.departed.in_order = not self.shape.redistributes()

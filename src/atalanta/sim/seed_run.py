@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.scenario import Outcome, Scenario, history_of
+from atalanta.sim.subject import Load
 
 
 class Failure:
@@ -14,26 +15,31 @@ class Failure:
         self.report = report
 
 
-def run_seed(seed: int, nodes: int, seconds: float, faults: bool = True) -> Outcome | Failure:
+def run_seed(
+    seed: int, nodes: int, seconds: float, faults: bool = True, load: Load | None = None
+) -> Outcome | Failure:
     """Runs a seed. Returns the outcome, or the violation with the history of the message."""
     try:
-        return Scenario(seed, nodes, seconds, faults).run()
+        return Scenario(seed, nodes, seconds, faults, load=load).run()
     except (AssertionError, ValueError, LookupError, TypeError, RuntimeError, OSError) as error:
-        return Failure(seed, _report(seed, nodes, seconds, faults, error))
+        return Failure(seed, _report(seed, nodes, seconds, faults, load, error))
 
 
-def _report(seed: int, nodes: int, seconds: float, faults: bool, error: Exception) -> str:
+def _report(
+    seed: int, nodes: int, seconds: float, faults: bool, load: Load | None, error: Exception
+) -> str:
     about = error.key if isinstance(error, Violation) else ""
-    scenario = Scenario(seed, nodes, seconds, faults, telling=True, about=about)
+    scenario = Scenario(seed, nodes, seconds, faults, telling=True, about=about, load=load)
     again: Exception | None = None
     try:
         scenario.run()
     except (AssertionError, ValueError, LookupError, TypeError, RuntimeError, OSError) as repeated:
         again = repeated
     key = again.key if isinstance(again, Violation) else ""
+    program = "atalanta.sim" if load is None else load.__module__
     lines = [
         f"seed {seed}: {'BROKEN PROMISE' if isinstance(error, Violation) else type(error).__name__}: {error}",
-        f"replay: python -m atalanta.sim --seed {seed} --nodes {nodes} --seconds {seconds:g}"
+        f"replay: python -m {program} --seed {seed} --nodes {nodes} --seconds {seconds:g}"
         + ("" if faults else " --calm"),
     ]
     if str(again) != str(error):

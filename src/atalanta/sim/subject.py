@@ -62,3 +62,6 @@ class Subject:
 
 def stay(name: str) -> None:
     """Does nothing, for simulations without scale-down."""
+
+
+Load = Callable[[World, Network, Ledger], Subject]

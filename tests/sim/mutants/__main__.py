@@ -36,15 +36,17 @@ def mutants_of(module: ModuleType) -> list[Mutant]:
 
 
 def survey(count: int, names: list[str]) -> None:
-    for mutant in [each for module in modules() for each in mutants_of(module)]:
+    planted = [(each, module) for module in modules() for each in mutants_of(module)]
+    for mutant, module in planted:
         if names and mutant.__name__ not in names:
             continue
+        load = getattr(module, "LOAD", None)  # the only load of the worlds in which it is looked for
         found = []
         first = ""
         for seed in range(1, count + 1):
             with pytest.MonkeyPatch.context() as patch:
                 mutant(patch)
-                outcome = run_seed(seed, 3, 12.0)
+                outcome = run_seed(seed, 3, 12.0, load=load)
             if isinstance(outcome, Failure):
                 found.append(seed)
                 first = first or outcome.report.split("\n")[0][:150]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from atalanta.kernel.log import log_views
 from atalanta.kernel.log.lease import Lease
 from atalanta.kernel.queue.queue import Queue
+from atalanta.sim.clients.client import then
+from atalanta.sim.clients.readers import LogReader
 from tests.sim.mutants.patching import Patch
 
 
@@ -22,3 +24,15 @@ def epoch_not_durable(patch: Patch) -> None:
         return encode(queue, Lease(held.group, 1, held.owner, held.ttl_ns))
 
     patch.setattr(log_views, "_encode_lease", older)
+
+
+def acknowledged_before_the_commit(patch: Patch) -> None:
+    """The reader acknowledges a batch when it has read it, and may die before it commits it."""
+    commit = LogReader._commit
+
+    def hasty(self: LogReader) -> None:
+        assert self.planned is not None
+        reply = self._acknowledge(self.epoch, self.planned[1])
+        then(reply, lambda reply: commit(self) if reply.error is None else None)
+
+    patch.setattr(LogReader, "_commit", hasty)

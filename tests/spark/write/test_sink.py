@@ -14,7 +14,7 @@ from atalanta.spark.errors import BatchDecided, BranchLost, GatewayError, NodeTi
 from atalanta.spark.options import write_options
 from atalanta.spark.write.batch_commit import branches_of
 from atalanta.spark.write.servers import server_for
-from atalanta.spark.write.sink import PartitionWriter, Written
+from atalanta.spark.write.sink import AtalantaStreamWriter, PartitionWriter, Written
 from tests.spark.fake_node import FakeCluster, FakeDataSource, FakeNode
 from tests.spark.read.streaming_rig import eventually, fill, source, waiting
 
@@ -147,6 +147,19 @@ def test_decisions_are_found_after_servers_has_changed(cluster: FakeCluster) -> 
 def test_an_aborted_batch_leaves_nothing(cluster: FakeCluster) -> None:
     writer(cluster).abort([*run(cluster, 0, "ab", "c"), None])
     assert (sent(cluster), prepared(cluster)) == ([], 0)
+
+
+def test_an_abort_after_a_failed_commit_keeps_what_was_decided(cluster: FakeCluster) -> None:
+    written = run(cluster, 0, "ab", "c", "d", "e")
+    node = next(node for node in cluster.nodes if node.prepared)
+    node.dies_at["commit"] = 0
+    with pytest.raises(NodeTimeout):
+        commit(cluster, 0, written, "300ms")
+    node.start()
+    options = write_options({"servers": cluster.servers, "address": "out"})
+    AtalantaStreamWriter(options, TEXT, FakeDataSource.connect).abort([*written], 0)
+    commit(cluster, 0, run(cluster, 0, "abcde"))
+    assert (sent(cluster), prepared(cluster)) == (["a", "b", "c", "d", "e"], 0)
 
 
 def test_a_job_is_committed_once(cluster: FakeCluster) -> None:

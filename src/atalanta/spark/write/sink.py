@@ -107,7 +107,12 @@ class AtalantaStreamWriter(DataSourceStreamArrowWriter):
             self.writer.commit(prepared[0].branch.query, batchId, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        self.writer.abort(messages)
+        """Rolls the batch back after a task failed. Spark calls this after a failed commit, too.
+
+        Then the decision may be durable, so its branches stay for the repeat of the batch.
+        """
+        if None in messages:
+            self.writer.abort(messages)
 
 
 class AtalantaBatchWriter(DataSourceArrowWriter):

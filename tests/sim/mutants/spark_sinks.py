@@ -1,0 +1,79 @@
+"""The Spark sink. These mutants are looked for in worlds of tests.sim.spark.sink_load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql.datasource import WriterCommitMessage
+
+from atalanta.spark.gateway.gateway import Gateway
+from atalanta.spark.write import batch_commit
+from atalanta.spark.write.batch_commit import BatchCommit, Prepared
+from atalanta.spark.write.sink import AtalantaStreamWriter
+from tests.sim.mutants.patching import Patch
+from tests.sim.spark.sink_load import SparkSinks
+
+LOAD: Final = SparkSinks
+
+
+def decision_after_commit(patch: Patch) -> None:
+    decide_and_finish = BatchCommit.decide_and_finish
+
+    def hasty(self: BatchCommit, query: str, batch: int, prepared: Sequence[Prepared]) -> None:
+        self.finish(prepared, False)
+        decide_and_finish(self, query, batch, prepared)
+
+    patch.setattr(BatchCommit, "decide_and_finish", hasty)
+
+
+def decision_forgets_a_branch(patch: Patch) -> None:
+    decide = batch_commit.decide
+
+    def forgetful(
+        node: Gateway, query: str, batch: int, prepared: Sequence[Prepared], known: dict[int, str]
+    ) -> dict[int, list[Prepared]]:
+        return decide(node, query, batch, prepared[: max(1, len(prepared) - 1)], known)
+
+    patch.setattr(batch_commit, "decide", forgetful)
+
+
+def repeat_commits_its_own_branches(patch: Patch) -> None:
+    """The decision of the batch is not asked for: each run takes its own branches."""
+    decide = batch_commit.decide
+
+    def stubborn(
+        node: Gateway, query: str, batch: int, prepared: Sequence[Prepared], known: dict[int, str]
+    ) -> dict[int, list[Prepared]]:
+        return decide(node, query, batch, prepared, known) | {batch: list(prepared)}
+
+    patch.setattr(batch_commit, "decide", stubborn)
+
+
+def decided_batch_is_not_finished(patch: Patch) -> None:
+    """A repeat rolls back what an earlier run decided and has not committed."""
+    finish = BatchCommit.finish
+
+    def lazy(self: BatchCommit, decided: Sequence[Prepared], first: bool) -> None:
+        if first:
+            finish(self, decided, first)
+
+    def end_all(node: Gateway, query: str, batch: int, decided: object) -> None:
+        end_others(node, query, batch, set())
+
+    end_others = batch_commit.end_others
+    patch.setattr(BatchCommit, "finish", lazy)
+    patch.setattr(batch_commit, "end_others", end_all)
+
+
+def leftovers_stay(patch: Patch) -> None:
+    patch.setattr(batch_commit, "end_others", lambda node, query, batch, decided: None)
+
+
+def abort_rolls_back_what_is_decided(patch: Patch) -> None:
+    def abort(
+        self: AtalantaStreamWriter, messages: list[WriterCommitMessage | None], batch: int
+    ) -> None:
+        self.writer.abort(messages)
+
+    patch.setattr(AtalantaStreamWriter, "abort", abort)
