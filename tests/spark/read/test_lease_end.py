@@ -191,7 +191,7 @@ def test_a_copied_checkpoint_that_is_older_is_refused_and_takes_nothing_over(
     end = query.plan(start)
     query.read(start, end)
     add(cluster, 1)
-    query.plan(end)
+    query.read(end, query.plan(end))  # waits for the acknowledgement
     copies = [Query(cluster), Query(cluster)]
     with pytest.raises(DataLost, match="it is a copy or a backup, and the group has gone on"):
         copies[0].plan(start)
