@@ -30,7 +30,7 @@ def test_a_query_that_is_stopped_or_has_ended_releases_its_leases(
 ) -> None:
     fill(cluster, 5, 5)
     query = start(source(fake, cluster), tmp_path, {"processingTime": "0 seconds"})
-    eventually(lambda: waiting(cluster) == [0, 0], "the batch")
+    eventually(lambda: waiting(cluster) == [0, 0], "the batch", 120.0)
     assert leases(cluster) == 2
     query.stop()
     eventually(lambda: leases(cluster) == 0, "the release")
