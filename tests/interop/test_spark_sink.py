@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 import uuid
 
 import pytest
@@ -9,7 +11,10 @@ import pytest
 from atalanta.client.blocking import connect as connect_blocking
 from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials, OutMessage
-from atalanta.spark.write.branch_name import BranchName
+from atalanta.spark.options import write_options
+from atalanta.spark.write.abandoned_branches import ABANDONED_S, AbandonedBranches
+from atalanta.spark.write.branch_name import BranchName, fingerprint
+from atalanta.spark.write.node_calls import NodeCalls
 from tests.interop.harness.jms import PASSWORD, USER
 from tests.interop.harness.node import BrokerProcess
 
@@ -55,3 +60,33 @@ def test_branches_and_decisions(node: BrokerProcess) -> None:
     with connect_blocking(f"tcp://{server}", user=USER, password=PASSWORD) as connection:
         found = [message.text for message in connection.consumer("spark.out", browse=True)]
     assert found == ["0", "1", "2"] * 2
+
+
+def test_abandoned_branches_end(node: BrokerProcess) -> None:
+    server = f"127.0.0.1:{node.port}"
+    login = write_options(
+        {"servers": server, "user": USER, "password": PASSWORD, "address": "spark.abandoned"}
+    ).login
+    old_s = int(time.time()) - ABANDONED_S - 60
+    decided, lost = (
+        BranchName(
+            str(uuid.uuid4()), 0, f"0.{uuid.uuid4().hex}.{old_s:08x}.{fingerprint([server])}"
+        )
+        for _ in range(2)
+    )
+    fresh = BranchName.new(str(uuid.uuid4()), 0, 0, [server])
+    with NodeCalls(login, connect) as nodes:
+        gateway = nodes.gateway(server)
+        for branch, row in ((decided, "decided"), (lost, "lost"), (fresh, "fresh")):
+            message = text(row)
+            message.address = "spark.abandoned"
+            gateway.prepare([message], str(branch))
+        gateway.decide(decided.query, 0, json.dumps({"branches": [[server, str(decided)]]}))
+        AbandonedBranches([server], nodes).end("own", [server])
+        names = gateway.prepared_branches()
+        assert str(fresh) in names
+        assert not {str(decided), str(lost)} & set(names)
+        gateway.roll_back_branch(str(fresh))
+    with connect_blocking(f"tcp://{server}", user=USER, password=PASSWORD) as connection:
+        found = [message.text for message in connection.consumer("spark.abandoned", browse=True)]
+    assert found == ["decided"]

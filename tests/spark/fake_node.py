@@ -73,6 +73,7 @@ class FakeQueue:
     epoch: int = 0
     group: str = ""
     owner: str = ""
+    lease_ms: int = 0  # 0: no lease, or released
     lost: list[tuple[int, int, str]] = field(default_factory=list)
 
     def add(self, body: bytes | str, timestamp_ms: int = 0, **properties: PropertyValue) -> None:
@@ -234,6 +235,7 @@ class FakeNode:
             raise Fenced(
                 f"the lease of group {group} has epoch {found.epoch} of {found.owner}", 200
             )
+        found.lease_ms = ttl
         return [found.epoch, found.incarnation, found.acked]
 
     def do_lost(self, queue: str, incarnation: str, start: int, end: int) -> list[Any]:

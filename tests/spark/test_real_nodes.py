@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from atalanta.client import ClientError, blocking
 from atalanta.spark import register
 from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials
@@ -147,6 +148,27 @@ def test_a_batch_is_written_again_in_other_partitions(
     drain = source(real, brokers, queue="out").writeStream.format("noop")
     drain = drain.option("checkpointLocation", str(tmp_path / "drain"))
     drain.trigger(availableNow=True).start().awaitTermination(100)
+
+
+def test_a_consumer_may_take_the_queue_when_the_query_was_stopped(
+    real: SparkSession, brokers: BrokerCluster, tmp_path: Path
+) -> None:
+    publish(brokers, 10, "stopped")
+    writer = source(real, brokers).writeStream.format("noop")
+    writer = writer.option("checkpointLocation", str(tmp_path))
+    query = writer.trigger(processingTime="0 seconds").start()
+    brokers.wait_until_empty(timeout_s=200.0)
+    query.stop()
+    deadline = time.monotonic() + 30
+    for node in brokers.nodes:
+        with blocking.connect(f"tcp://{node.server}", user=USER, password=PASSWORD) as connection:
+            while True:
+                try:
+                    connection.consumer(QUEUE).close()
+                    break
+                except ClientError:
+                    assert time.monotonic() < deadline, "the queue is still leased"
+                    time.sleep(0.1)
 
 
 def test_through_spark_and_back(real: SparkSession, brokers: BrokerCluster, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
@@ -29,6 +31,10 @@ class AtalantaDataSource(DataSource):
     Options are checked before any connection: OptionError.
     """
 
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self.load = uuid.uuid4().hex  # names the loaded stream in every process that gets a copy (shared_lease.py)
+
     @staticmethod
     def connect(server: str, credentials: Credentials) -> Gateway:
         """Connects to a server. Tests replace this method."""
@@ -47,7 +53,9 @@ class AtalantaDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         check_schema(schema)
-        return AtalantaStreamReader(read_options(self.options), schema, self.connect)
+        return AtalantaStreamReader(
+            read_options(self.options), schema, self.connect, self.load
+        )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         refuse_overwrite(overwrite)

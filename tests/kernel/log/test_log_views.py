@@ -52,6 +52,19 @@ def test_the_high_water_mark_survives_the_compaction_of_an_empty_queue() -> None
     assert bodies(bench, 10, 11) == [b"new"]
 
 
+def test_a_released_lease_no_longer_pins_its_queue() -> None:
+    bench = Bench()
+    queue = filled(bench, 1)
+    epoch = lease(bench)
+    bench.broker.log_views.lease(
+        bench.now, "archive", "spark", "driver", 0, epoch, RecordingEndpoint(), 1
+    )
+    bench.settle()
+    assert queue.active_lease() is None
+    bench.restart()
+    assert bench.broker.log_views.queue_for("archive", "").active_lease() is None
+
+
 def test_uncommitted_and_unsynced_messages_are_not_shown() -> None:
     bench = Bench()
     filled(bench, 2)

@@ -19,13 +19,18 @@ Json = dict[str, Any]
 class Query:
     """Calls the source as Spark does, batch after batch, without Spark."""
 
-    def __init__(self, cluster: FakeCluster, **options: str) -> None:
+    def __init__(self, cluster: FakeCluster, load: str = "", **options: str) -> None:
         settings = {"servers": cluster.servers, "queue": QUEUE, "nodeTimeout": "20s"}
         settings |= {"positionCache": "0s"} | options
-        self.reader = AtalantaStreamReader(read_options(settings), COLUMNS, FakeGateway)
+        self.reader = AtalantaStreamReader(read_options(settings), COLUMNS, FakeGateway, load)
+        self.reader.getDefaultReadLimit()
 
     def plan(self, start: Json) -> Json:
-        return self.reader.latestOffset(start, ReadAllAvailable())
+        end = self.reader.latestOffset(start, ReadAllAvailable())
+        initial = self.reader._initial
+        if end != start and (initial is None or start != initial.to_json()):
+            self.reader.commit(start)
+        return end
 
     def read(self, start: Json, end: Json) -> list[int]:
         found = []

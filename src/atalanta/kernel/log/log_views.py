@@ -371,6 +371,8 @@ class LogViews:
             changed = True
         held.ttl_ns = ttl_ns
         held.until = now + ttl_ns
+        if held.active and ttl_ns == 0:
+            self._unpin(queue, held)
         held.active = ttl_ns > 0
         if changed:
             batch = records.Batch()
@@ -387,14 +389,17 @@ class LogViews:
         for queue in self.queues.by_name.values():
             for held in queue.log.leases.values():
                 if held.active and held.until <= now:
-                    held.active = False
-                    self.trace.event("lease_ended", {"queue": queue.name, "group": held.group})
-                    self.store.dispatches.mark_dirty(queue)
-                    self.store.dispatches.note_unattended(queue)
+                    self._unpin(queue, held)
                 elif held.active:
                     any_active = True
         if any_active:
             self.timers.set(LEASE_TIMER, now + 1_000_000_000)
+
+    def _unpin(self, queue: Queue, held: Lease) -> None:
+        held.active = False
+        self.trace.event("lease_ended", {"queue": queue.name, "group": held.group})
+        self.store.dispatches.mark_dirty(queue)
+        self.store.dispatches.note_unattended(queue)
 
     def lost_ranges(
         self, name: str, incarnation: str, start: int, end: int

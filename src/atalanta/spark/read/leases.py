@@ -1,7 +1,8 @@
 """The lease of a group on each node's queue: taken at the start, renewed until the query ends.
 
-A lease is never released on purpose. A failed query is started again and must find the messages of its unfinished
-batch in the queue. The lease expires `leaseTimeout` after the last renewal.
+At its end the query releases the lease of each node where everything that it has planned is acknowledged. Elsewhere a
+failed query that is started again must find the messages of its unfinished batch in the queue: that lease expires
+`leaseTimeout` after the last renewal.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import socket
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from atalanta.client import Lease
@@ -20,6 +22,7 @@ from atalanta.spark.errors import Fenced, NodeUnavailable, SparkSourceError
 from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.members import Located, Members
+from atalanta.spark.read.shared_lease import SharedLease, key_of
 
 RENEWAL_MAX_S: Final = 30.0
 
@@ -46,7 +49,8 @@ def fenced(options: ReadOptions, error: Fenced) -> Fenced:
     """Returns the error for the user after a takeover by another query."""
     return Fenced(
         f"another query took over group {options.group!r} of queue {options.queue!r}, so this one "
-        f"stops: {error}. Give each query a group (and a queue) of its own, or run only one of them",
+        f"stops: {error}. Give each query a group (and a queue) of its own, or run only one of them (a query that "
+        "joins a stream with itself loads it once)",
         error.code,
     )
 
@@ -54,9 +58,11 @@ def fenced(options: ReadOptions, error: Fenced) -> Fenced:
 class Leases:
     """The epochs by node and incarnation. `check` raises errors of the background thread."""
 
-    def __init__(self, options: ReadOptions, members: Members) -> None:
+    def __init__(self, options: ReadOptions, members: Members, shared: SharedLease) -> None:
         self.options = options
         self.members = members
+        self.shared = shared
+        self.lock = threading.Lock()  # no renewal follows the release
         self.owner = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
         self.ttl_ms = int(options.lease_timeout_s * 1000)
         self.epochs: dict[tuple[str, str], int] = {}
@@ -71,14 +77,15 @@ class Leases:
 
     def take(self, found: Mapping[str, Located]) -> None:
         """Leases the queue of every new node, with a new epoch. Raises Fenced."""
-        for node_id, located in found.items():
-            key = (node_id, located.position.incarnation)
-            if key not in self.epochs:
-                try:
-                    grant = self.members.call(node_id, self._take_over)
-                except Fenced as error:
-                    raise self.refused(error) from error
-                self.epochs[node_id, grant.incarnation] = grant.epoch
+        new = [
+            node_id
+            for node_id, located in found.items()
+            if (node_id, located.position.incarnation) not in self.epochs
+        ]
+        if new:
+            with self.shared.epochs() as taken:
+                for node_id in new:
+                    self._take(node_id, found[node_id].position.incarnation, taken)
         if self.thread is None and self.epochs:
             self.thread = threading.Thread(target=self._renew_until_end, daemon=True)
             self.thread.name = "atalanta-leases"
@@ -87,8 +94,30 @@ class Leases:
     def epoch(self, node_id: str, incarnation: str) -> int:
         return self.epochs[node_id, incarnation]
 
-    def stop(self) -> None:
+    def verify(self, node_id: str, incarnation: str) -> None:
+        """Raises Fenced if another query has taken over the lease of that node."""
+        epoch = self.epochs.get((node_id, incarnation))
+        if epoch is not None:
+            try:
+                self.members.call(node_id, partial(self._lease, epoch))
+            except Fenced as error:
+                raise self.fenced(error) from error
+
+    def stop(self, kept: set[str]) -> None:
+        """Ends the renewals, and releases the leases of all nodes but `kept`. A node that is away keeps its lease."""
         self.ended.set()
+        kept_by_all = self.shared.end(kept)
+        if kept_by_all is None:
+            return
+        with self.lock:
+            for (node_id, incarnation), epoch in self.epochs.items():
+                gateway = self.members.gateway(node_id)
+                if node_id in kept_by_all or gateway is None:
+                    continue
+                try:
+                    gateway.lease(self.options.queue, self.options.group, self.owner, 0, epoch)
+                except SparkSourceError as error:
+                    log.info("lease of node %s (%s) not released: %s", node_id, incarnation, error)
 
     def hold(self, node_id: str, incarnation: str) -> Hold | None:
         """Returns the lease as a task needs it; None if the queue was created again, which the task will find."""
@@ -108,8 +137,21 @@ class Leases:
         )
 
     # Private: one node, and the thread.
-    def _take_over(self, gateway: Gateway) -> Lease:
-        return gateway.lease(self.options.queue, self.options.group, self.owner, self.ttl_ms, 0)
+    def _take(self, node_id: str, incarnation: str, taken: dict[str, int]) -> None:
+        """Leases one node, if no other source of the query has it in `taken`."""
+        epoch = taken.get(key_of(node_id, incarnation))
+        if epoch is not None:
+            self.epochs[node_id, incarnation] = epoch
+            return
+        try:
+            grant = self.members.call(node_id, partial(self._lease, 0))
+        except Fenced as error:
+            raise self.refused(error) from error
+        self.epochs[node_id, grant.incarnation] = grant.epoch
+        taken[key_of(node_id, grant.incarnation)] = grant.epoch
+
+    def _lease(self, epoch: int, gateway: Gateway) -> Lease:
+        return gateway.lease(self.options.queue, self.options.group, self.owner, self.ttl_ms, epoch)
 
     def _renew_until_end(self) -> None:
         pause_s = min(RENEWAL_MAX_S, self.options.lease_timeout_s / 3)
@@ -134,8 +176,8 @@ class Leases:
             if gateway is None:
                 continue
             try:
-                gateway.lease(
-                    self.options.queue, self.options.group, self.owner, self.ttl_ms, epoch
-                )
+                with self.lock:
+                    if not self.ended.is_set():
+                        self._lease(epoch, gateway)
             except NodeUnavailable as error:
                 log.warning("lease of node %s not renewed for now: %s", node_id, error)

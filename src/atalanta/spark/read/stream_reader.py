@@ -1,10 +1,10 @@
 """The streaming source: planning, leases and acknowledgements, in the driver of the query.
 
 Spark passes as `start` of `latestOffset` only offsets whose batch is in its commit log (or the initial one), while
-`commit` is never called for the last batch. Therefore every message up to `start` is acknowledged in `latestOffset`,
-from its second call after a start of the query on. A run with Trigger.AvailableNow and nothing to read makes no second
-call; then the first call acknowledges. If there is more to read, the nodes acknowledge while Spark writes its plan.
-The batch waits for them, since a fenced query must not begin another batch.
+`commit` is never called for the last batch. Therefore every message up to `start` is acknowledged in `latestOffset`. If
+there is more to read, the nodes acknowledge while Spark writes its plan. The batch waits for them, since a fenced query
+must not begin another batch. With asynchronous progress tracking the commit log is behind; then `commit` of `start`
+does not come before `partitions`, and the query is refused (see progress_order.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ from atalanta.spark.read.leases import Leases
 from atalanta.spark.read.members import Located, Members
 from atalanta.spark.read.offsets import Entry, Offset, ranges, spans, split_all
 from atalanta.spark.read.partition_reader import RangePartition, RangeReader
+from atalanta.spark.read.progress_order import ProgressOrder
+from atalanta.spark.read.shared_lease import SharedLease
 from atalanta.spark.read.starting_offsets import check_skipped, initial_sequence
+from atalanta.spark.read.termination import unwind_at_termination
 
 log = logging.getLogger("atalanta.spark")
 
@@ -42,15 +45,19 @@ log = logging.getLogger("atalanta.spark")
 class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The reader. Tasks receive a pickled copy without connections and leases, which only the driver has."""
 
-    def __init__(self, options: ReadOptions, schema: StructType, connect: Connector) -> None:
+    def __init__(
+        self, options: ReadOptions, schema: StructType, connect: Connector, load: str = ""
+    ) -> None:
         self.options = options
         self.schema = schema
         self.connect = connect
+        self._shared = SharedLease(load)
+        self._order = ProgressOrder()
+        self._planned: Offset | None = None  # the end of the last batch
         self._members: Members | None = None
         self._leases: Leases | None = None
         # Node -> (incarnation, last sequence), the limit of Trigger.AvailableNow.
         self._target: dict[str, tuple[str, int]] | None = None
-        self._latest_calls = 0
         self._initial: Offset | None = None
         self._acked: dict[str, tuple[str, int]] = {}
         self._background: Background | None = None
@@ -63,6 +70,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         if self._initial is not None:
             return self._initial.to_json()
+        self._begin()
         found = self.members.wait_for({}, True, self.options.position_cache_s)
         if not found:
             raise SparkSourceError(
@@ -79,10 +87,12 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self.members.call(node, partial(check_skipped, self.options, located, entry.sequence))
             entries[node] = entry
         self._initial = Offset(self.options.queue, entries)
+        self._order.initial = self._initial.to_json()
         self._acknowledge(self._initial)  # durable: a query without its checkpoint begins here again
         return self._initial.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
+        self._shared.join()  # Spark asks every source of a query before it asks one for an offset
         if self.options.max_messages is not None:
             return ReadMaxRows(self.options.max_messages)
         if self.options.max_bytes is not None:
@@ -97,19 +107,21 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        self._begin()
         before = Offset.from_json(start, self.options.queue)
         self.leases.check()
+        self._shared.step()
         self._acknowledging.settle()
         found = self._present(before)
+        starts = {node: entry.sequence for node, entry in before.entries.items()}
+        self._check_copy(starts, before, found)
         self.leases.take(found)
-        first = self._latest_calls == 0
-        self._latest_calls += 1
-        end = self._end(before, found, limit).to_json()
-        if end != start:
-            if not first:
-                self._acknowledging.start(partial(self._acknowledge, before))
-        elif not first or self._target is not None:
+        self._planned = self._end(before, found, limit)
+        end = self._planned.to_json()
+        if end == start:
             self._acknowledge(before)  # a run that ends has acknowledged every batch
+        elif self._order.plan(start):
+            self._acknowledging.start(partial(self._acknowledge, before))
         return end
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
@@ -125,9 +137,12 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Plans the tasks. After a restart Spark begins here with the unfinished batch, so leases are taken first."""
+        self._begin()
+        self._order.check()
         self._acknowledging.settle()
         queue = self.options.queue
-        wholes = ranges(Offset.from_json(start, queue), Offset.from_json(end, queue))
+        self._planned = Offset.from_json(end, queue)
+        wholes = ranges(Offset.from_json(start, queue), self._planned)
         self.leases.check()
         unleased = {
             part.node_id: part.server
@@ -136,6 +151,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
         if unleased:
             found = self.members.wait_for(unleased, False, self.options.position_cache_s)
+            self._check_copy({part.node_id: part.start for part in wholes}, self._planned, found)
             self.leases.take({node: found[node] for node in unleased})
         return [
             RangePartition(part, self.leases.hold(part.node_id, part.incarnation))
@@ -143,14 +159,17 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ]
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Acknowledges nothing (see above), but stops a query that lost its lease."""
+        """Stops a query that lost its lease. Acknowledges only the first batch of this process (see above)."""
         if self._leases is not None:
             self.leases.check()
+        if self._order.commit(end):
+            before = Offset.from_json(end, self.options.queue)
+            self._acknowledging.start(partial(self._acknowledge, before))
 
     def stop(self) -> None:
-        """Closes the reader. Spark calls this only after an error; leases expire."""
+        """Closes the reader: after an error, at the end of the query (termination.py) and of Spark."""
         if self._leases is not None:
-            self._leases.stop()
+            self._leases.stop(self._unfinished())
         if self._members is not None:
             self._members.close()
 
@@ -161,6 +180,20 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return RangeReader(self.options, self.schema, self.connect, partition).batches()
 
     # -- members and leases -----------------------------------------------------------------------
+    def _begin(self) -> None:
+        unwind_at_termination()
+        self._shared.begin()
+
+    def _unfinished(self) -> set[str]:
+        """Returns the nodes with messages of a batch that is planned and not acknowledged."""
+        if self._planned is None:  # Spark may have a batch to repeat
+            return {node for node, _ in self.leases.epochs}
+        return {
+            node
+            for node, entry in self._planned.entries.items()
+            if self._acked.get(node) != (entry.incarnation, entry.sequence)
+        }
+
     @property
     def members(self) -> Members:
         if self._members is None:
@@ -170,7 +203,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @property
     def leases(self) -> Leases:
         if self._leases is None:
-            self._leases = Leases(self.options, self.members)
+            self._leases = Leases(self.options, self.members, self._shared)
         return self._leases
 
     @property
@@ -199,8 +232,10 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if self._acked.get(node) == reached or key not in self.leases.epochs:
                 continue
             epoch = self.leases.epoch(node, entry.incarnation)
+            end = self._shared.acknowledge(node, reached)
             try:
-                self.members.call(node, partial(acknowledge, self.options, entry, epoch))
+                if end is not None:
+                    self.members.call(node, partial(acknowledge, self.options, entry, epoch, end))
             except Fenced as error:
                 raise self.leases.fenced(error) from error
             self._acked[node] = reached
@@ -230,16 +265,9 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if entry is None:
                 start = max(position.first - 1, position.acked_through)
             elif entry.incarnation == position.incarnation:
-                start = entry.sequence
-                if start < position.acked_through:
-                    self._lost(
-                        node,
-                        f"everything up to {position.acked_through} was acknowledged, but the "
-                        f"checkpoint is at {start} (is it an old copy?)",
-                    )
-                    start = position.acked_through
+                start = max(entry.sequence, position.acked_through)
             else:
-                self._lost(node, "the queue was deleted and created again")
+                self._lost(node, position.incarnation, "the queue was deleted and created again")
                 start = max(position.first - 1, position.acked_through)
             last = position.last
             if self._target is not None:
@@ -269,19 +297,38 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ),
         )
         if lost:
-            self._lost(node, f"messages left the queue unread: {spans(lost)}")
+            self._lost(node, stretch.incarnation, f"messages left the queue unread: {spans(lost)}")
 
-    def _lost(self, node: str, why: str) -> None:
+    def _check_copy(
+        self, starts: Mapping[str, int], offset: Offset, found: Mapping[str, Located]
+    ) -> None:
+        """Raises DataLost for a checkpoint that is older than the queues, before its query takes the leases over."""
+        for node, start in starts.items():
+            position = found[node].position if node in found else None
+            if position is None or offset.entries[node].incarnation != position.incarnation:
+                continue
+            if start < position.acked_through:
+                self._lost(
+                    node,
+                    position.incarnation,
+                    f"everything up to {position.acked_through} was acknowledged, but this checkpoint is at {start}: "
+                    "it is a copy or a backup, and the group has gone on. Start the query of the newest checkpoint, or "
+                    "use another group and queue",
+                )
+
+    def _lost(self, node: str, incarnation: str, why: str) -> None:
+        """Raises Fenced if another query has taken over, else DataLost unless the query may lose messages."""
+        self.leases.verify(node, incarnation)
         text = f"queue {self.options.queue} at node {node}: {why}"
         if self.options.fail_on_data_loss:
             raise DataLost(f"{text}. Set failOnDataLoss=false to continue without them")
         log.warning("%s; going on (failOnDataLoss=false)", text)
 
 
-def acknowledge(options: ReadOptions, entry: Entry, epoch: int, gateway: Gateway) -> int:
-    return gateway.ack_through(
-        options.queue, entry.incarnation, options.group, epoch, entry.sequence
-    )
+def acknowledge(
+    options: ReadOptions, entry: Entry, epoch: int, end: int, gateway: Gateway
+) -> int:
+    return gateway.ack_through(options.queue, entry.incarnation, options.group, epoch, end)
 
 
 def mean_bytes(located: Located) -> int:

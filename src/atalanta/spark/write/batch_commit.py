@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from atalanta.spark.errors import BatchDecided, BranchLost, GatewayError
 from atalanta.spark.gateway.gateway import Connector, Gateway
@@ -19,6 +21,8 @@ from atalanta.spark.options import LoginOptions
 from atalanta.spark.write.branch_name import BranchName
 from atalanta.spark.write.node_calls import NodeCalls
 from atalanta.spark.write.servers import DECISIONS_PARTITION, server_for
+
+DECIDABLE_S: Final = 12 * 3600  # after a task began; see abandoned_branches.py
 
 log = logging.getLogger("atalanta.spark")
 
@@ -92,6 +96,7 @@ def decide(
             "this checkpoint is older than the data. It is a copy, or was restored from a backup"
         )
     if batch not in known:
+        check_age(query, batch, [one.branch for one in prepared])
         branches = [[one.server, str(one.branch)] for one in prepared]
         node.decide(query, batch, json.dumps({"branches": branches}))
         known = node.decisions(query)
@@ -101,6 +106,17 @@ def decide(
                 "while the batch was unfinished. Compare the rows at the target, then begin with a new checkpoint"
             )
     return {number: branches_of(text) for number, text in known.items()}
+
+
+def check_age(query: str, batch: int, branches: Sequence[BranchName]) -> None:
+    """Raises GatewayError if a branch is too old to be decided: another query may roll it back soon."""
+    oldest_s = min((one.began_s for one in branches if one.began_s is not None), default=None)
+    if oldest_s is not None and time.time() - oldest_s > DECIDABLE_S:
+        raise GatewayError(
+            f"batch {batch} of query {query} has rows that were prepared more than {DECIDABLE_S // 3600} hours ago, "
+            "so it is not committed. Start the query again: it writes the batch once more. Make batches smaller, or "
+            "compare the clocks of driver and workers"
+        )
 
 
 def branches_of(text: str) -> list[Prepared]:

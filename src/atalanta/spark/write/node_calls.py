@@ -35,11 +35,7 @@ class NodeCalls:
         deadline = time.monotonic() + login.node_timeout_s
         while True:
             try:
-                gateway = self.gateways.get(server)
-                if gateway is None:
-                    credentials = login.credentials(min(CONNECT_TIMEOUT_S, login.request_timeout_s))
-                    gateway = self.gateways[server] = self.connect(server, credentials)
-                return function(gateway)
+                return function(self.gateway(server))
             except NodeUnavailable as error:
                 self._drop(server)
                 if time.monotonic() >= deadline:
@@ -48,6 +44,14 @@ class NodeCalls:
                     ) from error
                 log.warning("server %s: %s; trying again", server, error)
                 time.sleep(RETRY_S)
+
+    def gateway(self, server: str) -> Gateway:
+        """Returns the connection to a server. Raises NodeUnavailable at once if it is away."""
+        gateway = self.gateways.get(server)
+        if gateway is None:
+            credentials = self.login.credentials(min(CONNECT_TIMEOUT_S, self.login.request_timeout_s))
+            gateway = self.gateways[server] = self.connect(server, credentials)
+        return gateway
 
     def _drop(self, server: str) -> None:
         gateway = self.gateways.pop(server, None)

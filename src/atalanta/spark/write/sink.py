@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 from atalanta.spark.errors import SparkSourceError
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import WriteOptions
+from atalanta.spark.write.abandoned_branches import AbandonedBranches
 from atalanta.spark.write.batch_commit import BatchCommit, Prepared, roll_back
 from atalanta.spark.write.branch_name import BranchName
 from atalanta.spark.write.node_calls import NodeCalls
@@ -58,7 +59,7 @@ class PartitionWriter:
 
             def prepare(node: Gateway) -> BranchName:
                 # Each try has a branch of its own: an earlier one may be prepared although its answer was lost.
-                branch = BranchName.new(query, batch, partition)
+                branch = BranchName.new(query, batch, partition, self.options.login.servers)
                 node.prepare(messages, str(branch))
                 return branch
 
@@ -67,7 +68,10 @@ class PartitionWriter:
     def commit(self, query: str, batch: int, messages: Messages) -> None:
         """Commits the branches of a streaming batch."""
         with NodeCalls(self.options.login, self.connect) as nodes:
-            BatchCommit(self.options.login, nodes).decide_and_finish(query, batch, prepared_of(messages))
+            prepared = prepared_of(messages)
+            BatchCommit(self.options.login, nodes).decide_and_finish(query, batch, prepared)
+            at = sorted({one.server for one in prepared})
+            AbandonedBranches(self.options.login.servers, nodes).end(query, at)
 
     def commit_job(self, messages: Messages) -> None:
         """Commits the branches of a batch job."""

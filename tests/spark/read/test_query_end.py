@@ -1,0 +1,83 @@
+"""Spark ends a query: what it leaves behind in the queues, with every trigger and in a self-join."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from tests.spark.fake_node import FakeCluster
+from tests.spark.read.streaming_rig import QUEUE, eventually, fill, source, waiting
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+
+def start(frame: DataFrame, folder: Path, trigger: dict[str, Any], **options: str) -> StreamingQuery:
+    writer = frame.writeStream.format("noop").options(**options)
+    return writer.option("checkpointLocation", str(folder)).trigger(**trigger).start()
+
+
+def leases(cluster: FakeCluster) -> int:
+    return sum(node.queue(QUEUE).lease_ms > 0 for node in cluster.nodes)
+
+
+def test_a_query_that_is_stopped_or_has_ended_releases_its_leases(
+    fake: SparkSession, cluster: FakeCluster, tmp_path: Path
+) -> None:
+    fill(cluster, 5, 5)
+    query = start(source(fake, cluster), tmp_path, {"processingTime": "0 seconds"})
+    eventually(lambda: waiting(cluster) == [0, 0], "the batch", 120.0)
+    assert leases(cluster) == 2
+    query.stop()
+    eventually(lambda: leases(cluster) == 0, "the release")
+    fill(cluster, 5, 5)
+    start(source(fake, cluster), tmp_path, {"availableNow": True}).awaitTermination(60)
+    eventually(lambda: leases(cluster) == 0, "the release at the end")
+    assert waiting(cluster) == [0, 0]
+
+
+def test_a_run_of_trigger_once_acknowledges_the_run_before(
+    fake: SparkSession, cluster: FakeCluster, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        fill(cluster, 5, 5)
+        start(source(fake, cluster), tmp_path, {"once": True}).awaitTermination(60)
+        assert waiting(cluster) == [5, 5]
+        assert leases(cluster) == 2
+    start(source(fake, cluster), tmp_path, {"once": True}).awaitTermination(60)
+    assert waiting(cluster) == [0, 0]
+    eventually(lambda: leases(cluster) == 0, "the release")
+
+
+def test_a_stream_is_joined_with_itself(
+    fake: SparkSession, cluster: FakeCluster, tmp_path: Path
+) -> None:
+    expected = fill(cluster, 6, 4)
+    frame = source(fake, cluster, maxOffsetsPerTrigger=3).select("node", "sequence", "text")
+    joined = frame.alias("a").join(frame.alias("b"), ["node", "sequence"])
+    joined = joined.select("node", "sequence", "a.text")
+    writer = joined.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer.trigger(availableNow=True).start().awaitTermination(120)
+    assert waiting(cluster) == [0, 0]
+    found = fake.read.parquet(str(tmp_path / "out")).collect()
+    assert sorted((row.node, row.sequence, row.text) for row in found) == sorted(expected)
+    assert cluster.nodes[0].queue(QUEUE).epoch == 1
+    eventually(lambda: leases(cluster) == 0, "the release")
+
+
+def test_asynchronous_progress_tracking_is_refused(
+    fake: SparkSession, cluster: FakeCluster, tmp_path: Path
+) -> None:
+    fill(cluster, 5, 5)
+    frame = source(fake, cluster, maxOffsetsPerTrigger=2)
+    query = start(
+        frame, tmp_path, {"processingTime": "0 seconds"}, asyncProgressTrackingEnabled="true"
+    )
+    with pytest.raises(StreamingQueryException, match="asyncProgressTrackingEnabled"):
+        query.awaitTermination(60)
+    assert sum(waiting(cluster)) == 10
