@@ -11,6 +11,7 @@ import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -60,6 +61,7 @@ class Leases:
         self.owner = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
         self.ttl_ms = int(options.lease_timeout_s * 1000)
         self.epochs: dict[tuple[str, str], int] = {}
+        self.renewed_at_s: dict[tuple[str, str], float] = {}
         self.failure: SparkSourceError | None = None
         self.ended = threading.Event()
         self.thread: threading.Thread | None = None
@@ -74,11 +76,13 @@ class Leases:
         for node_id, located in found.items():
             key = (node_id, located.position.incarnation)
             if key not in self.epochs:
+                asked_at_s = time.monotonic()
                 try:
                     grant = self.members.call(node_id, self._take_over)
                 except Fenced as error:
                     raise self.refused(error) from error
                 self.epochs[node_id, grant.incarnation] = grant.epoch
+                self.renewed_at_s[node_id, grant.incarnation] = asked_at_s
         if self.thread is None and self.epochs:
             self.thread = threading.Thread(target=self._renew_until_end, daemon=True)
             self.thread.name = "atalanta-leases"
@@ -86,6 +90,14 @@ class Leases:
 
     def epoch(self, node_id: str, incarnation: str) -> int:
         return self.epochs[node_id, incarnation]
+
+    def shown(self, node_id: str, incarnation: str) -> dict[str, int]:
+        """Returns the epoch and the rest of the lease for the query's progress; nothing without a lease."""
+        epoch = self.epochs.get((node_id, incarnation))
+        if epoch is None:
+            return {}
+        ends_s = self.renewed_at_s[node_id, incarnation] + self.options.lease_timeout_s
+        return {"epoch": epoch, "lease_seconds": max(0, int(ends_s - time.monotonic()))}
 
     def stop(self) -> None:
         self.ended.set()
@@ -133,9 +145,11 @@ class Leases:
             gateway = self.members.gateway(node_id)
             if gateway is None:
                 continue
+            asked_at_s = time.monotonic()
             try:
                 gateway.lease(
                     self.options.queue, self.options.group, self.owner, self.ttl_ms, epoch
                 )
+                self.renewed_at_s[node_id, incarnation] = asked_at_s
             except NodeUnavailable as error:
                 log.warning("lease of node %s not renewed for now: %s", node_id, error)
