@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from atalanta.client import Position
@@ -14,6 +15,8 @@ from atalanta.spark.read.offsets import Entry, Offset
 from atalanta.spark.read.progress import Progress
 from tests.spark.fake_node import FakeCluster
 from tests.spark.read.streaming_rig import eventually, fill, source
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
 def test_a_progress_report_has_group_lag_and_lease_of_each_node(

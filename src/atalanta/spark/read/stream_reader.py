@@ -117,7 +117,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Returns the latest offset of the nodes that answer now, with figures for the query's progress (progress.py)."""
+        """Returns the latest offset of the nodes that answer now and figures for the progress (progress.py)."""
         found = self.members.poll(max(1.0, self.options.position_cache_s))
         if not found:
             return None
