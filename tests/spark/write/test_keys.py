@@ -66,3 +66,21 @@ def test_complete_mode_writes_every_key_of_each_batch_to_one_node(
     newest = {one["properties"][KEY]: one["text"] for one in cluster.nodes[0].sent}
     assert newest == {"a": "2", "b": "2"}
     assert len(cluster.nodes[0].sent) == 4, "both keys in both batches"
+
+
+def test_update_mode_goes_through_foreach_batch(
+    fake: SparkSession, cluster: FakeCluster, tmp_path: Path
+) -> None:
+    for text in "aaab":
+        cluster.nodes[0].queue(QUEUE).add(text)
+    servers = cluster.servers
+
+    def write(rows: DataFrame, batch: int) -> None:
+        writer = rows.write.format("atalanta").option("servers", servers).option("address", "out")
+        writer.option("keyColumns", "word").mode("append").save()
+
+    changed = counts(fake, cluster).selectExpr("text as word", "value")
+    frame = changed.writeStream.outputMode("update").foreachBatch(write)
+    frame.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start().awaitTermination()
+    sent = [(one["properties"][KEY], one["text"]) for one in cluster.nodes[0].sent]
+    assert dict(sent)["a"] == "3" and dict(sent)["b"] == "1"
