@@ -1,8 +1,10 @@
 """Spark in a process of its own that answers a line with a line of JSON (bench/spark_process.py).
 
     {"do": "load", "options": {…}, "rows": N, "partitions": P}        N rows into a Kafka topic
-    {"do": "stream" or "batch", "format": …, "options": {…}, "schema": …, "columns": […], "body": …}
+    {"do": "stream" or "batch", "format": …, "options": {…}, "schema": …, "columns": […], "body": …,
+     "broker": process id, "skipped_batches": N, "repeated": false}
 
+`skipped_batches` of a stream do not count; of a `repeated` one only the second run does, which finds nothing.
 A read goes to the sink `noop`; an observation beside it counts the rows and adds up a checksum of their bodies.
 """
 
@@ -13,6 +15,7 @@ import os
 import sys
 import tempfile
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,8 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
 from atalanta import spark as atalanta_spark
-from bench.spark_process import BODY_BYTES, NUMBER_BYTES
+from bench.measure import cpu_seconds
+from bench.spark_process import BODY_BYTES, NUMBER_BYTES, tree_cpu_seconds
 
 CHECK = "check"
 
@@ -47,13 +51,27 @@ def answered(spark: SparkSession, request: dict[str, Any]) -> dict[str, object]:
         load(spark, request)
         return {}
     with tempfile.TemporaryDirectory(prefix="bench-checkpoint-") as checkpoint:
-        begin = time.monotonic_ns()
-        found = (
-            stream(spark, request, checkpoint)
-            if request["do"] == "stream"
-            else batch(spark, request)
-        )
-        return {**found, "seconds": (time.monotonic_ns() - begin) / 1e9}
+        if request["do"] == "stream":
+            return stream(spark, request, checkpoint)
+        return batch(spark, request)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Time and CPU so far."""
+
+    seconds: float
+    spark_cpu: float
+    broker_cpu: float
+
+    @staticmethod
+    def now(broker: int) -> Mark:
+        return Mark(time.monotonic(), tree_cpu_seconds(os.getpid()), cpu_seconds([broker]))
+
+    def until(self, end: Mark, rows: int, batches: int) -> dict[str, object]:
+        """Returns the fields of a Reading."""
+        spent = {name: value - getattr(self, name) for name, value in asdict(end).items()}
+        return {"rows": rows, "batches": batches, **spent}
 
 
 def load(spark: SparkSession, request: dict[str, Any]) -> None:
@@ -74,30 +92,51 @@ def stream(spark: SparkSession, request: dict[str, Any], checkpoint: str) -> dic
         reader = reader.schema(request["schema"])
     frame = checked(reader.load(), request, CHECK)
     writer = frame.writeStream.format("noop").option("checkpointLocation", checkpoint)
-    query = writer.trigger(availableNow=True).start()
+    writer = writer.trigger(availableNow=True)
+    skipped = request["skipped_batches"]
+    begin = Mark.now(request["broker"])
+    query = writer.start()
+    while skipped and query.isActive:
+        progress = query.lastProgress
+        if progress is not None and progress["batchId"] >= skipped - 1:
+            skipped = progress["batchId"] + 1
+            begin = Mark.now(request["broker"])
+            break
+        time.sleep(0.01)
     query.awaitTermination()
-    rows = total = 0
+    end = Mark.now(request["broker"])
+    rows = total = counted = 0
     for progress in query.recentProgress:
         observed = progress["observedMetrics"].get(CHECK)
         if observed is not None and observed["rows"]:
             rows += observed["rows"]
-            total += observed["total"]
-    return {"rows": rows, "total": total, "batches": len(query.recentProgress)}
+            total += observed["total"] or 0
+            counted += observed["rows"] if progress["batchId"] >= skipped else 0
+    batches = len([one for one in query.recentProgress if one["batchId"] >= skipped])
+    if request["repeated"]:
+        begin = Mark.now(request["broker"])
+        writer.start().awaitTermination()
+        end, counted, batches = Mark.now(request["broker"]), 0, 1
+    return {"rows": rows, "total": total, "counted": begin.until(end, counted, batches)}
 
 
 def batch(spark: SparkSession, request: dict[str, Any]) -> dict[str, object]:
+    begin = Mark.now(request["broker"])
     reader = spark.read.format(request["format"]).options(**request["options"])
     if request["schema"]:
         reader = reader.schema(request["schema"])
     observation = Observation(CHECK)
     checked(reader.load(), request, observation).write.format("noop").mode("overwrite").save()
     found = observation.get
-    return {"rows": found["rows"], "total": found["total"]}
+    counted = begin.until(Mark.now(request["broker"]), found["rows"], 1)
+    return {"rows": found["rows"], "total": found["total"], "counted": counted}
 
 
 def checked(frame: DataFrame, request: dict[str, Any], check: Observation | str) -> DataFrame:
-    rows = sql.count(sql.lit(1)).alias("rows")
-    total = sql.sum(sql.crc32(request["body"])).alias("total")
+    """The frame with an observation; without a body the rows that have the (one) column are counted."""
+    rows = sql.count(request["columns"][0]).alias("rows")
+    body = sql.crc32(request["body"]) if request["body"] else sql.lit(0)
+    total = sql.sum(body).alias("total")
     return frame.select(*request["columns"]).observe(check, rows, total)
 
 

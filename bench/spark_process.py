@@ -12,7 +12,7 @@ import pyspark
 
 from bench.generators import Generator
 from bench.maven_libraries import libraries
-from bench.measure import TICKS, BadRun, cpu_seconds
+from bench.measure import TICKS, BadRun
 from bench.settings import CACHE
 
 POM = Path(__file__).resolve().parent / "kafka" / "connector" / "pom.xml"
@@ -24,22 +24,33 @@ QUERY_SECONDS = 240.0
 
 @dataclass(frozen=True)
 class Reading:
-    """One query that read all rows."""
+    """A query, or the part of it that counts. `rows` are those of that part; a batch read is one batch."""
 
     rows: int
+    batches: int
     seconds: float
     spark_cpu: float
     broker_cpu: float
 
     @property
     def rate(self) -> float:
-        """Rows a second, from the start of the query to its end."""
+        """Rows a second."""
         return self.rows / self.seconds
 
     @property
     def cost_us(self) -> float:
         """CPU of broker and Spark for one row."""
         return (self.spark_cpu + self.broker_cpu) / self.rows * 1e6
+
+    @property
+    def batch_ms(self) -> float:
+        """Time for one batch."""
+        return self.seconds / self.batches * 1e3
+
+    @property
+    def batch_cpu_ms(self) -> float:
+        """CPU of broker and Spark for one batch."""
+        return (self.spark_cpu + self.broker_cpu) / self.batches * 1e3
 
 
 class SparkProcess(Generator):
@@ -66,17 +77,13 @@ class SparkProcess(Generator):
         process.stdin.flush()
         return self.line(QUERY_SECONDS)
 
-    def read(self, request: dict[str, object], rows: int, broker_pid: int) -> Reading:
-        """BadRun unless every row came once, with the bytes that were sent."""
-        spark_before, broker_before = tree_cpu_seconds(self.pid), cpu_seconds([broker_pid])
+    def read(self, request: dict[str, object], rows: int, bodies: bool) -> Reading:
+        """BadRun unless every row came once, with the bytes that were sent if `bodies`."""
         answer = self.ask(request)
-        spark_cpu = tree_cpu_seconds(self.pid) - spark_before
-        broker_cpu = cpu_seconds([broker_pid]) - broker_before
-        if answer["rows"] != rows or answer["total"] != checksum(rows):
+        total = checksum(rows) if bodies else answer["total"]
+        if answer["rows"] != rows or answer["total"] != total:
             raise BadRun(f"{rows} rows wanted, {answer} came of {request}")
-        seconds = answer["seconds"]
-        assert isinstance(seconds, float)
-        return Reading(rows, seconds, spark_cpu, broker_cpu)
+        return Reading(**answer["counted"])  # type: ignore[arg-type]
 
 
 def checksum(rows: int) -> int:

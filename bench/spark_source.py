@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from bench.broker_xml import QUEUE_PREFIX, Plan
 from bench.brokers import Broker
@@ -15,12 +17,14 @@ from bench.kafka_node import KAFKA_VERSION, KafkaNode
 from bench.spark_process import BODY_BYTES, Reading, SparkProcess
 
 ROWS = 500_000
-ROWS_A_BATCH = 100_000  # of a stream
+SMALL_ROWS = 3_000
 TASKS = 2  # as many as cores: partitions of the topic, minPartitions of ours
 TOPIC = "bench"
 QUEUE = f"{QUEUE_PREFIX}0"
 MEMORY = "1G"  # of ours, as Kafka's heap: the rows are in no page files
 SETTLE_SECONDS = 1.5
+SKIPPED_BATCHES = 2  # of a steady stream
+COST_RATIO = 1.5  # rows a CPU-second of everything together, beside Kafka's
 FILL: dict[str, object] = {
     "consumers": 0, "bytes": BODY_BYTES, "burst": 500, "window": 5_000, "durable": True,
     "numbered": True, "count": ROWS,
@@ -28,14 +32,35 @@ FILL: dict[str, object] = {
 # The producer's batches: large ones, which are read at less cost.
 LOAD = {"kafka.batch.size": "131072", "kafka.linger.ms": "20"}
 
-# What is measured, in words; "batches" is a stream with a limit for each of its batches.
-WAYS = {
-    "stream": "stream beside Kafka's",
-    "batches": f"stream in batches of {ROWS_A_BATCH:,}",
-    "batch": "batch read beside Kafka's",
-}
 
-Reader = Callable[[str], Reading]
+@dataclass(frozen=True)
+class Way:
+    """A query that is measured. `limit`: rows in a batch; `repeated`: only a second run counts, which finds nothing."""
+
+    words: str
+    rows: int = ROWS
+    do: str = "stream"
+    limit: int | None = None
+    one_column: bool = False
+    repeated: bool = False
+
+    @property
+    def steady(self) -> bool:
+        """Returns true if the first batches do not count: the start of a stream has rows of its own."""
+        return self.limit is not None
+
+
+# A batch read leaves its rows in our queue: the first stream takes them.
+WAYS = (
+    Way("batch read beside Kafka's", do="batch"),
+    Way("batch read of one column", do="batch", one_column=True),
+    Way("stream beside Kafka's"),
+    Way("stream in batches of 100,000, steady", limit=100_000),
+    Way("stream in batches of 10,000, steady", rows=300_000, limit=10_000),
+    Way("stream in batches of 100, steady", rows=SMALL_ROWS, limit=100),
+    Way("stream that finds nothing new", rows=SMALL_ROWS, repeated=True),
+)
+Reader = Callable[[Way], Reading]
 
 
 def scenarios() -> dict[str, Scenario]:
@@ -64,18 +89,18 @@ def spark_source(context: Context, name: str) -> list[Figure]:
 def _measured(context: Context, name: str, kafka: Reader, ours: Reader) -> list[Figure]:
     """In turns, each after queries of its kind that do not count."""
     figures = []
-    for how in WAYS:
+    for way in WAYS:
         for reader in (kafka, ours):
             begin = time.monotonic()
-            reader(how)
+            reader(way)
             while time.monotonic() - begin < context.settings.jvm_warm_up_seconds:
-                reader(how)
+                reader(way)
         found: dict[str, list[Reading]] = {"kafka": [], "ours": []}
         for run in range(context.settings.repeats):
             turns = [("kafka", kafka), ("ours", ours)]
             for kind, reader in turns if run % 2 == 0 else reversed(turns):
-                found[kind].append(reader(how))
-        figures += _figures(name, how, found["ours"], found["kafka"])
+                found[kind].append(reader(way))
+        figures += _figures(name, way, found["ours"], found["kafka"])
     figures[0].note = (
         f"the column Artemis has Spark's own source, reading Kafka {KAFKA_VERSION}; {ROWS:,} rows of 1 KiB from the "
         "start of a query to its end"
@@ -83,16 +108,37 @@ def _measured(context: Context, name: str, kafka: Reader, ours: Reader) -> list[
     return figures
 
 
-def _figures(name: str, how: str, ours: list[Reading], kafka: list[Reading]) -> list[Figure]:
-    words = WAYS[how]
-    rate = Figure(name, f"{words}, rows a second", "", Goal.RATIO, 1)
-    cost = Figure(name, f"{words}, CPU of all a row", "µs", lower_is_better=True)
-    broker = Figure(name, f"{words}, CPU of the broker a row", "µs", lower_is_better=True)
+def _figures(name: str, way: Way, ours: list[Reading], kafka: list[Reading]) -> list[Figure]:
+    """Rows for a query of many, milliseconds for a query of few."""
+    if way.rows <= SMALL_ROWS:
+        what = "a batch" if way.limit else "in all"
+        time = Figure(name, f"{way.words}, time {what}", "ms", Goal.RATIO, 1, lower_is_better=True)
+        cost = Figure(name, f"{way.words}, CPU of all {what}", "ms", lower_is_better=True)
+        for readings, values in ((ours, "ours"), (kafka, "theirs")):
+            setattr(time, values, [one.batch_ms for one in readings])
+            setattr(cost, values, [one.batch_cpu_ms for one in readings])
+        return [time, cost]
+    rate = Figure(name, f"{way.words}, rows a second", "", Goal.RATIO, 1)
+    cost = Figure(
+        name, f"{way.words}, CPU of all a row", "µs", Goal.RATIO, COST_RATIO, lower_is_better=True
+    )
+    broker = Figure(name, f"{way.words}, CPU of the broker a row", "µs", lower_is_better=True)
     for readings, values in ((ours, "ours"), (kafka, "theirs")):
         setattr(rate, values, [one.rate for one in readings])
         setattr(cost, values, [one.cost_us for one in readings])
         setattr(broker, values, [one.broker_cpu / one.rows * 1e6 for one in readings])
     return [rate, cost, broker]
+
+
+def _request(way: Way, options: dict[str, str], broker: int) -> dict[str, object]:
+    limit = {} if way.limit is None else {"maxOffsetsPerTrigger": str(way.limit)}
+    return {
+        "do": way.do,
+        "options": {**options, **limit},
+        "skipped_batches": SKIPPED_BATCHES if way.steady else 0,
+        "repeated": way.repeated,
+        "broker": broker,
+    }
 
 
 def _kafka_reader(spark: SparkProcess, kafka: KafkaNode) -> Reader:
@@ -101,42 +147,47 @@ def _kafka_reader(spark: SparkProcess, kafka: KafkaNode) -> Reader:
     options = {**servers, **LOAD, "topic": TOPIC}
     spark.ask({"do": "load", "options": options, "rows": ROWS, "partitions": TASKS})
 
-    def read(how: str) -> Reading:
-        more = {"maxOffsetsPerTrigger": str(ROWS_A_BATCH)} if how == "batches" else {}
+    def read(way: Way) -> Reading:
+        # The topic has always all rows: a query of fewer begins near its end.
+        begin = (ROWS - way.rows) // TASKS
+        offsets = json.dumps({TOPIC: {str(number): begin for number in range(TASKS)}})
+        columns = ["value", "topic", "partition", "offset", "timestamp"]
         request: dict[str, object] = {
-            "do": "batch" if how == "batch" else "stream",
+            **_request(way, {**servers, "subscribe": TOPIC, "startingOffsets": offsets}, kafka.pid),
             "format": "kafka",
-            "options": {**servers, "subscribe": TOPIC, "startingOffsets": "earliest", **more},
             "schema": "",
-            "columns": ["value", "topic", "partition", "offset", "timestamp"],
-            "body": "value",
+            "columns": ["timestamp"] if way.one_column else columns,
+            "body": "" if way.one_column else "value",
         }
-        return spark.read(request, ROWS, kafka.pid)
+        # Two tasks wrote the topic, so that the rows at its end are not those of the highest numbers.
+        return spark.read(request, way.rows, not way.one_column and way.rows == ROWS)
 
     return read
 
 
 def _our_reader(context: Context, spark: SparkProcess, broker: Broker) -> Reader:
     """A stream acknowledges what it read: the queue is filled again before each, and left full for batch reads."""
-    full = False
+    waiting = 0
 
-    def read(how: str) -> Reading:
-        nonlocal full
-        if not full:
-            context.load(broker.port, FILL)
+    def read(way: Way) -> Reading:
+        nonlocal waiting
+        if waiting != way.rows:
+            assert waiting == 0, "a batch read stands before a stream of as many rows"
+            context.load(broker.port, {**FILL, "count": way.rows})
             time.sleep(SETTLE_SECONDS)
-        more = {"maxOffsetsPerTrigger": str(ROWS_A_BATCH)} if how == "batches" else {}
         servers = {"servers": f"127.0.0.1:{broker.port}", "user": "admin", "password": "admin"}
+        options = {**servers, "queue": QUEUE, "minPartitions": str(TASKS)}
+        schema = "body binary, queue string, node string, sequence bigint, timestamp timestamp"
+        columns = ["body", "queue", "node", "sequence", "timestamp"]
         request: dict[str, object] = {
-            "do": "batch" if how == "batch" else "stream",
+            **_request(way, options, broker.pid),
             "format": "atalanta",
-            "options": {**servers, "queue": QUEUE, "minPartitions": str(TASKS), **more},
-            "schema": "body binary, queue string, node string, sequence bigint, timestamp timestamp",
-            "columns": ["body", "queue", "node", "sequence", "timestamp"],
-            "body": "body",
+            "schema": "timestamp timestamp" if way.one_column else schema,
+            "columns": ["timestamp"] if way.one_column else columns,
+            "body": "" if way.one_column else "body",
         }
-        full = how == "batch"
-        return spark.read(request, ROWS, broker.pid)
+        waiting = way.rows if way.do == "batch" else 0
+        return spark.read(request, way.rows, not way.one_column)
 
     return read
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.spark.arrow.schema import default_schema
 from atalanta.spark.errors import OptionError
 from atalanta.spark.options import Start, read_options, write_options
 
@@ -99,3 +100,9 @@ def test_the_sink_has_options_of_its_own() -> None:
 def test_what_is_no_number_and_no_json_names_its_option(name: str, value: str) -> None:
     with pytest.raises(OptionError, match=f"option {name}"):
         read_options(READ | {name: value})
+
+
+def test_columns_select_from_the_default_schema() -> None:
+    assert default_schema(True, ["node", "sequence"]).simpleString() == "struct<node:string,sequence:bigint>"
+    with pytest.raises(OptionError, match="there is no column carrier .*A property needs a type"):
+        default_schema(True, ["carrier"])

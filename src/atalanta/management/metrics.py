@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from atalanta.management.controls.address import limit_percent, page_count
+from atalanta.management.metrics_text import escape, head
 from atalanta.management.queue_totals import Tally, tally
+from atalanta.management.reader_metrics import reader_figures
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
@@ -125,6 +127,7 @@ class Metrics:
                     if not queue.deleted
                 )
         yield from tally_figures(queues)
+        yield from reader_figures(queues, broker.now)
 
     def broker_figures(self) -> str:
         broker = self.broker
@@ -211,15 +214,6 @@ def tally_figures(queues: list[tuple[Queue, str]]) -> Iterator[str]:
                 for (queue, label), figures in part
                 if not queue.deleted
             )
-
-
-def head(name: str, why: str, kind: str = "gauge", prefix: str = "artemis_") -> str:
-    return f"# HELP {prefix}{name} {why}\n# TYPE {prefix}{name} {kind}\n"
-
-
-def escape(value: str) -> str:
-    """Returns an escaped label value."""
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def security_figures(broker_name: str, clients: Clients, permissions: Permissions) -> str:

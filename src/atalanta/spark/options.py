@@ -30,12 +30,12 @@ READ: Final = (
     "servers", "address", "queue", "group", "user", "password", "passwordFile", "startingOffsets",
     "startingTimestamp", "endingOffsets", "maxOffsetsPerTrigger", "maxBytesPerTrigger",
     "minPartitions", "selector", "failOnDataLoss", "unreachable", "nodeTimeout", "removedNodes",
-    "includeHeaders", "leaseTimeout", "positionCache", "requestTimeout", "skipped",
+    "includeHeaders", "columns", "leaseTimeout", "positionCache", "requestTimeout", "skipped",
 )  # fmt: skip
 WRITE: Final = (
     *TLS,
     "servers", "address", "routing", "user", "password", "passwordFile", "nodeTimeout",
-    "requestTimeout", "propertyColumns", "durable", "priority", "checkpointLocation", "queryName",
+    "requestTimeout", "propertyColumns", "keyColumns", "durable", "priority", "checkpointLocation", "queryName",
 )  # fmt: skip
 # Options of Kafka's source that have another name here.
 KAFKA_NAMES: Final = {
@@ -108,13 +108,17 @@ class ReadOptions:
     wait_unreachable: bool
     removed_nodes: frozenset[str]
     include_headers: bool
+    columns: tuple[str, ...]
     lease_timeout_s: float
     position_cache_s: float
 
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """The options of the sink. Rows override the defaults; `property_columns` "*" means all other columns."""
+    """The options of the sink. Rows override the defaults; `property_columns` "*" means all other columns.
+
+    `key_columns`: the key of a row in a last-value queue (see write/keys.py).
+    """
 
     login: LoginOptions
     address: str | None
@@ -122,6 +126,7 @@ class WriteOptions:
     durable: bool
     priority: int
     property_columns: tuple[str, ...]
+    key_columns: tuple[str, ...]
 
 
 class Values:
@@ -285,6 +290,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         wait_unreachable=values.choice("unreachable", "wait", ("wait", "fail")) == "wait",
         removed_nodes=frozenset(values.names("removedNodes")),
         include_headers=values.flag("includeHeaders", True),
+        columns=values.names("columns"),
         lease_timeout_s=lease_timeout_s,
         position_cache_s=values.duration_s("positionCache", 0.05),
     )
@@ -303,6 +309,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
         durable=values.flag("durable", True),
         priority=4 if priority is None else priority,
         property_columns=values.names("propertyColumns"),
+        key_columns=values.names("keyColumns"),
     )
 
 

@@ -45,7 +45,8 @@ class AtalantaDataSource(DataSource):
         return "atalanta"
 
     def schema(self) -> StructType:
-        return default_schema(read_options(self.options).include_headers)
+        options = read_options(self.options)
+        return default_schema(options.include_headers, options.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         check_schema(schema)
@@ -58,17 +59,18 @@ class AtalantaDataSource(DataSource):
         )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        refuse_overwrite(overwrite)
+        if overwrite:
+            raise OptionError('messages can only be added: use mode("append")')
         return AtalantaBatchWriter(write_options(self.options), schema, self.connect)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        refuse_overwrite(overwrite)
-        return AtalantaStreamWriter(write_options(self.options), schema, self.connect)
-
-
-def refuse_overwrite(overwrite: bool) -> None:
-    if overwrite:
-        raise OptionError('messages can only be added: use mode("append")')
+        options = write_options(self.options)
+        if overwrite and not options.key_columns:  # Spark says so for outputMode("complete")
+            raise OptionError(
+                "outputMode complete writes every row of the result again in each batch: name its key in "
+                "keyColumns, and write to a last-value queue, which keeps the newest message of each key"
+            )
+        return AtalantaStreamWriter(options, schema, self.connect)
 
 
 def register(spark: SparkSession) -> None:

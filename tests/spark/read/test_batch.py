@@ -68,3 +68,11 @@ def test_an_empty_queue_and_no_queue(fake: SparkSession, cluster: FakeCluster) -
 def test_a_wrong_option_is_named(fake: SparkSession, cluster: FakeCluster) -> None:
     with pytest.raises(Exception, match="unknown option startingoffset: did you mean"):
         read(fake, cluster, startingOffset="latest").count()
+
+
+def test_the_option_columns_reads_no_others(fake: SparkSession, cluster: FakeCluster) -> None:
+    fill(cluster, 3, 0)
+    frame = read(fake, cluster, columns="node, sequence")
+    assert frame.schema.simpleString() == "struct<node:string,sequence:bigint>"
+    assert sorted(tuple(row) for row in frame.collect()) == [("node-1", at) for at in (1, 2, 3)]
+    assert frame.count() == 3

@@ -6,6 +6,7 @@ Every other column is the typed property of that name.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql.types import (
@@ -74,11 +75,26 @@ KINDS: Final = {
 KIND_NUMBERS: Final = {name: number for number, name in KINDS.items()}
 
 
-def default_schema(include_headers: bool) -> StructType:
-    """Returns every column; without headers (includeHeaders=false) all but the map of properties."""
+def default_schema(include_headers: bool, columns: Sequence[str] = ()) -> StructType:
+    """Returns every column, or `columns` alone; without headers (includeHeaders=false) all but the map of properties.
+
+    Raises OptionError, which names an unknown column.
+    """
+    if columns:
+        return StructType([StructField(name, type_of(name)) for name in columns])
     return StructType(
         [field for field in COLUMNS.fields if include_headers or field.name != PROPERTIES]
     )
+
+
+def type_of(name: str) -> DataType:
+    kind = TYPES.get(name)
+    if kind is None:
+        raise OptionError(
+            f"option columns: there is no column {name} (known: {', '.join(TYPES)}). "
+            "A property needs a type: name it in .schema(…)"
+        )
+    return kind
 
 
 def check_schema(schema: StructType) -> None:

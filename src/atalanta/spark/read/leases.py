@@ -12,6 +12,7 @@ import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -66,6 +67,7 @@ class Leases:
         self.owner = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
         self.ttl_ms = int(options.lease_timeout_s * 1000)
         self.epochs: dict[tuple[str, str], int] = {}
+        self.renewed_at_s: dict[tuple[str, str], float] = {}
         self.failure: SparkSourceError | None = None
         self.ended = threading.Event()
         self.thread: threading.Thread | None = None
@@ -93,6 +95,14 @@ class Leases:
 
     def epoch(self, node_id: str, incarnation: str) -> int:
         return self.epochs[node_id, incarnation]
+
+    def shown(self, node_id: str, incarnation: str) -> dict[str, int]:
+        """Returns the epoch and the rest of the lease for the query's progress; nothing without a lease."""
+        epoch = self.epochs.get((node_id, incarnation))
+        if epoch is None:
+            return {}
+        ends_s = self.renewed_at_s[node_id, incarnation] + self.options.lease_timeout_s
+        return {"epoch": epoch, "lease_seconds": max(0, int(ends_s - time.monotonic()))}
 
     def verify(self, node_id: str, incarnation: str) -> None:
         """Raises Fenced if another query has taken over the lease of that node."""
@@ -140,14 +150,17 @@ class Leases:
     def _take(self, node_id: str, incarnation: str, taken: dict[str, int]) -> None:
         """Leases one node, if no other source of the query has it in `taken`."""
         epoch = taken.get(key_of(node_id, incarnation))
+        asked_at_s = time.monotonic()
         if epoch is not None:
             self.epochs[node_id, incarnation] = epoch
+            self.renewed_at_s[node_id, incarnation] = asked_at_s
             return
         try:
             grant = self.members.call(node_id, partial(self._lease, 0))
         except Fenced as error:
             raise self.refused(error) from error
         self.epochs[node_id, grant.incarnation] = grant.epoch
+        self.renewed_at_s[node_id, grant.incarnation] = asked_at_s
         taken[key_of(node_id, grant.incarnation)] = grant.epoch
 
     def _lease(self, epoch: int, gateway: Gateway) -> Lease:
@@ -175,9 +188,11 @@ class Leases:
             gateway = self.members.gateway(node_id)
             if gateway is None:
                 continue
+            asked_at_s = time.monotonic()
             try:
                 with self.lock:
                     if not self.ended.is_set():
                         self._lease(epoch, gateway)
+                        self.renewed_at_s[node_id, incarnation] = asked_at_s
             except NodeUnavailable as error:
                 log.warning("lease of node %s not renewed for now: %s", node_id, error)

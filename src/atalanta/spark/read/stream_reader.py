@@ -34,6 +34,7 @@ from atalanta.spark.read.leases import Leases
 from atalanta.spark.read.members import Located, Members
 from atalanta.spark.read.offsets import Entry, Offset, ranges, spans, split_all
 from atalanta.spark.read.partition_reader import RangePartition, RangeReader
+from atalanta.spark.read.progress import Progress
 from atalanta.spark.read.progress_order import ProgressOrder
 from atalanta.spark.read.shared_lease import SharedLease
 from atalanta.spark.read.starting_offsets import check_skipped, initial_sequence
@@ -61,6 +62,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._initial: Offset | None = None
         self._acked: dict[str, tuple[str, int]] = {}
         self._background: Background | None = None
+        self._progress = Progress(options)
 
     # -- calls of Spark in the driver ---------------------------------------------------------------
     def initialOffset(self) -> dict[str, Any]:
@@ -117,6 +119,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._check_copy(starts, before, found)
         self.leases.take(found)
         self._planned = self._end(before, found, limit)
+        self._progress.plan(self._planned)
         end = self._planned.to_json()
         if end == start:
             self._acknowledge(before)  # a run that ends has acknowledged every batch
@@ -125,15 +128,11 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Returns the latest offset of the nodes that answer now; Spark shows it in the query's progress."""
+        """Returns the latest offset of the nodes that answer now and figures for the progress (progress.py)."""
         found = self.members.poll(max(1.0, self.options.position_cache_s))
         if not found:
             return None
-        entries = {
-            node: Entry(located.position.incarnation, located.position.last, located.server)
-            for node, located in found.items()
-        }
-        return Offset(self.options.queue, entries).to_json()
+        return self._progress.report(found, self._leases)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Plans the tasks. After a restart Spark begins here with the unfinished batch, so leases are taken first."""

@@ -27,6 +27,7 @@ from atalanta.spark.arrow.schema import KIND_NUMBERS, PROPERTIES, PROPERTY_TYPES
 from atalanta.spark.errors import OptionError, SparkSourceError
 from atalanta.spark.gateway.gateway import OutMessage
 from atalanta.spark.options import WriteOptions
+from atalanta.spark.write.keys import LAST_VALUE, check_key_columns, key_of
 
 WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)
 # Column -> allowed types. `value` is Kafka's name of the payload.
@@ -63,6 +64,7 @@ class RowReader:
         for wanted in options.property_columns:
             if wanted != "*" and wanted not in names:
                 raise OptionError(f"option propertyColumns: there is no column {wanted}")
+        check_key_columns(options.key_columns, schema)
         self.property_types: dict[str, DataType] = {}
         payload = False
         for field in schema.fields:
@@ -73,7 +75,7 @@ class RowReader:
                 payload = payload or field.name in {"body", "text", "value"}
             elif "*" in options.property_columns and field.name not in SOURCE_ONLY:
                 self._add_property(field.name, field.dataType)
-            elif field.name not in SOURCE_ONLY:
+            elif field.name not in SOURCE_ONLY and field.name not in options.key_columns:
                 raise OptionError(
                     f"unknown column {field.name}: name it in propertyColumns "
                     "to send it as a property, or drop it "
@@ -89,7 +91,7 @@ class RowReader:
         """Yields messages. SparkSourceError names the error in a row."""
         columns: dict[str, list[Any]] = {}
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            if name not in SOURCE_ONLY or name in self.property_types:
+            if name not in SOURCE_ONLY or name in self.property_types or name in self.options.key_columns:
                 columns[name] = milliseconds(column)
         for index in range(batch.num_rows):
             yield self._message({name: values[index] for name, values in columns.items()})
@@ -134,6 +136,8 @@ class RowReader:
             value = row.get(name)
             if value is not None:
                 result[name] = typed(value, kind)
+        if self.options.key_columns:
+            result[LAST_VALUE] = key_of(row, self.options.key_columns)
         return result
 
     def _add_property(self, name: str, kind: DataType) -> None:

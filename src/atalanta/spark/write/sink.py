@@ -51,7 +51,9 @@ class PartitionWriter:
         self, batches: Iterator[pa.RecordBatch], query: str, batch: int, partition: int
     ) -> Written:
         """Prepares the rows. Raises NodeTimeout if the node does not return. An empty partition sends nothing."""
-        server = server_for(self.options.login.servers, query, partition)
+        servers = self.options.login.servers
+        # All values of a key belong into the queue of one node: another cut would leave old ones elsewhere.
+        server = servers[0] if self.options.key_columns else server_for(servers, query, partition)
         messages = [message for one in batches for message in self.rows.messages(one)]
         if not messages:
             return Written(0, None)

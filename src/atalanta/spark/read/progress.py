@@ -1,0 +1,76 @@
+"""The source's part in Spark's progress reports: lag, rates and lease of each node.
+
+PySpark 4.2 has no metrics for a Python stream. Spark shows the latest offset as the source reports it, so the figures
+stand there, beside the sequence. Spark does not store this offset.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from atalanta.spark.options import ReadOptions
+from atalanta.spark.read.leases import Leases
+from atalanta.spark.read.members import Located
+from atalanta.spark.read.offsets import Entry, Offset
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A node's queue at a time (s): the last sequence, and the last one that a batch has."""
+
+    at_s: float
+    last: int
+    planned: int
+
+
+class Progress:
+    """The figures of one query. Rates are those since the report before."""
+
+    def __init__(
+        self, options: ReadOptions, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.options = options
+        self.clock = clock
+        self.planned: dict[str, Entry] = {}
+        self.seen: dict[tuple[str, str], Seen] = {}
+
+    def plan(self, end: Offset) -> None:
+        """Records the end of the batch that was planned last."""
+        self.planned = dict(end.entries)
+
+    def report(self, found: Mapping[str, Located], leases: Leases | None) -> dict[str, Any]:
+        """Returns the latest offset with `group`, `lag` (messages), and the figures of each node."""
+        now_s = self.clock()
+        entries = {
+            node: Entry(located.position.incarnation, located.position.last, located.server)
+            for node, located in found.items()
+        }
+        shown = Offset(self.options.queue, entries).to_json()
+        shown["group"] = self.options.group
+        for node, entry in entries.items():
+            shown["nodes"][node].update(self._figures(node, entry, now_s))
+            if leases is not None:
+                shown["nodes"][node].update(leases.shown(node, entry.incarnation))
+        shown["lag"] = sum(figures["lag"] for figures in shown["nodes"].values())
+        return shown
+
+    def _figures(self, node: str, entry: Entry, now_s: float) -> dict[str, Any]:
+        planned = self.planned.get(node)
+        known = planned is not None and planned.incarnation == entry.incarnation
+        read = planned.sequence if planned is not None and known else 0
+        now = Seen(now_s, entry.sequence, read)
+        before = self.seen.get((node, entry.incarnation), now)
+        self.seen[node, entry.incarnation] = now
+        seconds = now.at_s - before.at_s
+        return {
+            "lag": max(0, now.last - now.planned),
+            "arrived_per_second": rate(now.last - before.last, seconds),
+            "read_per_second": rate(now.planned - before.planned, seconds),
+        }
+
+
+def rate(count: int, seconds: float) -> float:
+    return round(max(0, count) / seconds, 1) if seconds > 0 else 0.0

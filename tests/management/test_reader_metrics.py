@@ -1,0 +1,44 @@
+"""Metrics of Spark's groups at a node."""
+
+from __future__ import annotations
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.kernel.broker_rig import RecordingEndpoint
+from tests.management.management_rig import Desk
+
+
+def figures(desk: Desk, group: str) -> dict[str, float]:
+    """Metric -> value, of the queue `work`."""
+    text = "".join(desk.management.metrics())
+    return {
+        sample.name.removeprefix("atalanta_reader_"): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.labels.get("group") == group and sample.labels["queue"] == "work"
+    }
+
+
+def test_a_group_has_lag_acknowledged_messages_and_lease() -> None:
+    desk = Desk()
+    desk.queue("work")
+    desk.fill("work", 5)
+    views = desk.broker.log_views
+    assert figures(desk, "spark") == {}, "nobody reads"
+    replies = RecordingEndpoint()
+    views.lease(desk.now, "work", "spark", "me", 60_000_000_000, 0, replies, 1)
+    held = views.lease(desk.now, "work", "spark", "me", 60_000_000_000, 0, replies, 2)
+    desk.settle()
+    third = views.plan("work", "", 0, 3, -1)[0]
+    views.ack_through("work", "", "spark", held.epoch, third, replies, 3)
+    desk.settle()
+    assert figures(desk, "spark") == {
+        "lag_messages": 2,
+        "acknowledged_messages_total": 3,
+        "acknowledged_sequence": third,
+        "lease_epoch": 2,
+        "lease_seconds": 60,
+    }
+    views.lease(desk.now, "work", "spark", "me", 0, held.epoch, replies, 4)
+    desk.settle()
+    assert figures(desk, "spark")["lease_seconds"] == 0
