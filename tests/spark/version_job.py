@@ -1,6 +1,6 @@
 """A job for any version of Spark, classic or Connect, which finds the source without `register`.
 
-    python -m tests.spark.version_job classic|connect SERVERS FOLDER
+    python -m tests.spark.version_job classic|connect SERVERS FOLDER [batch|stream|sink|table …]
 
 On stdout: a line of JSON for each step that ends as it should. The queue `flights::archive` has 30 messages at the
 start.
@@ -112,8 +112,8 @@ class Job:
         writer = writer.options(**self.login, address="out", routing="anycast")
         writer = writer.option("checkpointLocation", f"{self.folder}/sink")
         assert writer.trigger(availableNow=True).start().awaitTermination(100)
-        expected = sorted([*self.archived(), "sink-1", "sink-2"])
-        assert self.texts("out") == expected
+        sent = [text for text in self.texts("out") if not text.startswith("sink-")]
+        assert sent == sorted(self.archived())
         self.done("stream write")
 
     def table(self) -> None:
@@ -132,12 +132,10 @@ class Job:
         self.done("insert into a table")
 
 
-def main(mode: str, servers: str, folder: str) -> None:
+def main(mode: str, servers: str, folder: str, *parts: str) -> None:
     job = Job(mode, servers, folder)
-    job.batch()
-    job.stream()
-    job.sink()
-    job.table()
+    for part in parts or ("batch", "stream", "sink", "table"):
+        getattr(job, part)()
     job.spark.stop()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pyspark.sql import datasource
 from pyspark.sql.pandas import types as pandas_types
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from pyspark.sql.types import StructType
 
-    ADMISSION_CONTROL: Final[bool]
+    ADMISSION_CONTROL: bool
 
     def to_arrow_schema(schema: StructType) -> pa.Schema: ...
 
