@@ -37,6 +37,8 @@ WRITE: Final = (
     "servers", "address", "routing", "user", "password", "passwordFile", "nodeTimeout",
     "requestTimeout", "propertyColumns", "keyColumns", "durable", "priority", "checkpointLocation", "queryName",
 )  # fmt: skip
+# Spark adds these to the options of a SQL table.
+TABLE: Final = ("provider", "path")
 # Options of Kafka's source that have another name here.
 KAFKA_NAMES: Final = {
     "kafka.bootstrap.servers": "servers",
@@ -130,10 +132,18 @@ class WriteOptions:
 
 
 class Values:
-    """The given options, whose names ignore case. Every error names the option."""
+    """The given options, whose names ignore case. Every error names the option.
 
-    def __init__(self, given: Mapping[str, str], known: tuple[str, ...]) -> None:
+    A SQL table has the options of both directions; those of `other` alone are dropped.
+    """
+
+    def __init__(
+        self, given: Mapping[str, str], known: tuple[str, ...], other: tuple[str, ...]
+    ) -> None:
         self.given = {str(name).lower(): str(value) for name, value in given.items()}
+        if "provider" in self.given:
+            ignored = {name.lower() for name in (*other, *TABLE)} - {name.lower() for name in known}
+            self.given = {name: text for name, text in self.given.items() if name not in ignored}
         by_lower = {name.lower(): name for name in known}
         for name in self.given:
             if name not in by_lower:
@@ -256,7 +266,7 @@ def servers_of(values: Values) -> tuple[str, ...]:
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
     """Parses the source's options. OptionError names an unknown, missing or invalid option."""
-    values = Values(given, READ)
+    values = Values(given, READ, WRITE)
     address, queue = values.text("address"), values.text("queue")
     if queue is None and address is None:
         raise OptionError("option queue is missing: the queue to read (or address::queue)")
@@ -298,7 +308,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
 
 def write_options(given: Mapping[str, str]) -> WriteOptions:
     """Parses the sink's options. OptionError names an unknown, missing or invalid option."""
-    values = Values(given, WRITE)
+    values = Values(given, WRITE, READ)
     priority = values.number("priority", 0)
     if priority is not None and priority > 9:
         raise OptionError(f"option priority: {priority} is more than 9")

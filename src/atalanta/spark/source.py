@@ -15,12 +15,14 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from atalanta.spark.arrow.schema import check_schema, default_schema
+from atalanta.spark.environment.compatibility import ADMISSION_CONTROL
 from atalanta.spark.environment.package_archive import ship
 from atalanta.spark.errors import OptionError
 from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials, Gateway
 from atalanta.spark.options import read_options, write_options
 from atalanta.spark.read.batch import AtalantaBatchReader
+from atalanta.spark.read.older_stream_reader import OlderStreamReader
 from atalanta.spark.read.stream_reader import AtalantaStreamReader
 from atalanta.spark.write.sink import AtalantaBatchWriter, AtalantaStreamWriter
 
@@ -54,9 +56,8 @@ class AtalantaDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         check_schema(schema)
-        return AtalantaStreamReader(
-            read_options(self.options), schema, self.connect, self.load
-        )
+        reader = AtalantaStreamReader if ADMISSION_CONTROL else OlderStreamReader
+        return reader(read_options(self.options), schema, self.connect, self.load)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         if overwrite:

@@ -34,6 +34,17 @@ package_archive.ship(Spark())
 package_archive.ship(Spark())
 print("path", Context.environment["PYTHONPATH"])
 """
+CONNECT = """
+import sys, zipfile
+sys.path.insert(0, sys.argv[1])
+from atalanta.spark.environment import package_archive
+class Spark:
+    def addArtifacts(self, name, pyfile):
+        assert pyfile and "atalanta/spark/source.py" in zipfile.ZipFile(name).namelist()
+        print("artifact", name.rpartition("/")[2])
+Spark.__module__ = "pyspark.sql.connect.session"
+package_archive.ship(Spark())
+"""
 
 
 def package(folder: Path, name: str, compiled: bool = False) -> Path:
@@ -45,10 +56,10 @@ def package(folder: Path, name: str, compiled: bool = False) -> Path:
     return made.rename(folder / name)
 
 
-def ship(archive: Path) -> tuple[list[str], str]:
+def ship(archive: Path, program: str = PROGRAM) -> tuple[list[str], str]:
     """What a context is told twice, and what the user reads."""
     done = subprocess.run(
-        [sys.executable, "-I", "-c", PROGRAM, str(archive)], capture_output=True, text=True,
+        [sys.executable, "-I", "-c", program, str(archive)], capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     return done.stdout.splitlines(), done.stderr
@@ -71,6 +82,11 @@ def test_a_zip_is_sent_by_spark_and_named_to_the_planner(tmp_path: Path) -> None
     archive = package(tmp_path, "atalanta.zip")
     said, errors = ship(archive)
     assert said == [f"path {archive}:/theirs"], errors
+
+
+def test_spark_connect_has_the_wheel_as_an_artifact(tmp_path: Path) -> None:
+    said, errors = ship(package(tmp_path, "atalanta-1-py3-none-any.whl"), CONNECT)
+    assert said == ["artifact atalanta-1-py3-none-any.zip"], errors
 
 
 def test_compiled_modules_in_a_wheel_are_said_to_be_of_no_use(tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from atalanta.client.log.log_entries import TEXT, DecodeError, Message
 from atalanta.spark.arrow.chunk import Chunk, texts
 from atalanta.spark.arrow.property_columns import PropertyColumn, canonical, property_map
 from atalanta.spark.arrow.schema import KINDS, PROPERTIES
+from atalanta.spark.environment.compatibility import to_arrow_schema
 
 # pyarrow.compute creates its functions at import, so that type checkers do not know them.
 compute: Any = pa.compute
@@ -41,7 +41,7 @@ class BatchBuilder:
     def __init__(self, schema: StructType, queue: str, node_id: str) -> None:
         self.queue = queue
         self.node_id = node_id
-        self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
+        self.schema: pa.Schema = to_arrow_schema(schema)
         self.makers: list[tuple[pa.Field, ColumnMaker]] = [
             (field, COLUMN_MAKERS.get(field.name) or PropertyColumn(field.name))
             for field in self.schema

@@ -43,6 +43,9 @@ def ship(spark: SparkSession) -> None:
     archive = archive_of(__file__)
     if archive is None:
         return
+    if type(spark).__module__.startswith("pyspark.sql.connect"):  # such a session has no context
+        spark.addArtifacts(str(zip_of(archive)), pyfile=True)
+        return
     context = spark.sparkContext
     paths = [path for path in context.environment.get(PATH, "").split(os.pathsep) if path]
     if str(archive) in paths:
@@ -56,12 +59,18 @@ def ship(spark: SparkSession) -> None:
             archive.name,
         )
     if archive.suffix == WHEEL:
-        # Executors fetch the file at their start, so it has to exist as long as the driver.
-        folder = tempfile.mkdtemp(prefix="atalanta-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        copy = Path(folder) / f"{archive.stem}.zip"
-        shutil.copyfile(archive, copy)
-        context.addPyFile(str(copy))
+        context.addPyFile(str(zip_of(archive)))
+
+
+def zip_of(archive: Path) -> Path:
+    """Returns the archive under a name that Spark takes: a copy of a wheel, which exists as long as the driver."""
+    if archive.suffix != WHEEL:
+        return archive
+    folder = tempfile.mkdtemp(prefix="atalanta-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    copy = Path(folder) / f"{archive.stem}.zip"
+    shutil.copyfile(archive, copy)  # executors fetch it at their start
+    return copy
 
 
 def compiled(archive: Path) -> bool:

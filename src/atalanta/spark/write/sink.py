@@ -11,13 +11,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import (
-    DataSourceArrowWriter,
-    DataSourceStreamArrowWriter,
-    WriterCommitMessage,
-)
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from atalanta.spark.environment.compatibility import DataSourceStreamArrowWriter
 from atalanta.spark.errors import SparkSourceError
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import WriteOptions
