@@ -6,7 +6,7 @@ import pytest
 
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.log import first_lease
+from atalanta.kernel.log.first_lease import STEP_MESSAGES
 from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint
 from tests.kernel.queue.paging.paging_rig import SMALL, bench_with
 
@@ -64,18 +64,17 @@ def test_messages_that_lie_there_are_rows_also_after_a_restart(bodies: list[str]
     assert rows(bench) == [] and bench.broker.store.messages == {}
 
 
-def test_the_lease_is_granted_when_all_are_durable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_lease, "STEP_MESSAGES", 10)
+def test_the_lease_is_granted_when_all_are_durable() -> None:
     bench = Bench()
     queue = bench.queue("archive", "flights", 0)
-    bodies = [f"n{number}" for number in range(35)]
+    bodies = [f"n{number}" for number in range(3 * STEP_MESSAGES + 5)]
     send(bench, bodies)
     _, first = lease(bench)
     _, second = lease(bench)
     steps = 0
     while not first.answers:
         durable = sum(each.durable for each in queue.references)
-        assert durable <= 10 * steps
+        assert durable <= STEP_MESSAGES * steps
         bench.journal.durable = bench.journal.last
         bench.broker.on_durable(bench.now, bench.journal.last)
         steps += 1
