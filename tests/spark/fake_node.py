@@ -348,6 +348,7 @@ class FakeGateway:
         end: int,
         max_bytes: int,
         selector: str | None,
+        body_bytes_max: int,
     ) -> Iterator[Chunk]:
         last = False
         while not last:

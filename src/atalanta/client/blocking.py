@@ -25,6 +25,7 @@ from atalanta.client.consumer import CUMULATIVE, INDIVIDUAL
 from atalanta.client.consumer import Consumer as AsyncConsumer
 from atalanta.client.discovery.factory import UrlOptions, chosen_member
 from atalanta.client.discovery.load_balancing import Balancing
+from atalanta.client.log.large_entry import BODY_BYTES_MAX
 from atalanta.client.log.log_view import CHUNK_BYTES, Chunk, Lease, Plan, Position
 from atalanta.client.log.log_view import LogView as AsyncLogView
 from atalanta.client.management import Management as AsyncManagement
@@ -236,14 +237,19 @@ class LogView:
             yield from chunk.messages()
 
     def read_raw(
-        self, start: int, end: int, selector: str | None = None, chunk_bytes: int = CHUNK_BYTES
+        self,
+        start: int,
+        end: int,
+        selector: str | None = None,
+        chunk_bytes: int = CHUNK_BYTES,
+        body_bytes_max: int = BODY_BYTES_MAX,
     ) -> Iterator[Chunk]:
         view = self._view
         session = self._shell.call(view.session())
         with self._shell.lock:
             under_way = view.ask_chunk(session, start, end, selector, chunk_bytes)
         while True:
-            chunk = self._shell.call(view.chunk(under_way))
+            chunk = self._shell.call(view.chunk(under_way, body_bytes_max))
             if not chunk.last:
                 with self._shell.lock:
                     under_way = view.ask_chunk(session, chunk.next, end, selector, chunk_bytes)

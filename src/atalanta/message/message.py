@@ -146,8 +146,10 @@ class Message:
             return []
         return list(stored) if isinstance(stored, list) else [stored]
 
-    def store_for(self, references: Sequence[StoredReference]) -> None:
-        """Records the references for which the journal keeps the message."""
+    def store_for(self, references: Sequence[StoredReference], lsn: int = 0) -> None:
+        """Records the references for which the journal keeps the message, and the lsn of its record (0: unchanged)."""
+        if lsn:
+            self.lsn = lsn
         if len(references) > 1:
             self._stored = list(references)
         else:

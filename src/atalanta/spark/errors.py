@@ -59,6 +59,10 @@ class BranchLost(SparkSourceError):
     """A prepared branch of a decided batch that its node does not have."""
 
 
+class Undecodable(SparkSourceError):
+    """A message that cannot be a row: its body is too large or damaged, or cannot be converted."""
+
+
 class NodeTimeout(SparkSourceError):
     """A node that was away for longer than `nodeTimeout`."""
 

@@ -31,6 +31,7 @@ READ: Final = (
     "startingTimestamp", "endingOffsets", "maxOffsetsPerTrigger", "maxBytesPerTrigger",
     "minPartitions", "selector", "failOnDataLoss", "unreachable", "nodeTimeout", "removedNodes",
     "includeHeaders", "columns", "leaseTimeout", "positionCache", "requestTimeout", "skipped",
+    "maxBodyBytes", "undecodable",
 )  # fmt: skip
 WRITE: Final = (
     *TLS,
@@ -47,6 +48,11 @@ KAFKA_NAMES: Final = {
     "groupidprefix": "group",
     "kafka.group.id": "group",
 }
+
+MAX_BODY_BYTES: Final = 256 << 20
+# The values of `undecodable`.
+ERROR: Final = "error"
+FAIL: Final = "fail"
 
 _UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _SIZES: Final = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20,
@@ -113,6 +119,8 @@ class ReadOptions:
     columns: tuple[str, ...]
     lease_timeout_s: float
     position_cache_s: float
+    max_body_bytes: int = MAX_BODY_BYTES
+    fail_undecodable: bool = False
 
 
 @dataclass(frozen=True)
@@ -303,6 +311,8 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         columns=values.names("columns"),
         lease_timeout_s=lease_timeout_s,
         position_cache_s=values.duration_s("positionCache", 0.05),
+        max_body_bytes=values.size("maxBodyBytes") or MAX_BODY_BYTES,
+        fail_undecodable=values.choice("undecodable", ERROR, (ERROR, FAIL)) == FAIL,
     )
 
 

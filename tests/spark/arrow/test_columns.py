@@ -28,7 +28,7 @@ from atalanta.message.message import MAP, TEXT, Message
 from atalanta.spark.arrow.columns import BatchBuilder
 from atalanta.spark.arrow.property_columns import canonical, shortest_float
 from atalanta.spark.arrow.schema import COLUMNS, check_schema, default_schema
-from atalanta.spark.errors import OptionError
+from atalanta.spark.errors import OptionError, Undecodable
 from tests.spark.fake_node import chunk_of, message
 
 NOON_MS = 1_700_000_000_123
@@ -91,6 +91,7 @@ def test_every_column_of_a_bytes_message() -> None:
         "user_id": "00010203-0405-0607-0809-0a0b0c0d0e0f",
         "properties": {"carrier": "UA", "delay": "12.5", "_AMQ_ORIG_ADDRESS": "orders"},
         "redelivered": True,
+        "error": None,
     }
 
 
@@ -103,7 +104,7 @@ def test_what_is_absent_is_null() -> None:
     encoded = encode_message(Message.create("a", b"", MAP), 1)
     (row,) = build(COLUMNS, encoded)
     assert {name for name, value in row.items() if value is None} == {
-        "text", "expiration", "group_id", "correlation_id", "reply_to", "user_id",
+        "text", "expiration", "group_id", "correlation_id", "reply_to", "user_id", "error",
     }  # fmt: skip
     assert row["properties"] == {} and row["type"] == "map" and row["body"] == b""
 
@@ -116,8 +117,44 @@ def test_java_texts_that_are_no_unicode_do_not_stop_the_stream() -> None:
 @pytest.mark.parametrize("body", [b"\1", b"\1\0\0\0\5ab", b"\0ab"])
 def test_a_text_message_whose_body_is_no_text_does_not_stop_the_stream(body: bytes) -> None:
     encoded = encode_message(Message.create("a", body, TEXT), 1)
-    rows = build(ddl("text string, body binary"), encoded, message("whole"))
-    assert rows == [{"text": None, "body": body}, {"text": "whole", "body": b"whole"}]
+    schema = ddl("text string, body binary, error string")
+    bad, good = build(schema, encoded, message("whole"))
+    assert (bad["text"], bad["body"]) == (None, body)
+    assert "the body is not a text" in str(bad["error"])
+    assert good == {"text": "whole", "body": b"whole", "error": None}
+    count, entries = chunk_of([(10, encoded, 0), (11, message("whole"), 0)])
+    with pytest.raises(Undecodable, match="message 10 .*Set undecodable=error"):
+        BatchBuilder(schema, "q", "n", fail_undecodable=True).build(count, entries)
+
+
+def test_a_body_that_is_missing_or_damaged() -> None:
+    schema = ddl("body binary, error string, sequence bigint")
+    count, entries = chunk_of([(10, message(b""), 0)])
+    missing = BatchBuilder(schema, "q", "n").build(count, entries, "too large")
+    assert missing.to_pylist() == [{"body": None, "error": "too large", "sequence": 10}]
+    count, entries = chunk_of([(10, message(b"ab"), 0)])
+    damaged = BatchBuilder(schema, "q", "n").build(count, entries, "damaged")
+    assert damaged.to_pylist() == [{"body": b"ab", "error": "damaged", "sequence": 10}]
+    with pytest.raises(Undecodable, match="Add the column error"):
+        BatchBuilder(ddl("body binary"), "q", "n").build(count, entries, "damaged")
+    others = BatchBuilder(ddl("sequence bigint"), "q", "n").build(count, entries, "damaged")
+    assert others.to_pylist() == [{"sequence": 10}]
+
+
+def test_a_malformed_message_is_a_row_between_the_others() -> None:
+    _, first = chunk_of([(10, message("a", {"n": 1}), 0)])
+    _, last = chunk_of([(12, message("c", {"n": 3}), 0)])
+    _, middle = chunk_of([(11, message("b", {"n": 2}), 1)])
+    name = b"\x00\x00\x00\x02n\x00"
+    broken = middle.replace(name, b"\x7f" + name[1:])
+    assert broken != middle
+    rows = BatchBuilder(COLUMNS, "q", "n").build(3, first + broken + last).to_pylist()
+    assert [(row["sequence"], row["text"]) for row in rows] == [(10, "a"), (11, None), (12, "c")]
+    bad = rows[1]
+    assert bad["body"] == broken[16:] and bad["redelivered"] and "malformed" in bad["error"]
+    assert rows[0]["error"] is None and rows[2]["error"] is None
+    with pytest.raises(Undecodable, match="message 11"):
+        BatchBuilder(ddl("text string"), "q", "n").build(3, first + broken + last)
 
 
 def test_property_columns_are_typed() -> None:

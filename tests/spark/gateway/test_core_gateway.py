@@ -60,11 +60,14 @@ def test_a_range_is_read_again_until_it_is_acknowledged(
     assert (position.last - position.first + 1, position.messages) == (50, 50)
     start, incarnation = position.first - 1, position.incarnation
     for _ in range(2):
-        chunks = list(gateway.read(QUEUE, incarnation, start, position.last, 1000, None))
+        chunks = list(gateway.read(QUEUE, incarnation, start, position.last, 1000, None, 1 << 20))
         assert len(chunks) > 1 and chunks[-1].last
         read = [message.text() for message in messages_of(chunks)]
         assert read == [f"m{number}" for number in range(50)]
-    chosen = list(gateway.read(QUEUE, incarnation, start, position.last, 1 << 20, "initial = 'x'"))
+    matching = gateway.read(
+        QUEUE, incarnation, start, position.last, 1 << 20, "initial = 'x'", 1 << 20
+    )
+    chosen = list(matching)
     assert [chunk.count for chunk in chosen] == [0]
     plan = gateway.plan(QUEUE, incarnation, start, 20, -1)
     assert (plan.messages, plan.end) == (20, start + 20)
@@ -78,7 +81,7 @@ def test_a_range_is_read_again_until_it_is_acknowledged(
     assert gateway.ack_through(QUEUE, incarnation, "g", new.epoch, position.last) == 50
     assert gateway.ack_through(QUEUE, incarnation, "g", new.epoch, position.last) == 0
     with pytest.raises(RangeLost):
-        list(gateway.read(QUEUE, incarnation, start, position.last, 1000, None))
+        list(gateway.read(QUEUE, incarnation, start, position.last, 1000, None, 1 << 20))
     with pytest.raises(IncarnationChanged):
         gateway.plan(QUEUE, "another", start, 1, -1)
 
@@ -94,7 +97,9 @@ def test_branches_are_committed_or_rolled_back_by_name(gateway: Gateway) -> None
     assert [gateway.roll_back_branch(str(second)) for _ in range(2)] == [True, False]
     assert gateway.prepared_branches() == []
     after = gateway.position("out")
-    chunks = gateway.read("out", after.incarnation, before.last, after.last, 1 << 20, None)
+    chunks = gateway.read(
+        "out", after.incarnation, before.last, after.last, 1 << 20, None, 1 << 20
+    )
     messages = messages_of(list(chunks))
     assert [message.text() for message in messages] == ["a", "b"]
     assert (messages[0].timestamp, messages[0].group_id, messages[0].routing_type) == (5000, "g", 1)

@@ -9,11 +9,19 @@ from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT, Message
 from atalanta.message.properties import FLOAT, Byte, Float, Int, PropertyValue, Short
 from atalanta.wire.core.client.log_columns import LogColumns
-from atalanta.wire.core.packets.log_chunk import LogEntry, LogReadResponse, decode_entries
+from atalanta.wire.core.packets.log_chunk import (
+    ENTRY_HEADER_BYTES,
+    EncodedEntry,
+    LogEntry,
+    LogReadResponse,
+    decode_entries,
+    split_entries,
+)
 
 __all__ = [
     "BYTES",
     "DEFAULT",
+    "ENTRY_HEADER_BYTES",
     "FLOAT",
     "MAP",
     "OBJECT",
@@ -21,6 +29,7 @@ __all__ = [
     "TEXT",
     "Byte",
     "DecodeError",
+    "EncodedEntry",
     "Float",
     "Int",
     "LogColumns",
@@ -30,6 +39,7 @@ __all__ = [
     "Short",
     "columns_of",
     "entries_of",
+    "split_entries",
 ]
 
 

@@ -12,14 +12,17 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from atalanta.client.log.large_entry import BODY_BYTES_MAX, LargeEntry
 from atalanta.client.message import ReceivedMessage
-from atalanta.wire.core.client.errors import ClientError
+from atalanta.wire.core.client.errors import ClientError, RangeLost
 from atalanta.wire.core.client.request import REPEAT
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
 from atalanta.wire.core.packets.logview import (
     LogAckThrough,
     LogAckThroughResponse,
+    LogBody,
+    LogBodyResponse,
     LogLease,
     LogLeaseResponse,
     LogLost,
@@ -29,6 +32,7 @@ from atalanta.wire.core.packets.logview import (
     LogPosition,
     LogPositionResponse,
     LogRead,
+    LogReadLargeResponse,
     LogSeek,
     LogSeekResponse,
     LostRange,
@@ -80,20 +84,26 @@ class Lease:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A received part of a range: `count` encoded entries. Continue from `next` until `last`."""
+    """A received part of a range: `count` encoded entries. Continue from `next` until `last`.
+
+    `error` says why the body of the only message is incomplete (a damaged file) or missing (too large); else "".
+    """
 
     queue: str
     next: int
     last: bool
     count: int
     entries: bytes
+    error: str = ""
 
     def messages(self) -> Iterator[tuple[int, ReceivedMessage]]:
-        """Yields (sequence, message) in order."""
+        """Yields (sequence, message) in order. Raises ClientError for a message without its whole body."""
         packet = LogReadResponse(
             correlation=0, next=self.next, last=self.last, count=self.count, entries=self.entries
         )
         for entry in decode_entries(packet):
+            if self.error:
+                raise ClientError(f"message {entry.sequence} of {self.queue}: {self.error}")
             message = ReceivedMessage(
                 entry.message, self.queue, None, None, entry.delivery_count
             )
@@ -168,12 +178,16 @@ class LogView:
         end: int,
         selector: str | None = None,
         chunk_bytes: int = CHUNK_BYTES,
+        body_bytes_max: int = BODY_BYTES_MAX,
     ) -> AsyncIterator[Chunk]:
-        """Yields the range in encoded chunks. The next chunk is requested before the current one is processed."""
+        """Yields the range in encoded chunks. The next chunk is requested before the current one is processed.
+
+        A message of more than 4 MiB is a chunk of its own, read in pieces. A body above `body_bytes_max` is not read.
+        """
         session = await self._session()
         under_way = self.ask_chunk(session, start, end, selector, chunk_bytes)
         while True:
-            chunk = await self.chunk(under_way)
+            chunk = await self.chunk(under_way, body_bytes_max)
             if not chunk.last:
                 under_way = self.ask_chunk(session, chunk.next, end, selector, chunk_bytes)
             yield chunk
@@ -197,10 +211,31 @@ class LogView:
         self._connection.shell.after_call()
         return reply
 
-    async def chunk(self, under_way: Reply) -> Chunk:
-        """Returns the answer to ask_chunk."""
-        answer = _expect(await self._connection.shell.answer(under_way), LogReadResponse)
+    async def chunk(self, under_way: Reply, body_bytes_max: int = BODY_BYTES_MAX) -> Chunk:
+        """Returns the answer to ask_chunk, with the whole body of a message that comes in pieces."""
+        answer = await self._connection.shell.answer(under_way)
+        if isinstance(answer, LogReadLargeResponse):
+            return await self._large_chunk(answer, body_bytes_max)
+        answer = _expect(answer, LogReadResponse)
         return Chunk(self._name, answer.next, answer.last, answer.count, answer.entries)
+
+    async def _large_chunk(self, answer: LogReadLargeResponse, body_bytes_max: int) -> Chunk:
+        entry = LargeEntry(answer, body_bytes_max)
+        session = await self._session()
+        while entry.wanted:
+            packet = LogBody(
+                correlation=session.next_correlation(),
+                queue=self.queue,
+                incarnation=self.incarnation,
+                sequence=entry.sequence,
+                offset=entry.read,
+                max_bytes=entry.wanted,
+            )
+            try:
+                entry.add((await self._ask(session, packet, LogBodyResponse)).data)
+            except RangeLost:  # the message has left: the next read tells whether that is an error
+                return Chunk(self._name, entry.sequence - 1, False, 0, b"")
+        return Chunk(self._name, answer.next, answer.last, 1, entry.encoded(), entry.error)
 
     async def ack_through(self, group: str, epoch: int, end: int) -> int:
         """Acknowledges every message up to `end`, durably, and returns their number.

@@ -1,9 +1,10 @@
 """The log view: an ordinary queue read by sequence, repeatably, and acknowledged through a sequence (for Spark).
 
-Ranges are (start, end]. Only durable messages are shown. A message shown once can be read again, also after a crash,
-until it is acknowledged through. One group at a time holds the lease of a queue; every take-over has a higher epoch,
-and an older epoch is refused ("fenced"). Peers are never told of a lease as a consumer, but on this node a lease counts
-as a consumer that matches: new messages stay here, no consumer takes them, and none is redistributed, expired or moved.
+Ranges are (start, end]. Only durable messages are shown; the first lease makes all messages durable. A message shown
+once can be read again, also after a crash, until it is acknowledged through. One group at a time holds the lease of a
+queue; every take-over has a higher epoch, and an older epoch is refused ("fenced"). Peers are never told of a lease as
+a consumer, but on this node a lease counts as a consumer that matches: new messages stay here, no consumer takes them,
+and none is redistributed, expired or moved.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.journal import records
+from atalanta.kernel.log.first_lease import FirstLease, refuse_paged
 from atalanta.kernel.log.lease import Lease
 from atalanta.kernel.queue.delivery.freed_references import FreedReferences
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
@@ -47,7 +49,7 @@ LEASE_TIMER: Final = "kernel.leases"
 
 
 class Position:
-    """A log view's range. `first`: lowest live durable sequence (or last + 1). `last`: highest stable one.
+    """A log view's range. `first`: lowest live sequence (or last + 1). `last`: highest stable one.
 
     See docs/internals/protocols/log-view.md.
     """
@@ -64,12 +66,16 @@ class Position:
 
 
 class Chunk:
-    """Messages of one read; `next`: start of the next read; `last`: the range is exhausted."""
+    """Messages of one read; `next`: start of the next read; `last`: the range is exhausted.
+
+    `large`: the only message is larger than a chunk, and its body is read in pieces.
+    """
 
     def __init__(self) -> None:
         self.references: list[Reference] = []
         self.next: int = 0
         self.last: bool = False
+        self.large: bool = False
 
 
 class LogViews:
@@ -89,6 +95,7 @@ class LogViews:
         self.plans = plans
         self.store = plans.store
         self.freed = FreedReferences(timers)
+        self.first_leases: dict[Queue, FirstLease] = {}  # until they are granted
         self.timers = timers
         self.trace = trace
 
@@ -120,7 +127,8 @@ class LogViews:
         queue = self.queue_for(name, "")
         result = Position(queue)
         for reference in self._after(queue, 0):
-            if reference.durable:
+            # Non-durable ones count: the first lease makes them durable.
+            if reference.durable or reference.sequence < result.last:
                 result.first = reference.sequence
                 result.first_timestamp_ms = reference.message.timestamp
                 break
@@ -240,16 +248,25 @@ class LogViews:
                 if chunk.references and size + cost > limit:
                     chunk.last = False
                     return
-                if reference.message.large is not None and cost > READ_BYTES_MAX:
-                    raise BrokerError(
-                        ILLEGAL_STATE,
-                        f"queue {queue.name}: message {reference.sequence} has {cost} bytes, a log view shows up to"
-                        f" {READ_BYTES_MAX}: another consumer must take it",
-                    )
+                if cost > READ_BYTES_MAX:
+                    chunk.large = not chunk.references
+                    chunk.last = chunk.large and reference.sequence == end
+                    if not chunk.large:
+                        return
                 size += cost
                 chunk.references.append(reference)
                 chunk.next = reference.sequence
+                if chunk.large:
+                    return
             found = self._after(queue, found[len(found) - 1].sequence)
+
+    def message_at(self, name: str, incarnation: str, sequence: int) -> Reference:
+        """Returns the message of a sequence. BrokerError RANGE_LOST if it has left the queue."""
+        queue = self.queue_for(name, incarnation)
+        found = self._after(queue, sequence - 1)
+        if sequence > queue.stable_end() or not found or found[0].sequence != sequence or not found[0].durable:
+            raise BrokerError(RANGE_LOST, f"queue {queue.name}: message {sequence} has left the queue")
+        return found[0]
 
     def _after(self, queue: Queue, sequence: int) -> list[Reference]:
         """Returns the next unfinished messages behind `sequence`, in memory or in page files; none at the end."""
@@ -340,12 +357,13 @@ class LogViews:
     ) -> Lease:
         """Takes a group over with a new epoch (epoch 0), or renews that epoch; `ttl_ns` 0 ends the lease.
 
-        `endpoint.done(token)` follows when a new epoch is durable. FENCED if another group holds the queue or the
-        epoch is old.
+        `endpoint.done(token)` follows when a new epoch is durable, at the first lease with all messages. FENCED if
+        another group holds the queue or the epoch is old.
         """
         queue = self.queue_for(name, "")
         if ttl_ns < 0 or ttl_ns > TTL_NS_MAX:
             raise BrokerError(ILLEGAL_STATE, f"a lease may last up to {TTL_NS_MAX // 1_000_000} ms")
+        starts = False
         other = queue.active_lease()
         if other is not None and other.group != group:
             raise BrokerError(
@@ -365,6 +383,10 @@ class LogViews:
                 )
             changed = held.ttl_ns != ttl_ns
         else:
+            if not queue.leased:
+                refuse_paged(queue)
+                self.first_leases[queue] = FirstLease(self.store, queue, self.first_leases)
+                starts = True
             previous = queue.log.leases.get(group)
             held = Lease(group, 1 if previous is None else previous.epoch + 1, owner, ttl_ns)
             queue.lease(held)
@@ -374,11 +396,16 @@ class LogViews:
         if held.active and ttl_ns == 0:
             self._unpin(queue, held)
         held.active = ttl_ns > 0
+        first = self.first_leases.get(queue)
+        reply: Reply | None = endpoint
+        if first is not None:
+            first.add(endpoint, token)
+            reply = first if starts else None
         if changed:
             batch = records.Batch()
             batch.add(records.LEASE, _encode_lease(queue, held))
-            self.plans.append(batch, [], [], endpoint, token)
-        else:
+            self.plans.append(batch, [], [], reply, token)
+        elif first is None:
             endpoint.done(token)
         self.timers.set(LEASE_TIMER, now + 1_000_000_000)
         return held

@@ -503,3 +503,8 @@ class Queue:
             return []
         self.deliveries = []
         return found
+
+
+def note_durable(queue: Queue, sequence: int) -> None:
+    """Records that all messages of the queue up to this sequence are durable."""
+    queue.durable_through = max(queue.durable_through, sequence)

@@ -42,6 +42,10 @@ class Reference(StoredReference):
         # A log view shows durable messages only: a queue with a log view keeps all.
         self.durable: bool = queue.durable and (message.durable or queue.leased)
 
+    def make_durable(self) -> None:
+        """Makes the reference one that the journal keeps."""
+        self.durable = True
+
     def uncount_delivery(self) -> None:
         """Takes the latest delivery back: no client has seen the message."""
         self.delivery_count -= 1

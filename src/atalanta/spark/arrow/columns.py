@@ -13,11 +13,19 @@ import pyarrow as pa
 import pyarrow.compute
 from pyspark.sql.types import StructType
 
-from atalanta.client.log.log_entries import TEXT, DecodeError, Message
+from atalanta.client.log.log_entries import (
+    ENTRY_HEADER_BYTES,
+    TEXT,
+    DecodeError,
+    EncodedEntry,
+    Message,
+    split_entries,
+)
 from atalanta.spark.arrow.chunk import Chunk, texts
 from atalanta.spark.arrow.property_columns import PropertyColumn, canonical, property_map
 from atalanta.spark.arrow.schema import KINDS, PROPERTIES
 from atalanta.spark.environment.compatibility import to_arrow_schema
+from atalanta.spark.errors import Undecodable
 
 # pyarrow.compute creates its functions at import, so that type checkers do not know them.
 compute: Any = pa.compute
@@ -36,24 +44,79 @@ UUID_PARTS: Final = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))  # positions
 
 
 class BatchBuilder:
-    """The builder of batches of one schema for one queue of one node."""
+    """The builder of batches of one schema for one queue of one node.
 
-    def __init__(self, schema: StructType, queue: str, node_id: str) -> None:
+    A message that cannot be converted is a row with `error`. Raises Undecodable if `fail_undecodable`, and if the row
+    would lack its body, or more, without a column `error` that says so.
+    """
+
+    def __init__(
+        self, schema: StructType, queue: str, node_id: str, fail_undecodable: bool = False
+    ) -> None:
         self.queue = queue
         self.node_id = node_id
+        self.fail_undecodable = fail_undecodable
         self.schema: pa.Schema = to_arrow_schema(schema)
         self.makers: list[tuple[pa.Field, ColumnMaker]] = [
             (field, COLUMN_MAKERS.get(field.name) or PropertyColumn(field.name))
             for field in self.schema
         ]
+        names = set(self.schema.names)
+        self.has_error = "error" in names
+        self.has_bodies = not names.isdisjoint({"body", "text", "error"})
 
-    def build(self, count: int, entries: bytes) -> pa.RecordBatch:
-        """Returns the batch of a chunk with messages. Raises DecodeError for a malformed chunk or property."""
-        rows = Chunk(count, entries, self.queue, self.node_id)
-        arrays = [maker(field.type, rows) for field, maker in self.makers]
-        if not arrays:
+    def build(self, count: int, entries: bytes, error: str = "") -> pa.RecordBatch:
+        """Returns the batch of a chunk with messages.
+
+        `error`: why the body of the only message is incomplete or missing. Raises DecodeError for a malformed chunk.
+        """
+        if not self.makers:
             raise ValueError("a batch without columns has no rows")
+        if not self.has_bodies:
+            error = ""
+        try:
+            return self._build(count, entries, error)
+        except DecodeError:
+            rows = [self._row(entry) for entry in split_entries(count, entries)]
+            (batch,) = pa.Table.from_batches(rows).combine_chunks().to_batches()
+            return batch
+
+    def _build(self, count: int, entries: bytes, error: str) -> pa.RecordBatch:
+        rows = Chunk(count, entries, self.queue, self.node_id, error)
+        arrays = [maker(field.type, rows) for field, maker in self.makers]
+        if error or self.fail_undecodable:
+            for row, why in rows.errors.items():
+                sequence = int.from_bytes(rows.columns.sequences[8 * row : 8 * row + 8], "little")
+                self._refuse(sequence, why, error != "")
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _row(self, entry: EncodedEntry) -> pa.RecordBatch:
+        """Returns the row of one entry; of a malformed one what is known about it, and its bytes as `body`."""
+        try:
+            return self._build(1, entry.encoded, "")
+        except DecodeError as error:
+            why = f"the message is malformed: {error}"
+        self._refuse(entry.sequence, why, True)
+        known: dict[str, object] = {
+            "body": entry.encoded[ENTRY_HEADER_BYTES:],
+            "queue": self.queue,
+            "node": self.node_id,
+            "sequence": entry.sequence,
+            "redelivered": entry.delivery_count > 0,
+            "error": why,
+        }
+        arrays = [pa.array([known.get(field.name)], field.type) for field in self.schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _refuse(self, sequence: int, why: str, lacks_data: bool) -> None:
+        """Raises Undecodable, unless the row may say `why`. `lacks_data`: without the error the row would mislead."""
+        if not self.fail_undecodable and (self.has_error or not lacks_data):
+            return
+        remedy = "Set undecodable=error" if self.fail_undecodable else "Add the column error string"
+        raise Undecodable(
+            f"message {sequence} of queue {self.queue} at node {self.node_id}: {why}. {remedy} to read the others, "
+            "or read a larger body with maxBodyBytes"
+        )
 
 
 def numbers(kind: pa.DataType, rows: Chunk, values: bytes) -> pa.Array:
@@ -68,8 +131,8 @@ def constant(kind: pa.DataType, value: str, rows: Chunk) -> pa.Array:
 # -- columns of the message ---------------------------------------------------------------------
 def bodies(kind: pa.DataType, rows: Chunk) -> pa.Array:
     """Returns text in UTF-8 and any other body as sent, also a malformed body of a text message."""
-    if rows.columns.any_text:
-        return pa.array([body_of(message) for message in rows.messages], kind)
+    if rows.columns.any_text or rows.error:
+        return pa.array([body_of(rows, row) for row in range(rows.count)], kind)
     # The chunk is one array: it has the bodies, and the other bytes between them.
     pieces = 2 * rows.count - 1
     buffers = [None, pa.py_buffer(rows.columns.edges), pa.py_buffer(rows.entries)]
@@ -77,30 +140,28 @@ def bodies(kind: pa.DataType, rows: Chunk) -> pa.Array:
     return chunk.take(pa.array(range(0, pieces, 2), pa.int32()))
 
 
-def body_of(message: Message) -> bytes:
-    if message.kind != TEXT:
-        return message.body
-    try:
-        text = message.text()
-    except DecodeError:
-        return message.body
-    return b"" if text is None else text.encode("utf-8", "replace")
-
-
-def text_of(message: Message) -> str | None:
-    """Returns the text, None also for a malformed one: an error would stop the stream there for ever."""
-    if message.kind != TEXT:
-        return None
-    try:
-        return message.text()
-    except DecodeError:
-        return None
+def body_of(rows: Chunk, row: int) -> bytes | None:
+    """Returns the body of a row; None if it was not read."""
+    text = rows.texts[row]
+    if text is not None:
+        return text.encode("utf-8", "replace")
+    message = rows.messages[row]
+    if row in rows.errors:
+        return message.body or None
+    return b"" if message.kind == TEXT else message.body
 
 
 def text_column(kind: pa.DataType, rows: Chunk) -> pa.Array:
     if not rows.columns.any_text:
         return pa.nulls(rows.count, kind)
-    return texts(kind, [text_of(message) for message in rows.messages])
+    return texts(kind, rows.texts)
+
+
+def error_column(kind: pa.DataType, rows: Chunk) -> pa.Array:
+    errors = rows.errors
+    if not errors:
+        return pa.nulls(rows.count, kind)
+    return texts(kind, [errors.get(row) for row in range(rows.count)])
 
 
 def addresses(kind: pa.DataType, rows: Chunk) -> pa.Array:
@@ -176,6 +237,7 @@ COLUMN_MAKERS: Final[dict[str, ColumnMaker]] = {
     "reply_to": TextProperty("JMSReplyTo"),
     "user_id": user_ids,
     PROPERTIES: property_map,
+    "error": error_column,
     "redelivered": lambda kind, rows: numbers(pa.uint8(), rows, rows.columns.redelivered).cast(
         kind
     ),

@@ -51,6 +51,7 @@ COLUMNS: Final = StructType(
         StructField("user_id", StringType()),
         StructField(PROPERTIES, MapType(StringType(), StringType())),
         StructField("redelivered", BooleanType()),
+        StructField("error", StringType()),
     ]
 )
 TYPES: Final[dict[str, DataType]] = {field.name: field.dataType for field in COLUMNS.fields}

@@ -85,10 +85,11 @@ class CoreGateway:
         end: int,
         max_bytes: int,
         selector: str | None,
+        body_bytes_max: int,
     ) -> Iterator[Chunk]:
         view = self.connection.logview(queue, incarnation)
         with translated(self.server):
-            yield from view.read_raw(start, end, selector, max_bytes)
+            yield from view.read_raw(start, end, selector, max_bytes, body_bytes_max)
 
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         with translated(self.server):

@@ -75,8 +75,9 @@ class Gateway(Protocol):
         end: int,
         max_bytes: int,
         selector: str | None,
+        body_bytes_max: int,
     ) -> Iterator[Chunk]:
-        """Yields (start, end] in chunks, up to one with `last`."""
+        """Yields (start, end] in chunks, up to one with `last`. Bodies above `body_bytes_max` are not read."""
         ...
 
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:

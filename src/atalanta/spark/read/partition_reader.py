@@ -90,7 +90,9 @@ class RangeReader:
         # Imported here: the process that plans a query does not need it and would wait 0.2 s.
         from atalanta.spark.arrow.columns import BatchBuilder
 
-        self.builder = BatchBuilder(schema, options.queue, part.node_id)
+        self.builder = BatchBuilder(
+            schema, options.queue, part.node_id, options.fail_undecodable
+        )
         spare_collector()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -112,7 +114,7 @@ class RangeReader:
                 while self.position < self.part.end:
                     for chunk in self._chunks():
                         if chunk.count:
-                            yield self.builder.build(chunk.count, chunk.entries)
+                            yield self.builder.build(chunk.count, chunk.entries, chunk.error)
                         self.position = self.part.end if chunk.last else chunk.next
                         deadline = time.monotonic() + self.options.login.node_timeout_s
                 self._check_lost()
@@ -132,6 +134,7 @@ class RangeReader:
             self.part.end,
             CHUNK_BYTES,
             self.options.selector,
+            self.options.max_body_bytes if self.builder.has_bodies else 0,
         )
 
     # -- the connection -------------------------------------------------------------------------

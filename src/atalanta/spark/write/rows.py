@@ -51,7 +51,7 @@ SINK_COLUMNS: Final[dict[str, tuple[type[DataType], ...]]] = {
 # Columns of the source without a meaning for a new message. They are accepted, so that rows of the source can be
 # written unchanged.
 SOURCE_ONLY: Final = frozenset(
-    {"queue", "node", "sequence", "message_id", "user_id", "redelivered"}
+    {"queue", "node", "sequence", "message_id", "user_id", "redelivered", "error"}
 )
 
 

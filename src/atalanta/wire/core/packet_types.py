@@ -143,6 +143,9 @@ LOG_LOST: Final = -110
 LOG_LOST_RESP: Final = -111
 LOG_SEEK: Final = -112
 LOG_SEEK_RESP: Final = -113
+LOG_READ_LARGE_RESP: Final = -118
+LOG_BODY: Final = -119
+LOG_BODY_RESP: Final = -120
 
 NAMES: Final[dict[int, str]] = {
     PING: "PING",
@@ -251,6 +254,9 @@ NAMES: Final[dict[int, str]] = {
     LOG_LOST_RESP: "LOG_LOST_RESP",
     LOG_SEEK: "LOG_SEEK",
     LOG_SEEK_RESP: "LOG_SEEK_RESP",
+    LOG_READ_LARGE_RESP: "LOG_READ_LARGE_RESP",
+    LOG_BODY: "LOG_BODY",
+    LOG_BODY_RESP: "LOG_BODY_RESP",
 }
 
 # Neither numbered nor kept for a reattach (isRequiresConfirmations). The metadata

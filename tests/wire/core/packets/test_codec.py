@@ -17,6 +17,7 @@ from atalanta.wire.core.packets.connection import (
 )
 from atalanta.wire.core.packets.consumer import CreateConsumer, IndividualAcknowledge
 from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
+from atalanta.wire.core.packets.logview import LogBodyResponse, LogReadLargeResponse
 from atalanta.wire.core.packets.message import SendContinuation, SendMessage
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import AddMetadataV2
@@ -159,6 +160,8 @@ def test_bytes_left_over_are_refused() -> None:
     for packet in all_packets():
         if hasattr(packet, "more") or hasattr(packet, "vote") or isinstance(packet, SendMessage):
             continue
+        if isinstance(packet, LogReadLargeResponse | LogBodyResponse):
+            continue  # their last field has all that is left
         payload = encode(packet, 10)[13:]
         with pytest.raises(ProtocolError, match=packet_types.NAMES[packet.type]):
             decode(packet.type, payload + b"\x00")

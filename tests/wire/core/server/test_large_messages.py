@@ -5,13 +5,19 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.errors import ADDRESS_FULL, ILLEGAL_STATE, SECURITY
-from atalanta.kernel.memory.large_body import OPEN_TIMER
+from atalanta.kernel.errors import ADDRESS_FULL, ILLEGAL_STATE, RANGE_LOST, SECURITY
+from atalanta.kernel.memory.large_body import OPEN_TIMER, next_crc
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.message.message import BYTES, Message
 from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
 from atalanta.wire.core.packets.consumer import ConsumerClose, FlowToken, IndividualAcknowledge
 from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
-from atalanta.wire.core.packets.logview import LogRead
+from atalanta.wire.core.packets.logview import (
+    LogBody,
+    LogBodyResponse,
+    LogRead,
+    LogReadLargeResponse,
+)
 from atalanta.wire.core.packets.message import SendContinuation, SendMessage
 from atalanta.wire.core.packets.queue import DeleteQueue
 from atalanta.wire.core.packets.transaction import Commit, Rollback
@@ -463,12 +469,14 @@ def test_a_browser_of_a_damaged_message_changes_nothing() -> None:
     assert [server.broker.queues[name].message_count for name in ("orders", "dead")] == [2, 0]
 
 
-def test_a_log_view_tells_of_a_damaged_message() -> None:
+def test_a_log_view_goes_on_behind_a_damaged_message() -> None:
     server, client = with_damaged_message()
-    code, text = client.fails(
-        LogRead(correlation=1, queue="orders", incarnation="", start=0, end=10, max_bytes=0)
-    )
-    assert code == ILLEGAL_STATE and "cannot be read" in text
+    answer = client.call(LogRead(1, "orders", "", 0, 10, 0))
+    assert isinstance(answer, LogReadLargeResponse) and answer.next == 1 and not answer.last
+    damaged = b"".join(pieces_of(server, client, answer))
+    assert damaged != BODY and len(damaged) == len(BODY) and next_crc(0, BODY) == answer.crc
+    rest = client.call(LogRead(1, "orders", "", answer.next, 10, 0))
+    assert isinstance(rest, LogReadResponse) and rest.count == 1 and rest.last
     (event,) = told(server, "large_message_damaged")
     assert event["queues"] == "orders" and event["message"] != -1
 
@@ -657,16 +665,43 @@ def test_a_log_view_reads_it_whole() -> None:
     assert bodies[0] == BODY and len(bodies) == 2
 
 
-def test_a_log_view_says_that_a_message_is_too_large_for_it() -> None:
+def pieces_of(server: Server, client: Client, announced: LogReadLargeResponse) -> list[bytes]:
+    """The pieces of the body of the only message, up to the end."""
+    found: list[bytes] = []
+    while (read := sum(map(len, found))) < announced.size:
+        answer = client.call(LogBody(1, "orders", "", 1, read, 0))
+        assert isinstance(answer, LogBodyResponse), answer
+        found.append(answer.data)
+        if not answer.data:
+            break
+    return found
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_log_view_hands_out_a_body_above_four_mebibytes_in_pieces(large: bool) -> None:
     server = Server()
     client = server.login()
     client.create_queue("orders")
-    send_large(client, "orders", body_of(5 << 20))
+    body = body_of(9 << 20)
+    if large:
+        send_large(client, "orders", body)
+    else:
+        message = Message.create("orders", body, BYTES, True, 1_000)
+        client.send(SendMessage(message, False, -1, 0))
+    client.publish("orders", "behind", wait=False)
     server.settle()
-    code, text = client.fails(
-        LogRead(correlation=1, queue="orders", incarnation="", start=0, end=10, max_bytes=0)
-    )
-    assert code == ILLEGAL_STATE and "a log view shows up to 4194304" in text
+    client.receive()
+    answer = client.call(LogRead(1, "orders", "", 0, 10, 0))
+    assert isinstance(answer, LogReadLargeResponse), answer
+    assert (answer.size, answer.next, answer.last) == (len(body), 1, False)
+    pieces = pieces_of(server, client, answer)
+    assert b"".join(pieces) == body and max(map(len, pieces)) <= 4 << 20
+    rest = client.call(LogRead(1, "orders", "", answer.next, 10, 0))
+    assert isinstance(rest, LogReadResponse) and rest.count == 1 and rest.last
+    code, _ = client.fails(LogBody(1, "orders", "", 1, 10 << 20, 0))
+    assert code == ILLEGAL_STATE
+    code, _ = client.fails(LogBody(1, "orders", "", 7, 0, 0))
+    assert code == RANGE_LOST
 
 
 @pytest.mark.parametrize("large", [False, True])

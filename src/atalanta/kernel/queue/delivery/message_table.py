@@ -56,6 +56,15 @@ class MessageTable:
         self.messages[message.id] = message
         self.stored_bytes += stored[0].size
 
+    def keep_also(self, reference: Reference) -> None:
+        """Keeps a message for one more durable reference; the next record of the message has all of them."""
+        message = reference.message
+        if message.id not in self.messages:
+            self.keep(message, [reference])
+            return
+        message.store_for([*self.references_of(message), reference])
+        self._forget_plain(message)
+
     def references_of(self, message: Message) -> list[Reference]:
         """Returns the references for which the journal keeps the message."""
         return [each for each in message.references if isinstance(each, Reference)]
@@ -66,9 +75,13 @@ class MessageTable:
         if message.unstore(reference) and message.id in self.messages:
             del self.messages[message.id]
             self.stored_bytes -= reference.size
-            if message.plain:
-                message.plain = False
-                self.journal.forget(message.lsn)
+            self._forget_plain(message)
+
+    def _forget_plain(self, message: Message) -> None:
+        """Tells the journal that the message's record of the plain kind is obsolete."""
+        if message.plain:
+            message.plain = False
+            self.journal.forget(message.lsn)
 
     def drop(self, reference: Reference) -> None:
         """Ends the reference's part in its message (the reference may never have entered its queue)."""

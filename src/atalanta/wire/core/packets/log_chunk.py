@@ -29,6 +29,15 @@ class LogEntry:
         self.message: Message = message
 
 
+class EncodedEntry:
+    """An entry of a chunk whose message stays encoded; `encoded` has the entry's header, too."""
+
+    def __init__(self, sequence: int, delivery_count: int, encoded: bytes) -> None:
+        self.sequence: int = sequence
+        self.delivery_count: int = delivery_count
+        self.encoded: bytes = encoded
+
+
 @dataclass(eq=False, repr=False, init=False)
 class LogReadResponse(Packet):
     """LOG_READ_RESP. `entries` are `count` encoded entries, written by ChunkWriter and read by decode_entries.
@@ -96,6 +105,19 @@ def decode_entries(packet: LogReadResponse) -> list[LogEntry]:
             raise DecodeError("length", start, f"{length} bytes announced, message has others")
         entries.append(LogEntry(sequence, delivery_count, message))
     return entries
+
+
+def split_entries(count: int, entries: bytes) -> list[EncodedEntry]:
+    """Returns the entries, in order, whatever their messages are. DecodeError names a length that is wrong."""
+    reader = Reader(entries)
+    found: list[EncodedEntry] = []
+    for _ in range(count):
+        start = reader.position
+        sequence = reader.int64("sequence")
+        delivery_count = reader.int32("delivery_count")
+        reader.advance(reader.int32("length"), "message")
+        found.append(EncodedEntry(sequence, delivery_count, entries[start : reader.position]))
+    return found
 
 
 def decode_chunk(reader: Reader) -> LogReadResponse:

@@ -8,10 +8,12 @@ from typing import Final
 from atalanta.message.encoding.buffer import Reader, Writer
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
+    BOOL,
     INT32,
     INT64,
     LOST_RANGES,
     NULLABLE_SIMPLE_STRING,
+    REST,
     SIMPLE_STRING,
     Packet,
     numbered,
@@ -56,7 +58,7 @@ class LogPosition(Packet):
 class LogPositionResponse(Packet):
     """LOG_POSITION_RESP.
 
-    `first`: the lowest live durable sequence, or last + 1. `last`: the highest sequence ever reported.
+    `first`: the lowest live sequence, or last + 1. `last`: the highest sequence ever reported.
     """
 
     correlation: int = field(metadata=wire(INT64))
@@ -104,6 +106,42 @@ class LogRead(Packet):
     end: int = field(metadata=wire(INT64))
     max_bytes: int = field(metadata=wire(INT32))
     selector: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class LogReadLargeResponse(Packet):
+    """LOG_READ_LARGE_RESP: the answer to LOG_READ if the next message has a body to be read in pieces (LOG_BODY).
+
+    `entry` is encoded as in LOG_READ_RESP, with an empty body. `size` and `crc` (crc32c; -1: not known) are those of
+    the body. The reader goes on from `next` until `last`.
+    """
+
+    correlation: int = field(metadata=wire(INT64))
+    next: int = field(metadata=wire(INT64))
+    last: bool = field(metadata=wire(BOOL))
+    size: int = field(metadata=wire(INT64))
+    crc: int = field(metadata=wire(INT64))
+    entry: bytes = field(metadata=wire(REST))
+
+
+@dataclass(eq=False, repr=False)
+class LogBody(Packet):
+    """LOG_BODY: asks for at most `max_bytes` of a message's body, from `offset`; code 202 if it left the queue."""
+
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    sequence: int = field(metadata=wire(INT64))
+    offset: int = field(metadata=wire(INT64))
+    max_bytes: int = field(metadata=wire(INT32))
+
+
+@dataclass(eq=False, repr=False)
+class LogBodyResponse(Packet):
+    """LOG_BODY_RESP: a piece of a body; no bytes at its end, which comes too early in a damaged file."""
+
+    correlation: int = field(metadata=wire(INT64))
+    data: bytes = field(metadata=wire(REST))
 
 
 @dataclass(eq=False, repr=False)
@@ -221,5 +259,8 @@ PACKETS: Final = numbered(
         packet_types.LOG_LOST_RESP: LogLostResponse,
         packet_types.LOG_SEEK: LogSeek,
         packet_types.LOG_SEEK_RESP: LogSeekResponse,
+        packet_types.LOG_READ_LARGE_RESP: LogReadLargeResponse,
+        packet_types.LOG_BODY: LogBody,
+        packet_types.LOG_BODY_RESP: LogBodyResponse,
     }
 )

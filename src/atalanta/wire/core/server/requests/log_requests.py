@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.log.log_views import READ_BYTES_MAX
 from atalanta.kernel.memory.large_body import LargeBody, LargeReader, next_crc
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.bridge_origin import shown
@@ -15,6 +16,7 @@ from atalanta.message.internal_headers import ORIGIN
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import (
     LOG_ACK_THROUGH,
+    LOG_BODY,
     LOG_LEASE,
     LOG_LOST,
     LOG_PLAN,
@@ -27,6 +29,8 @@ from atalanta.wire.core.packets.log_chunk import ChunkWriter, LogReadResponse
 from atalanta.wire.core.packets.logview import (
     LogAckThrough,
     LogAckThroughResponse,
+    LogBody,
+    LogBodyResponse,
     LogLease,
     LogLeaseResponse,
     LogLost,
@@ -36,6 +40,7 @@ from atalanta.wire.core.packets.logview import (
     LogPosition,
     LogPositionResponse,
     LogRead,
+    LogReadLargeResponse,
     LogSeek,
     LogSeekResponse,
     LostRange,
@@ -45,10 +50,11 @@ if TYPE_CHECKING:
     from atalanta.kernel.log.log_views import Chunk
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.reference import Reference
+    from atalanta.message.message import Message
     from atalanta.wire.core.server.session import CoreSession
 
 LOG_REQUESTS: Final = (
-    LOG_POSITION, LOG_PLAN, LOG_READ, LOG_ACK_THROUGH, LOG_LEASE, LOG_LOST, LOG_SEEK,
+    LOG_POSITION, LOG_PLAN, LOG_READ, LOG_ACK_THROUGH, LOG_LEASE, LOG_LOST, LOG_SEEK, LOG_BODY,
 )  # fmt: skip
 
 
@@ -75,13 +81,16 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
     session.connection.pinned = True  # positions and batches are of this node
     try:
         if isinstance(
-            packet, LogPosition | LogPlan | LogRead | LogAckThrough | LogLease | LogLost | LogSeek
+            packet,
+            LogPosition | LogPlan | LogRead | LogBody | LogAckThrough | LogLease | LogLost | LogSeek,
         ):
             correlation = packet.correlation
             queue = session.broker.queue_registry.find(packet.queue)
             session.session.check("consume", join_fqqn(queue.spec.address, queue.name))
         if isinstance(packet, LogRead):
             _read(session, packet)
+        elif isinstance(packet, LogBody):
+            _body(session, packet)
         elif isinstance(packet, LogPosition):
             _position(session, packet)
         elif isinstance(packet, LogPlan):
@@ -133,6 +142,9 @@ def _read(session: CoreSession, packet: LogRead) -> None:
         packet.queue, packet.incarnation, packet.start, packet.end, packet.max_bytes,
         parse_filter(packet.selector),
     )  # fmt: skip
+    if chunk.large:
+        session.reply(_large(chunk.references[0], packet.correlation, chunk.next, chunk.last))
+        return
     for reference in chunk.references:
         if reference.message.large is not None:
             LargeChunk(session, packet.correlation, chunk).go_on()
@@ -151,6 +163,52 @@ def _read(session: CoreSession, packet: LogRead) -> None:
             entries=writer.getvalue(),
         )
     )
+
+
+def _large(reference: Reference, correlation: int, next: int, last: bool) -> LogReadLargeResponse:
+    """Returns the answer that announces a message whose body is read in pieces."""
+    message = reference.message
+    body = message.large
+    writer = ChunkWriter()
+    writer.add(reference.sequence, reference.delivery_count, _with_body(message, b""))
+    return LogReadLargeResponse(
+        correlation=correlation,
+        next=next,
+        last=last,
+        size=len(message.body) if body is None else body.size,
+        crc=-1 if body is None else body.crc,
+        entry=writer.getvalue(),
+    )
+
+
+def _with_body(message: Message, body: bytes) -> Message:
+    """Returns a copy with another body, as readers see it."""
+    copy = message.copy(message.id)
+    copy.remove_property(ORIGIN)
+    copy.large = None
+    copy.body = body
+    return copy
+
+
+def _body(session: CoreSession, packet: LogBody) -> None:
+    reference = session.broker.log_views.message_at(
+        packet.queue, packet.incarnation, packet.sequence
+    )
+    message = reference.message
+    body = message.large
+    size = len(message.body) if body is None else body.size
+    if packet.offset < 0 or packet.offset > size:
+        text = f"message {packet.sequence} of {packet.queue} has {size} bytes, none at {packet.offset}"
+        raise BrokerError(ILLEGAL_STATE, text)
+    wanted = min(packet.max_bytes if packet.max_bytes > 0 else READ_BYTES_MAX, READ_BYTES_MAX)
+    wanted = min(wanted, size - packet.offset)
+    if body is None:
+        data = message.body[packet.offset : packet.offset + wanted]
+        session.reply(LogBodyResponse(packet.correlation, data))
+    else:
+        session.broker.large.hold(body, 1)
+        piece = BodyPiece(session, packet.correlation, body)
+        session.broker.large.read(body, packet.offset, wanted, piece)
 
 
 def _ack_through(session: CoreSession, packet: LogAckThrough) -> None:
@@ -187,8 +245,25 @@ def _lost(session: CoreSession, packet: LogLost) -> None:
     )
 
 
+class BodyPiece(LargeReader):
+    """The answer with a piece of a body, at most READ_BYTES_MAX."""
+
+    def __init__(self, session: CoreSession, correlation: int, body: LargeBody) -> None:
+        self.session = session
+        self.correlation = correlation
+        self.body = body
+        self.large = session.broker.large
+
+    def read(self, now: int, data: bytes) -> None:
+        self.large.release(self.body)
+        self.session.reply(LogBodyResponse(self.correlation, data))
+
+
 class LargeChunk(LargeReader):
-    """A chunk with large messages. Bodies are in memory until the answer, at most logview.READ_BYTES_MAX."""
+    """A chunk with large messages. Bodies are in memory until the answer, at most READ_BYTES_MAX.
+
+    A damaged body is left to be read in pieces: the reader gets what is left of it.
+    """
 
     def __init__(self, session: CoreSession, correlation: int, chunk: Chunk) -> None:
         self.session = session
@@ -215,18 +290,7 @@ class LargeChunk(LargeReader):
             message = shown(reference.message)
             self.writer.add(reference.sequence, reference.delivery_count, message)
             self.place += 1
-        chunk = self.chunk
-        writer = self.writer
-        self._end()
-        self.session.reply(
-            LogReadResponse(
-                correlation=self.correlation,
-                next=chunk.next,
-                last=chunk.last,
-                count=writer.count,
-                entries=writer.getvalue(),
-            )
-        )
+        self._reply(self.chunk.next, self.chunk.last)
 
     def read(self, now: int, data: bytes) -> None:
         reference = self.chunk.references[self.place]
@@ -236,17 +300,23 @@ class LargeChunk(LargeReader):
                 queue = reference.queue.name
                 large = self.session.broker.large
                 large.damaged(body.file, body.size, int(reference.message.id), queue)
-            self._end()
-            text = f"large message at {reference.sequence} of {reference.queue.name} cannot be read"
-            self.session.failed(self.correlation, BrokerError(ILLEGAL_STATE, text))
+            if self.place > 0:
+                self._reply(self.chunk.references[self.place - 1].sequence, False)
+            else:
+                last = self.chunk.last and len(self.chunk.references) == 1
+                self._end()
+                sequence = self.chunk.next if last else reference.sequence
+                self.session.reply(_large(reference, self.correlation, sequence, last))
             return
-        whole = reference.message.copy(reference.message.id)
-        whole.remove_property(ORIGIN)
-        whole.large = None
-        whole.body = data
+        whole = _with_body(reference.message, data)
         self.writer.add(reference.sequence, reference.delivery_count, whole)
         self.place += 1
         self.go_on()
+
+    def _reply(self, next: int, last: bool) -> None:
+        """Sends the messages written so far."""
+        self._end()
+        self.session.reply(self.writer.response(self.correlation, next, last))
 
     def _end(self) -> None:
         for body in self.held:

@@ -1,0 +1,153 @@
+"""The first lease of a queue: its non-durable messages become durable before the lease is granted.
+
+Later ones are durable on arrival (Reference). So every message of a leased queue is shown to its reader.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.endpoint import Reply
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.journal import records
+from atalanta.kernel.journal.message_record import encode_message_record
+from atalanta.kernel.queue.paging.paged_queue import PagedQueue, paged_queue_of
+from atalanta.kernel.queue.paging.paged_reference import PagedReference
+from atalanta.kernel.queue.queue import note_durable
+from atalanta.kernel.queue.reference import DONE, SCHEDULED, Reference
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
+    from atalanta.kernel.queue.queue import Queue
+
+# Of one step, which is one record of the journal; the next step follows when that is durable.
+STEP_MESSAGES: Final = 1_000
+STEP_BYTES: Final = 4 << 20
+
+
+class FirstLease(Reply):
+    """The work before the first lease of a queue is granted. `done` continues it: the previous step is durable.
+
+    `add` takes the answers that wait for its end. `under_way` has the work until then. A restart ends it: it leaves no
+    non-durable message.
+    """
+
+    def __init__(
+        self, store: MessageStore, queue: Queue, under_way: dict[Queue, FirstLease]
+    ) -> None:
+        self.under_way = under_way
+        self.store = store
+        self.queue = queue
+        self.position: int = 0  # all messages up to this sequence are durable with the current step
+        self.waiting: list[tuple[Reply, int]] = []
+        self.scheduled: list[Reference] = [
+            each for each in store.scheduled.times if each.queue is queue and not each.durable
+        ]
+
+    def add(self, endpoint: Reply, token: int) -> None:
+        """Adds an answer."""
+        self.waiting.append((endpoint, token))
+
+    def done(self, token: int) -> None:
+        queue = self.queue
+        if queue.deleted:
+            self._end("was deleted")
+            return
+        note_durable(queue, self.position)
+        found = self._next_scheduled() or self._next()
+        if found:
+            self._store(found)
+        else:
+            self._end("")
+
+    def failed(self, token: int, error: BrokerError) -> None:
+        self._end(error.text)
+
+    def _next_scheduled(self) -> list[Reference]:
+        """Returns the next messages that wait for their delivery time."""
+        taken = self.scheduled[:STEP_MESSAGES]
+        del self.scheduled[:STEP_MESSAGES]
+        return [each for each in taken if each.state == SCHEDULED and not each.durable]
+
+    def _next(self) -> list[Reference]:
+        """Returns the next non-durable messages of the queue; none at its end."""
+        queue = self.queue
+        found = self._of(queue.references, queue.index_of(self.position + 1))
+        paged = paged_queue_of(queue)
+        if not found and paged is not None:
+            found = self._of(paged.tail, paged.index_in_tail(self.position + 1))
+            if found:
+                paged.forget_encoding()  # it says which messages are durable
+        return found
+
+    def _of(self, references: list[Reference], first: int) -> list[Reference]:
+        found: list[Reference] = []
+        size = 0
+        for index in range(first, len(references)):
+            reference = references[index]
+            self.position = reference.sequence
+            if reference.state != DONE and not reference.durable:
+                found.append(reference)
+                size += reference.size
+                if len(found) >= STEP_MESSAGES or size >= STEP_BYTES:
+                    break
+        return found
+
+    def _store(self, found: list[Reference]) -> None:
+        store = self.store
+        batch = records.Batch()
+        for reference in found:
+            message = reference.message
+            delayed = reference.state == SCHEDULED
+            if delayed:
+                self.queue.count_scheduled(reference, -1)
+            reference.make_durable()
+            if delayed:
+                self.queue.count_scheduled(reference, 1)
+            store.keep_also(reference)
+            record = encode_message_record(message, store.references_of(message), [])
+            batch.add(records.MESSAGE, record)
+        lsn = store.append(batch, [], self, 0)
+        for reference in found:
+            reference.message.store_for(store.references_of(reference.message), lsn)
+            if reference.state == SCHEDULED and reference.sequence != 0:
+                store.store_delivery_count(reference, store.scheduled.times[reference])
+
+    def _end(self, why: str) -> None:
+        """Ends the work, and answers when all that was written is durable."""
+        store = self.store
+        self.under_way.pop(self.queue, None)
+        waiting = self.waiting
+        self.waiting = []
+        for endpoint, token in waiting:
+            if why:
+                text = f"queue {self.queue.name} {why} before its lease was granted"
+                endpoint.failed(token, BrokerError(ILLEGAL_STATE, text))
+            else:
+                store.reply_when_durable(store.journal.last, endpoint, token)
+
+
+def refuse_paged(queue: Queue) -> None:
+    """Raises BrokerError if non-durable messages of the queue are in page files, where they stay non-durable."""
+    paged = paged_queue_of(queue)
+    if paged is None or not _has_paged(paged):
+        return
+    raise BrokerError(
+        ILLEGAL_STATE,
+        f"queue {queue.name} has non-durable messages in page files, which a log view cannot keep: let a consumer"
+        " take them (selector AMQDurable = 'NON_DURABLE'), or remove them, before the first lease",
+    )
+
+
+def _has_paged(paged: PagedQueue) -> bool:
+    for reference in paged.queue.references:
+        if reference.state != DONE and not reference.durable and isinstance(reference, PagedReference):
+            return True
+    for page in paged.pages:
+        if page.old or page.durable_count == page.entries:
+            continue
+        for block in range(page.block_of(page.read), len(page.starts)):
+            for reference in paged.reader.block(paged.queue, page, block):
+                if not reference.durable:
+                    return True
+    return False

@@ -1,0 +1,131 @@
+"""The first lease of a queue: the non-durable messages that lie there become rows like all others."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel.broker import invariants
+from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.log.first_lease import STEP_MESSAGES
+from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint
+from tests.kernel.queue.paging.paging_rig import SMALL, bench_with
+
+TTL = 60 * SECOND
+
+
+def send(bench: Bench, bodies: list[str], address: str = "flights") -> None:
+    """Bodies that begin with "d" are durable."""
+    session = bench.session()
+    for number, body in enumerate(bodies):
+        message = bench.message(address, body.encode(), durable=body.startswith("d"))
+        session.send(bench.now, message, number)
+    bench.settle()
+
+
+def lease(bench: Bench, queue: str = "archive", epoch: int = 0) -> tuple[int, RecordingEndpoint]:
+    endpoint = RecordingEndpoint()
+    held = bench.broker.log_views.lease(bench.now, queue, "g", "me", TTL, epoch, endpoint, 7)
+    return held.epoch, endpoint
+
+
+def rows(bench: Bench, queue: str = "archive") -> list[str]:
+    views = bench.broker.log_views
+    position = views.position(queue)
+    start = position.first - 1
+    found: list[str] = []
+    while start < position.last:
+        chunk = views.read(queue, "", start, position.last, 0, None)
+        found.extend(each.message.body.decode() for each in chunk.references)
+        start = chunk.next
+    return found
+
+
+@pytest.mark.parametrize("bodies", [["n0", "n1"], ["n0", "d1", "n2", "d3"], ["d0", "n1"]])
+def test_messages_that_lie_there_are_rows_also_after_a_restart(bodies: list[str]) -> None:
+    bench = Bench()
+    bench.queue("archive", "flights", 0)
+    send(bench, bodies)
+    epoch, endpoint = lease(bench)
+    bench.settle()
+    assert endpoint.answers == [7]
+    assert rows(bench) == bodies
+    invariants.validate(bench.broker)
+    bench.restart()
+    assert rows(bench) == bodies
+    bench.compact(bench.journal.last)
+    bench.restart()
+    assert rows(bench) == bodies
+    invariants.validate(bench.broker)
+    views = bench.broker.log_views
+    end = len(bodies)
+    assert views.ack_through("archive", "", "g", epoch, end, RecordingEndpoint(), 1) == end
+    bench.settle()
+    bench.restart()
+    assert rows(bench) == [] and bench.broker.store.messages == {}
+
+
+def test_the_lease_is_granted_when_all_are_durable() -> None:
+    bench = Bench()
+    queue = bench.queue("archive", "flights", 0)
+    bodies = [f"n{number}" for number in range(3 * STEP_MESSAGES + 5)]
+    send(bench, bodies)
+    _, first = lease(bench)
+    _, second = lease(bench)
+    steps = 0
+    while not first.answers:
+        durable = sum(each.durable for each in queue.references)
+        assert durable <= STEP_MESSAGES * steps
+        bench.journal.durable = bench.journal.last
+        bench.broker.on_durable(bench.now, bench.journal.last)
+        steps += 1
+    assert steps >= 4 and not bench.broker.log_views.first_leases
+    bench.settle()
+    assert first.answers == second.answers == [7]
+    assert rows(bench) == bodies
+
+
+def test_a_message_of_two_queues_lies_in_both_leased_ones() -> None:
+    bench = Bench()
+    for name in ("a", "b", "c"):
+        bench.queue(name, "flights", 0)
+    send(bench, ["n0", "d1"])
+    for name in ("a", "b"):
+        lease(bench, name)
+        bench.settle()
+    bench.restart()
+    assert [rows(bench, name) for name in ("a", "b")] == [["n0", "d1"]] * 2
+    assert bench.broker.queues["c"].message_count == 1
+    invariants.validate(bench.broker)
+
+
+def test_a_restart_before_the_lease_is_granted_leaves_only_rows() -> None:
+    bench = Bench()
+    bench.queue("archive", "flights", 0)
+    send(bench, ["n0", "d1"])
+    lease(bench)
+    bench.restart()
+    send(bench, ["n2"])
+    lease(bench)
+    bench.settle()
+    found = rows(bench)
+    bench.restart()
+    assert rows(bench) == found and found[-2:] == ["d1", "n2"]
+
+
+def test_messages_in_page_files_refuse_the_lease_and_tail_messages_do_not() -> None:
+    bench = bench_with(SMALL)
+    send(bench, [f"n{number}" + "x" * 900 for number in range(300)], "orders")
+    with pytest.raises(BrokerError, match="non-durable messages in page files"):
+        lease(bench, "orders")
+    assert not bench.broker.queues["orders"].leased
+    bench.restart()  # they are gone
+    bodies = [f"d{number}" + "x" * 900 for number in range(300)]
+    send(bench, bodies, "orders")
+    send(bench, ["n300"], "orders")
+    bodies.append("n300")
+    _, endpoint = lease(bench, "orders")
+    bench.settle()
+    assert endpoint.answers == [7] and rows(bench, "orders") == bodies
+    bench.restart()
+    assert rows(bench, "orders") == bodies
+    invariants.validate(bench.broker)
