@@ -143,6 +143,8 @@ LOG_LOST: Final = -110
 LOG_LOST_RESP: Final = -111
 LOG_SEEK: Final = -112
 LOG_SEEK_RESP: Final = -113
+LOG_QUEUES: Final = -118
+LOG_QUEUES_RESP: Final = -119
 
 NAMES: Final[dict[int, str]] = {
     PING: "PING",
@@ -251,6 +253,8 @@ NAMES: Final[dict[int, str]] = {
     LOG_LOST_RESP: "LOG_LOST_RESP",
     LOG_SEEK: "LOG_SEEK",
     LOG_SEEK_RESP: "LOG_SEEK_RESP",
+    LOG_QUEUES: "LOG_QUEUES",
+    LOG_QUEUES_RESP: "LOG_QUEUES_RESP",
 }
 
 # Neither numbered nor kept for a reattach (isRequiresConfirmations). The metadata

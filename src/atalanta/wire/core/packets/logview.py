@@ -13,6 +13,7 @@ from atalanta.wire.core.packets.base import (
     LOST_RANGES,
     NULLABLE_SIMPLE_STRING,
     SIMPLE_STRING,
+    SIMPLE_STRINGS,
     Packet,
     numbered,
     wire,
@@ -193,6 +194,22 @@ class LogSeekResponse(Packet):
     sequence: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
+class LogQueues(Packet):
+    """LOG_QUEUES: asks for the queues whose names match, with the node's `<wildcard-addresses>` (`orders.#`)."""
+
+    correlation: int = field(metadata=wire(INT64))
+    pattern: str = field(metadata=wire(SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class LogQueuesResponse(Packet):
+    """LOG_QUEUES_RESP: the names, sorted, of queues with a log view that the user may consume."""
+
+    correlation: int = field(metadata=wire(INT64))
+    names: list[str] = field(metadata=wire(SIMPLE_STRINGS))
+
+
 def decode_lost_range(reader: Reader, what: str) -> LostRange:
     """Decodes a range. DecodeError names `what`."""
     start = reader.int64(f"{what}.start")
@@ -221,5 +238,7 @@ PACKETS: Final = numbered(
         packet_types.LOG_LOST_RESP: LogLostResponse,
         packet_types.LOG_SEEK: LogSeek,
         packet_types.LOG_SEEK_RESP: LogSeekResponse,
+        packet_types.LOG_QUEUES: LogQueues,
+        packet_types.LOG_QUEUES_RESP: LogQueuesResponse,
     }
 )
