@@ -19,6 +19,7 @@ from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials, Gateway
 from atalanta.spark.options import read_options, write_options
 from atalanta.spark.read.batch import AtalantaBatchReader
+from atalanta.spark.read.several_queues import QueuesBatchReader, QueuesStreamReader
 from atalanta.spark.read.stream_reader import AtalantaStreamReader
 from atalanta.spark.write.sink import AtalantaBatchWriter, AtalantaStreamWriter
 
@@ -43,11 +44,17 @@ class AtalantaDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         check_schema(schema)
-        return AtalantaBatchReader(read_options(self.options), schema, self.connect)
+        options = read_options(self.options)
+        if options.several:
+            return QueuesBatchReader(options, schema, self.connect)
+        return AtalantaBatchReader(options, schema, self.connect)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         check_schema(schema)
-        return AtalantaStreamReader(read_options(self.options), schema, self.connect)
+        options = read_options(self.options)
+        if options.several:
+            return QueuesStreamReader(options, schema, self.connect)
+        return AtalantaStreamReader(options, schema, self.connect)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         refuse_overwrite(overwrite)

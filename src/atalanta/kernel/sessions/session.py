@@ -87,10 +87,6 @@ class Session(TransactionOwner):
         services = self.services
         services.permissions.check(services.store.now, self.identity, permission, address)
 
-    def allows(self, permission: str, address: str) -> bool:
-        """Returns whether the user has the permission on the address or FQQN, without the event of a refusal."""
-        return self.services.permissions.allows(self.identity, permission, address)
-
     # -- queues ---------------------------------------------------------------------------------
     def create_queue(self, now: int, spec: QueueSpec) -> Queue:
         """Creates a queue for the client, if its user may; a temporary one ends with the connection."""

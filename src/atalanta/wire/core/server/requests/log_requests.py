@@ -137,10 +137,12 @@ def _position(session: CoreSession, packet: LogPosition) -> None:
 
 def _queues(session: CoreSession, pattern: str) -> list[str]:
     """Returns the names of the matching queues that the user may consume."""
+    kernel = session.session
+    permissions = kernel.services.permissions
     return [
         queue.name
         for queue in session.broker.log_views.matching(pattern)
-        if session.session.allows("consume", join_fqqn(queue.spec.address, queue.name))
+        if permissions.allows(kernel.identity, "consume", join_fqqn(queue.spec.address, queue.name))
     ]
 
 
