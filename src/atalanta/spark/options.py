@@ -31,7 +31,7 @@ READ: Final = (
     "startingTimestamp", "endingOffsets", "maxOffsetsPerTrigger", "maxBytesPerTrigger",
     "minPartitions", "selector", "failOnDataLoss", "unreachable", "nodeTimeout", "removedNodes",
     "includeHeaders", "leaseTimeout", "positionCache", "requestTimeout", "skipped",
-    "queuePattern", "removedQueues",
+    "queuePattern", "removedQueues", "propertyTypes",
 )  # fmt: skip
 WRITE: Final = (
     *TLS,
@@ -111,6 +111,7 @@ class ReadOptions:
     include_headers: bool
     lease_timeout_s: float
     position_cache_s: float
+    typed_properties: bool = False
     # Several queues: their names, or a pattern for names; `queue` is then a text for people.
     queues: tuple[str, ...] = ()
     queue_pattern: str | None = None
@@ -295,6 +296,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         include_headers=values.flag("includeHeaders", True),
         lease_timeout_s=lease_timeout_s,
         position_cache_s=values.duration_s("positionCache", 0.05),
+        typed_properties=values.choice("propertyTypes", "text", ("text", "typed")) == "typed",
         queues=names if several else (),
         queue_pattern=pattern,
         removed_queues=removed,

@@ -40,7 +40,8 @@ class AtalantaDataSource(DataSource):
         return "atalanta"
 
     def schema(self) -> StructType:
-        return default_schema(read_options(self.options).include_headers)
+        options = read_options(self.options)
+        return default_schema(options.include_headers, options.typed_properties)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         check_schema(schema)
