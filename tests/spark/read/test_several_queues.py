@@ -142,19 +142,21 @@ def test_a_queue_that_is_not_named_any_more_stops_the_query_until_the_user_says_
     assert later["queues"]["us"] == end["queues"]["us"]  # for the day on which it is read again
 
 
+@pytest.mark.parametrize("named", [1, 2], ids=["not among the servers", "among the servers"])
 def test_the_queue_of_a_node_that_is_away_is_waited_for(
-    cluster: FakeCluster, runs: list[Run]
+    cluster: FakeCluster, runs: list[Run], named: int
 ) -> None:
+    options = {"servers": ",".join(cluster.servers.split(",")[:named]), "queuePattern": "orders.#"}
     expected = fill(cluster, "orders.eu", node=0) + fill(cluster, "orders.us", node=1)
-    runs.append(Run(cluster, queuePattern="orders.#"))
+    runs.append(Run(cluster, **options))
     end, rows = runs[0].batch(runs[0].reader.initialOffset())
     assert sorted(rows) == sorted(expected)
     cluster.nodes[1].stop()
-    runs.append(Run(cluster, queuePattern="orders.#"))
+    runs.append(Run(cluster, **options))
     with pytest.raises(NodeTimeout, match="node-2"):
         runs[1].plan(end)
     cluster.nodes[1].start()
-    runs.append(Run(cluster, queuePattern="orders.#"))
+    runs.append(Run(cluster, **options))
     assert runs[2].plan(end) == end
 
 

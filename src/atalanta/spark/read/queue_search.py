@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -54,7 +54,10 @@ class SharedConnections:
 
 
 class QueueSearch:
-    """The search. Nodes that do not answer are in `absent` (host:port -> why); their queues are found later."""
+    """The search. Nodes that do not answer are in `absent` (host:port -> why); their queues are found later.
+
+    `node_ids`: the topology's nodes at the last search. A node that was killed is not among them.
+    """
 
     def __init__(self, options: ReadOptions, connect: Connector) -> None:
         self.options = options
@@ -62,6 +65,7 @@ class QueueSearch:
         self.links: dict[str, Gateway] = {}
         self.absent: dict[str, str] = {}
         self.names: list[str] = []
+        self.node_ids: set[str] = set()
         self.next_s = float("-inf")
 
     def complete(self, pattern: str) -> list[str]:
@@ -86,6 +90,7 @@ class QueueSearch:
         if began < self.next_s and not again:
             return self.names
         self.absent = {}
+        self.node_ids = set()
         names: set[str] = set()
         asked: set[str] = set()
         servers = list(self.options.login.servers)
@@ -106,6 +111,12 @@ class QueueSearch:
             gateway.close()
         self.links = {}
 
+    def saw(self, node_ids: Iterable[str]) -> bool:
+        """Returns whether the last search has asked all these nodes (without the removed ones)."""
+        return not self.absent and self.node_ids.issuperset(
+            set(node_ids) - self.options.removed_nodes
+        )
+
     def _ask(self, server: str, pattern: str) -> tuple[Sequence[str], list[str]]:
         """Returns the queues of one node, and the servers of its topology without the removed nodes."""
         login = self.options.login
@@ -123,4 +134,5 @@ class QueueSearch:
                 broken.close()
             return [], []
         removed = self.options.removed_nodes
+        self.node_ids.update(one.node_id for one in members)
         return found, [one.server for one in members if one.node_id not in removed]

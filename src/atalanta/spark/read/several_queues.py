@@ -218,15 +218,15 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _present(self, before: Mapping[str, Json]) -> list[str]:
         """Returns the queues to plan. Raises SparkSourceError if the offsets have another one."""
         names = self._bounded if self._bounded is not None else self._named()
-        missing = [
-            queue
-            for queue in before
-            if queue not in names and queue not in self.options.removed_queues
-        ]
+        search = self._search
+        missing, away = [], []
+        for queue, part in before.items():
+            if queue in names or queue in self.options.removed_queues:
+                continue
+            there = search is None or search.saw(part["nodes"])
+            (missing if there else away).append(queue)
         if not missing:
-            return names
-        if self._search is not None and self._search.absent:
-            return sorted({*names, *missing})  # of a node that is away: the queue's reader waits for it
+            return sorted({*names, *away})  # the reader of a queue waits for its nodes
         said = ", ".join(missing)
         how = (
             f"option queue ({', '.join(self.options.queues)}) does not name"
