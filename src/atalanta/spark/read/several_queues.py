@@ -219,7 +219,8 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Returns the queues to plan. Raises SparkSourceError if the offsets have another one."""
         names = self._bounded if self._bounded is not None else self._named()
         search = self._search
-        missing, away = [], []
+        missing: list[str] = []
+        away: list[str] = []
         for queue, part in before.items():
             if queue in names or queue in self.options.removed_queues:
                 continue
