@@ -17,6 +17,7 @@ from typing import Any
 
 from atalanta.client import Chunk, Lease, LostRange, Plan, Position
 from atalanta.client.log.log_entries import BYTES, TEXT, PropertyValue
+from atalanta.kernel.routing.wildcard import WildcardConfiguration, WildcardMatch
 from atalanta.message.codec import decode_message, encode_message, text_body
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.message import Message
@@ -181,6 +182,12 @@ class FakeNode:
     def do_topology(self) -> list[list[str]]:
         return [[node.node_id, node.address] for node in self.cluster.nodes if node.server]
 
+    def do_queues(self, pattern: str) -> list[str]:
+        if self.is_artemis:
+            raise LogViewUnsupported(f"node {self.node_id} is not an Atalanta node")
+        match = WildcardMatch(pattern, WildcardConfiguration())
+        return sorted(name for name in self.queues if match.matches(name))
+
     def do_position(self, queue: str) -> list[Any]:
         found = self.find(queue)
         live = found.live(0, found.last)
@@ -325,6 +332,9 @@ class FakeGateway:
 
     def topology(self) -> Sequence[Member]:
         return [Member(*one) for one in self.ask("topology")]
+
+    def queues(self, pattern: str) -> Sequence[str]:
+        return list(self.ask("queues", pattern=pattern))
 
     def position(self, queue: str) -> Position:
         return Position(*[*self.ask("position", queue=queue), 0, 0])

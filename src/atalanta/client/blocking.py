@@ -257,6 +257,9 @@ class LogView:
             if chunk.last:
                 return
 
+    def queues(self) -> list[str]:
+        return self._shell.call(self._view.queues())
+
     def ack_through(self, group: str, epoch: int, end: int) -> int:
         return self._shell.call(self._view.ack_through(group, epoch, end))
 

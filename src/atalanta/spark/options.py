@@ -31,7 +31,7 @@ READ: Final = (
     "startingTimestamp", "endingOffsets", "maxOffsetsPerTrigger", "maxBytesPerTrigger",
     "minPartitions", "selector", "failOnDataLoss", "unreachable", "nodeTimeout", "removedNodes",
     "includeHeaders", "columns", "leaseTimeout", "positionCache", "requestTimeout", "skipped",
-    "maxBodyBytes", "undecodable",
+    "maxBodyBytes", "undecodable", "queuePattern", "removedQueues", "propertyTypes",
 )  # fmt: skip
 WRITE: Final = (
     *TLS,
@@ -121,6 +121,15 @@ class ReadOptions:
     position_cache_s: float
     max_body_bytes: int = MAX_BODY_BYTES
     fail_undecodable: bool = False
+    typed_properties: bool = False
+    # Several queues: their names, or a pattern for names; `queue` is then a text for people.
+    queues: tuple[str, ...] = ()
+    queue_pattern: str | None = None
+    removed_queues: frozenset[str] = frozenset()
+
+    @property
+    def several(self) -> bool:
+        return bool(self.queues) or self.queue_pattern is not None
 
 
 @dataclass(frozen=True)
@@ -275,13 +284,12 @@ def servers_of(values: Values) -> tuple[str, ...]:
 def read_options(given: Mapping[str, str]) -> ReadOptions:
     """Parses the source's options. OptionError names an unknown, missing or invalid option."""
     values = Values(given, READ, WRITE)
-    address, queue = values.text("address"), values.text("queue")
-    if queue is None and address is None:
-        raise OptionError("option queue is missing: the queue to read (or address::queue)")
-    if queue is None:
-        name = str(address)
-    else:
-        name = queue if address is None or "::" in queue else f"{address}::{queue}"
+    names = queues_of(values)
+    pattern = values.text("queuePattern")
+    removed = frozenset(values.names("removedQueues"))
+    several = pattern is not None or len(names) > 1 or bool(removed)
+    if several and any(values.start(one, EARLIEST).sequences for one in ("startingOffsets", "endingOffsets")):
+        raise OptionError("startingOffsets and endingOffsets with sequences are for one queue, not for several")
     timestamp = values.number("startingTimestamp", 0)
     if timestamp is not None and values.text("startingOffsets") is not None:
         raise OptionError("options startingOffsets and startingTimestamp exclude each other")
@@ -294,7 +302,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         )
     return ReadOptions(
         login=login,
-        queue=name,
+        queue=pattern or ", ".join(names),
         group=values.text("group") or "spark",
         starting=values.start("startingOffsets", EARLIEST),
         starting_timestamp_ms=timestamp,
@@ -313,6 +321,30 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         position_cache_s=values.duration_s("positionCache", 0.05),
         max_body_bytes=values.size("maxBodyBytes") or MAX_BODY_BYTES,
         fail_undecodable=values.choice("undecodable", ERROR, (ERROR, FAIL)) == FAIL,
+        typed_properties=values.choice("propertyTypes", "text", ("text", "typed")) == "typed",
+        queues=names if several else (),
+        queue_pattern=pattern,
+        removed_queues=removed,
+    )
+
+
+def queues_of(values: Values) -> tuple[str, ...]:
+    """Returns the queues to read, each as "queue" or "address::queue"; none with queuePattern."""
+    address, names = values.text("address"), values.names("queue")
+    if values.text("queuePattern") is not None:
+        if names or address is not None:
+            raise OptionError("option queuePattern excludes queue and address: it names the queues")
+        return ()
+    if not names and address is None:
+        raise OptionError("option queue is missing: the queue to read (or address::queue)")
+    if not names:
+        return (str(address),)
+    bare = [name.rpartition("::")[2] for name in names]
+    twice = sorted({name for name in bare if bare.count(name) > 1})
+    if twice:
+        raise OptionError(f"option queue: {', '.join(twice)} is named more than once")
+    return tuple(
+        name if address is None or "::" in name else f"{address}::{name}" for name in names
     )
 
 

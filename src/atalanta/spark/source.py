@@ -23,6 +23,7 @@ from atalanta.spark.gateway.gateway import Credentials, Gateway
 from atalanta.spark.options import read_options, write_options
 from atalanta.spark.read.batch import AtalantaBatchReader
 from atalanta.spark.read.older_stream_reader import OlderStreamReader
+from atalanta.spark.read.several_queues import QueuesBatchReader, QueuesStreamReader
 from atalanta.spark.read.stream_reader import AtalantaStreamReader
 from atalanta.spark.write.sink import AtalantaBatchWriter, AtalantaStreamWriter
 
@@ -48,16 +49,24 @@ class AtalantaDataSource(DataSource):
 
     def schema(self) -> StructType:
         options = read_options(self.options)
-        return default_schema(options.include_headers, options.columns)
+        return default_schema(options.include_headers, options.columns, options.typed_properties)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         check_schema(schema)
-        return AtalantaBatchReader(read_options(self.options), schema, self.connect)
+        options = read_options(self.options)
+        if options.several:
+            return QueuesBatchReader(options, schema, self.connect)
+        return AtalantaBatchReader(options, schema, self.connect)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         check_schema(schema)
+        options = read_options(self.options)
+        if options.several:
+            if not ADMISSION_CONTROL:
+                raise OptionError("several queues in one stream need Spark 4.2: read one queue a query")
+            return QueuesStreamReader(options, schema, self.connect)
         reader = AtalantaStreamReader if ADMISSION_CONTROL else OlderStreamReader
-        return reader(read_options(self.options), schema, self.connect, self.load)
+        return reader(options, schema, self.connect, self.load)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         if overwrite:

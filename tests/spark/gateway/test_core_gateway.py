@@ -178,3 +178,9 @@ def test_a_killed_node_is_unavailable_until_it_is_back(
 def test_urls_keep_their_own_options() -> None:
     assert url_of("a:1", LOGIN).startswith("tcp://a:1?stay=true&reconnectAttempts=0&")
     assert url_of("tcp://a:1?user=x", LOGIN).startswith("tcp://a:1?user=x&stay=true")
+
+
+def test_the_queues_of_a_node_that_match_a_pattern(gateway: Gateway) -> None:
+    assert list(gateway.queues("arch*")) == ["archive"]
+    assert {"archive", "out"} <= set(gateway.queues("#"))
+    assert list(gateway.queues("flights.#")) == []

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT, Message
-from atalanta.message.properties import FLOAT, Byte, Float, Int, PropertyValue, Short
+from atalanta.message.properties import (
+    FLOAT,
+    TYPE_NAMES,
+    Byte,
+    Char,
+    Float,
+    Int,
+    PropertyValue,
+    Short,
+)
 from atalanta.wire.core.client.log_columns import LogColumns
 from atalanta.wire.core.packets.log_chunk import (
     ENTRY_HEADER_BYTES,
@@ -27,7 +36,9 @@ __all__ = [
     "OBJECT",
     "STREAM",
     "TEXT",
+    "TYPE_NAMES",
     "Byte",
+    "Char",
     "DecodeError",
     "EncodedEntry",
     "Float",

@@ -31,6 +31,8 @@ from atalanta.wire.core.packets.logview import (
     LogPlanResponse,
     LogPosition,
     LogPositionResponse,
+    LogQueues,
+    LogQueuesResponse,
     LogRead,
     LogReadLargeResponse,
     LogSeek,
@@ -287,6 +289,15 @@ class LogView:
         session = await self._session()
         packet = LogSeek(session.next_correlation(), self.queue, timestamp_ms)
         return (await self._ask(session, packet, LogSeekResponse)).sequence
+
+    async def queues(self) -> list[str]:
+        """Returns the queues of the node that match this view's name, a pattern such as `orders.#`, sorted.
+
+        Only queues with a log view that the user may consume; wildcards as in the node's `<wildcard-addresses>`.
+        """
+        session = await self._session()
+        packet = LogQueues(session.next_correlation(), self.queue)
+        return (await self._ask(session, packet, LogQueuesResponse)).names
 
     async def session(self) -> ClientSession:
         """Returns the session of the requests."""

@@ -26,6 +26,7 @@ from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.paging.removal import drop_through
 from atalanta.kernel.queue.reference import DONE, Reference
+from atalanta.kernel.routing.wildcard import WildcardMatch
 from atalanta.kernel.trace import trace_message
 from atalanta.message.encoding.buffer import Writer
 
@@ -78,6 +79,20 @@ class Chunk:
         self.large: bool = False
 
 
+def refusal(queue: Queue) -> str:
+    """Returns the kind of queue that has no log view, for an error text; empty if this one has a log view."""
+    spec = queue.spec
+    if not queue.durable or queue.internal:
+        return "not a durable client queue"
+    if spec.ring_size >= 0:
+        return "a ring queue, whose messages go without being read"
+    if queue.keeps_messages:
+        return "a non-destructive queue, whose messages go without being read"
+    if spec.last_value_key is not None:
+        return "a last-value queue, whose messages go without being read"
+    return ""
+
+
 class LogViews:
     """The log views of a node's queues: positions, reads, leases and acknowledgements.
 
@@ -102,26 +117,28 @@ class LogViews:
     def queue_for(self, name: str, incarnation: str) -> Queue:
         """Returns the queue of a log view. BrokerError INCARNATION_CHANGED if it was deleted and created again."""
         queue = self.queues.find(name)
-        if not queue.durable or queue.internal:
-            raise BrokerError(
-                ILLEGAL_STATE,
-                f"queue {queue.name} has no log view: it is not a durable client queue",
-            )
-        spec = queue.spec
-        if queue.keeps_messages or spec.last_value_key is not None or spec.ring_size >= 0:
-            kind = "non-destructive" if queue.keeps_messages else "last-value"
-            if spec.ring_size >= 0:
-                kind = "ring"
-            raise BrokerError(
-                ILLEGAL_STATE,
-                f"queue {queue.name} has no log view: it is a {kind} queue, whose messages go without being read",
-            )
+        why = refusal(queue)
+        if why:
+            raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} has no log view: it is {why}")
         if incarnation and incarnation != queue.incarnation:
             raise BrokerError(
                 INCARNATION_CHANGED,
                 f"queue {queue.name} is a new one since (was {incarnation}, is {queue.incarnation})",
             )
         return queue
+
+    def matching(self, pattern: str) -> list[Queue]:
+        """Returns the queues with a log view whose names match, sorted. BrokerError ILLEGAL_STATE: no valid pattern."""
+        try:
+            match = WildcardMatch(pattern, self.queues.config.wildcard)
+        except ValueError as error:
+            raise BrokerError(ILLEGAL_STATE, str(error)) from error
+        by_name = self.queues.by_name
+        return [
+            by_name[name]
+            for name in sorted(by_name)
+            if match.matches(name) and not refusal(by_name[name])
+        ]
 
     def position(self, name: str) -> Position:
         queue = self.queue_for(name, "")

@@ -36,6 +36,10 @@ class Permissions:
             raise BrokerError(SECURITY, _refusal(identity.user, permission, address))
         self.granted += 1
 
+    def allows(self, identity: Identity, permission: str, address: str) -> bool:
+        """Returns whether the user has the permission; a refusal here is no event: the user asked for nothing."""
+        return self.security.allowed(identity, permission, address)
+
 
 def check_type(permission: str) -> str:
     """Returns Artemis' constant of a permission: createDurableQueue is CREATE_DURABLE_QUEUE."""

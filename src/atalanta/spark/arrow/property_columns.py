@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from atalanta.client.log.log_entries import FLOAT, PropertyValue
+from atalanta.client.log.log_entries import FLOAT, TYPE_NAMES, PropertyValue
 from atalanta.spark.arrow.chunk import Chunk, texts
 
 OWN_PREFIXES: Final = ("_AMQ", "__AMQ")
@@ -39,22 +39,30 @@ def origin(name: str) -> bool:
 
 
 def property_map(kind: pa.DataType, rows: Chunk) -> pa.Array:
+    """Returns the map: of texts, or with types (typed_properties.py) if `kind` says so."""
     if rows.columns.bare:
         offsets = [0] * (rows.count + 1)
         nothing = pa.array([], pa.string())
-        return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), nothing, nothing).cast(kind)
+        items = pa.array([], kind.item_type)
+        return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), nothing, items).cast(kind)
     offsets = [0]
     names: list[str | None] = []
     values: list[str | None] = []
+    codes: list[int] = []
     for message in rows.messages:
         for name, (code, value) in message.properties.entries.items():
             if name in OWN_COLUMNS or (name.startswith(OWN_PREFIXES) and not origin(name)):
                 continue
             names.append(name)
             values.append(value if value.__class__ is str else canonical(code, value))
+            codes.append(code)
         offsets.append(len(names))
+    items = texts(pa.string(), values)
+    if pa.types.is_struct(kind.item_type):
+        types = pa.array(TYPE_NAMES, pa.string()).take(pa.array(codes, pa.int32()))
+        items = pa.StructArray.from_arrays([types, items], fields=list(kind.item_type))
     return pa.MapArray.from_arrays(
-        pa.array(offsets, pa.int32()), texts(pa.string(), names), texts(pa.string(), values)
+        pa.array(offsets, pa.int32()), texts(pa.string(), names), items
     ).cast(kind)
 
 

@@ -27,6 +27,7 @@ from pyspark.sql.types import (
 )
 
 from atalanta.client.log.log_entries import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT
+from atalanta.spark.arrow.typed_properties import TYPED_PROPERTIES, is_typed_map
 from atalanta.spark.errors import OptionError
 
 PROPERTIES: Final = "properties"
@@ -76,15 +77,27 @@ KINDS: Final = {
 KIND_NUMBERS: Final = {name: number for number, name in KINDS.items()}
 
 
-def default_schema(include_headers: bool, columns: Sequence[str] = ()) -> StructType:
+def default_schema(
+    include_headers: bool, columns: Sequence[str] = (), typed: bool = False
+) -> StructType:
     """Returns every column, or `columns` alone; without headers (includeHeaders=false) all but the map of properties.
 
-    Raises OptionError, which names an unknown column.
+    `typed` (propertyTypes=typed): the map has the Java types. Raises OptionError, which names an unknown column.
     """
+    properties = StructField(PROPERTIES, TYPED_PROPERTIES)
     if columns:
-        return StructType([StructField(name, type_of(name)) for name in columns])
+        return StructType(
+            [
+                properties if typed and name == PROPERTIES else StructField(name, type_of(name))
+                for name in columns
+            ]
+        )
     return StructType(
-        [field for field in COLUMNS.fields if include_headers or field.name != PROPERTIES]
+        [
+            properties if typed and field.name == PROPERTIES else field
+            for field in COLUMNS.fields
+            if include_headers or field.name != PROPERTIES
+        ]
     )
 
 
@@ -103,6 +116,8 @@ def check_schema(schema: StructType) -> None:
     for field in schema.fields:
         expected = TYPES.get(field.name)
         if expected is not None:
+            if field.name == PROPERTIES and is_typed_map(field.dataType):
+                continue
             if field.dataType != expected:
                 raise OptionError(
                     f"column {field.name} is {expected.simpleString()}, "

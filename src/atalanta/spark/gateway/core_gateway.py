@@ -63,6 +63,10 @@ class CoreGateway:
                 if member.host is not None and member.port is not None
             ]
 
+    def queues(self, pattern: str) -> Sequence[str]:
+        with translated(self.server):
+            return self.connection.logview(pattern).queues()
+
     def position(self, queue: str) -> Position:
         with translated(self.server):
             return self.connection.logview(queue).position()

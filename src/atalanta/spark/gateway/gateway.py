@@ -60,6 +60,10 @@ class Gateway(Protocol):
     def topology(self) -> Sequence[Member]:
         """Returns every node of the cluster known to this one, itself included."""
 
+    def queues(self, pattern: str) -> Sequence[str]:
+        """Returns the names of the node's queues that match `pattern` and that the user may consume, sorted."""
+        ...
+
     def position(self, queue: str) -> Position: ...
 
     def plan(

@@ -67,6 +67,11 @@ class Offset:
     @staticmethod
     def from_json(value: Mapping[str, Any], queue: str) -> Offset:
         """Parses an offset. Raises SparkSourceError if the checkpoint is not one of a query over `queue`."""
+        if isinstance(value.get("queues"), dict):
+            raise SparkSourceError(
+                f"the checkpoint is that of a query over the queues {', '.join(value['queues'])}: name "
+                "them all in option queue, and those that are not to be read in removedQueues too"
+            )
         try:
             entries = {
                 str(node): Entry(

@@ -13,7 +13,7 @@ from atalanta.spark.errors import OptionError
 
 
 class ProgressOrder:
-    """The calls of one source. `initial` is the initial offset, which Spark never commits before the first batch."""
+    """The calls of one source. `initial` is the initial offset of the query."""
 
     def __init__(self) -> None:
         self.initial: dict[str, Any] | None = None
@@ -22,7 +22,8 @@ class ProgressOrder:
 
     def plan(self, start: dict[str, Any]) -> bool:
         """Records the plan of a batch. Returns True if its start may be acknowledged now, not at `commit`."""
-        self.due = None if start == self.initial else start
+        # Spark commits neither the initial offset nor a start without nodes (a queue that has just appeared).
+        self.due = None if start == self.initial or not start["nodes"] else start
         return self.complete or self.due is None
 
     def commit(self, end: dict[str, Any]) -> bool:

@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 
 from atalanta.client.log.log_entries import BYTES, TEXT, Byte, Float, Int, PropertyValue, Short
 from atalanta.spark.arrow.schema import KIND_NUMBERS, PROPERTIES, PROPERTY_TYPES
+from atalanta.spark.arrow.typed_properties import is_typed_map, property_of
 from atalanta.spark.errors import OptionError, SparkSourceError
 from atalanta.spark.gateway.gateway import OutMessage
 from atalanta.spark.options import WriteOptions
@@ -130,7 +131,9 @@ class RowReader:
         map_type = self.map_type
         if isinstance(map_type, MapType):
             for name, value in row.get(PROPERTIES) or ():
-                if value is not None:
+                if value is not None and isinstance(map_type.valueType, StructType):
+                    result[name] = property_of(name, value)
+                elif value is not None:
                     result[name] = typed(value, map_type.valueType)
         for name, kind in self.property_types.items():
             value = row.get(name)
@@ -150,7 +153,7 @@ def check_type(name: str, kind: DataType) -> None:
     if not isinstance(kind, SINK_COLUMNS[name]):
         expected = " or ".join(one().simpleString() for one in SINK_COLUMNS[name] if one != MapType)
         raise OptionError(f"column {name} must be {expected or 'a map'}, not {kind.simpleString()}")
-    if isinstance(kind, MapType) and not (
+    if isinstance(kind, MapType) and not is_typed_map(kind) and not (
         isinstance(kind.keyType, StringType) and isinstance(kind.valueType, PROPERTY_TYPES)
     ):
         raise OptionError(

@@ -146,6 +146,8 @@ LOG_SEEK_RESP: Final = -113
 LOG_READ_LARGE_RESP: Final = -118
 LOG_BODY: Final = -119
 LOG_BODY_RESP: Final = -120
+LOG_QUEUES: Final = -121
+LOG_QUEUES_RESP: Final = -122
 
 NAMES: Final[dict[int, str]] = {
     PING: "PING",
@@ -257,6 +259,8 @@ NAMES: Final[dict[int, str]] = {
     LOG_READ_LARGE_RESP: "LOG_READ_LARGE_RESP",
     LOG_BODY: "LOG_BODY",
     LOG_BODY_RESP: "LOG_BODY_RESP",
+    LOG_QUEUES: "LOG_QUEUES",
+    LOG_QUEUES_RESP: "LOG_QUEUES_RESP",
 }
 
 # Neither numbered nor kept for a reattach (isRequiresConfirmations). The metadata

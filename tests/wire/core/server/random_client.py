@@ -25,6 +25,7 @@ from atalanta.wire.core.packets.logview import (
     LogLost,
     LogPlan,
     LogPosition,
+    LogQueues,
     LogRead,
     LogSeek,
 )
@@ -201,6 +202,7 @@ class Chaos:
                 ),
                 LogLost(correlation=6, queue=name, incarnation="", start=low, end=high),
                 LogSeek(7, name, self.small()),
+                LogQueues(8, name),
             )
         )
 

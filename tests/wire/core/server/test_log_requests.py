@@ -28,6 +28,8 @@ from atalanta.wire.core.packets.logview import (
     LogPlanResponse,
     LogPosition,
     LogPositionResponse,
+    LogQueues,
+    LogQueuesResponse,
     LogRead,
     LogSeek,
     LogSeekResponse,
@@ -303,3 +305,33 @@ def test_acknowledging_what_is_not_there_yet_is_refused() -> None:
     client = filled(Server(), 3)
     held = lease(client)
     assert refusal(client, acknowledgement(epoch=held.epoch, end=4)) == ILLEGAL_STATE
+
+
+def listed(client: Client, pattern: str) -> list[str]:
+    answer = client.call(LogQueues(5, pattern))
+    assert isinstance(answer, LogQueuesResponse) and answer.correlation == 5
+    return answer.names
+
+
+def test_a_pattern_finds_the_queues_that_can_be_read() -> None:
+    server = Server()
+    for name in ("orders.eu.new", "orders.eu.paid", "orders.us.new", "bills"):
+        server.queue(name, name, 1)
+    server.queue("orders.eu.volatile", "orders.eu.volatile", 1, durable=False)
+    server.settle()
+    client = server.login()
+    assert listed(client, "orders.#") == ["orders.eu.new", "orders.eu.paid", "orders.us.new"]
+    assert listed(client, "orders.*.new") == ["orders.eu.new", "orders.us.new"]
+    assert listed(client, "bills") == ["bills"]
+    refused = client.call(LogQueues(6, "#.new"))
+    assert isinstance(refused, ExceptionResponse) and refused.code == ILLEGAL_STATE
+
+
+def test_a_pattern_finds_only_queues_that_the_user_may_consume() -> None:
+    server = Server()
+    for name in ("orders.open", "orders.secret"):
+        server.queue(name, name, 1)
+    server.settle()
+    server.security.add_rule("orders.#", {"consume": ["guest"]})
+    server.security.add_rule("orders.secret", {"consume": ["admin"]})
+    assert listed(server.login("guest"), "orders.#") == ["orders.open"]

@@ -15,6 +15,7 @@ from atalanta.wire.core.packets.base import (
     NULLABLE_SIMPLE_STRING,
     REST,
     SIMPLE_STRING,
+    SIMPLE_STRINGS,
     Packet,
     numbered,
     wire,
@@ -231,6 +232,22 @@ class LogSeekResponse(Packet):
     sequence: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
+class LogQueues(Packet):
+    """LOG_QUEUES: asks for the queues whose names match, with the node's `<wildcard-addresses>` (`orders.#`)."""
+
+    correlation: int = field(metadata=wire(INT64))
+    pattern: str = field(metadata=wire(SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class LogQueuesResponse(Packet):
+    """LOG_QUEUES_RESP: the names, sorted, of queues with a log view that the user may consume."""
+
+    correlation: int = field(metadata=wire(INT64))
+    names: list[str] = field(metadata=wire(SIMPLE_STRINGS))
+
+
 def decode_lost_range(reader: Reader, what: str) -> LostRange:
     """Decodes a range. DecodeError names `what`."""
     start = reader.int64(f"{what}.start")
@@ -262,5 +279,7 @@ PACKETS: Final = numbered(
         packet_types.LOG_READ_LARGE_RESP: LogReadLargeResponse,
         packet_types.LOG_BODY: LogBody,
         packet_types.LOG_BODY_RESP: LogBodyResponse,
+        packet_types.LOG_QUEUES: LogQueues,
+        packet_types.LOG_QUEUES_RESP: LogQueuesResponse,
     }
 )

@@ -21,6 +21,7 @@ from atalanta.wire.core.packet_types import (
     LOG_LOST,
     LOG_PLAN,
     LOG_POSITION,
+    LOG_QUEUES,
     LOG_READ,
     LOG_SEEK,
 )
@@ -39,6 +40,8 @@ from atalanta.wire.core.packets.logview import (
     LogPlanResponse,
     LogPosition,
     LogPositionResponse,
+    LogQueues,
+    LogQueuesResponse,
     LogRead,
     LogReadLargeResponse,
     LogSeek,
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
 
 LOG_REQUESTS: Final = (
     LOG_POSITION, LOG_PLAN, LOG_READ, LOG_ACK_THROUGH, LOG_LEASE, LOG_LOST, LOG_SEEK, LOG_BODY,
+    LOG_QUEUES,
 )  # fmt: skip
 
 
@@ -110,6 +114,9 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
             _lease(session, now, packet)
         elif isinstance(packet, LogLost):
             _lost(session, packet)
+        elif isinstance(packet, LogQueues):
+            correlation = packet.correlation
+            session.reply(LogQueuesResponse(correlation, _queues(session, packet.pattern)))
         elif isinstance(packet, LogSeek):
             sequence = session.broker.log_views.seek(packet.queue, packet.timestamp_ms)
             session.reply(LogSeekResponse(correlation, sequence))
@@ -135,6 +142,17 @@ def _position(session: CoreSession, packet: LogPosition) -> None:
             last_timestamp_ms=found.last_timestamp_ms,
         )  # fmt: skip
     )
+
+
+def _queues(session: CoreSession, pattern: str) -> list[str]:
+    """Returns the names of the matching queues that the user may consume."""
+    kernel = session.session
+    permissions = kernel.services.permissions
+    return [
+        queue.name
+        for queue in session.broker.log_views.matching(pattern)
+        if permissions.allows(kernel.identity, "consume", join_fqqn(queue.spec.address, queue.name))
+    ]
 
 
 def _read(session: CoreSession, packet: LogRead) -> None:
