@@ -15,6 +15,9 @@ from atalanta.spark.gateway.gateway import Credentials
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
+# The log view of our nodes, or a write-ahead folder (spark/wal).
+LOG_MODE: Final = "log"
+WAL_MODE: Final = "wal"
 # The values of earliest and latest in JSON, as in Kafka's source.
 EARLIEST_SEQUENCE: Final = -2
 LATEST_SEQUENCE: Final = -1
@@ -31,6 +34,7 @@ READ: Final = (
     "startingTimestamp", "endingOffsets", "maxOffsetsPerTrigger", "maxBytesPerTrigger",
     "minPartitions", "selector", "failOnDataLoss", "unreachable", "nodeTimeout", "removedNodes",
     "includeHeaders", "leaseTimeout", "positionCache", "requestTimeout", "skipped",
+    "sourceMode", "walLocation",
 )  # fmt: skip
 WRITE: Final = (
     *TLS,
@@ -110,6 +114,8 @@ class ReadOptions:
     include_headers: bool
     lease_timeout_s: float
     position_cache_s: float
+    source_mode: str | None  # LOG_MODE or WAL_MODE; None: as the nodes need it
+    wal_location: str | None
 
 
 @dataclass(frozen=True)
@@ -287,6 +293,8 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         include_headers=values.flag("includeHeaders", True),
         lease_timeout_s=lease_timeout_s,
         position_cache_s=values.duration_s("positionCache", 0.05),
+        source_mode=values.choice("sourceMode", None, (LOG_MODE, WAL_MODE)),
+        wal_location=values.text("walLocation"),
     )
 
 

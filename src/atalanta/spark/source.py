@@ -18,8 +18,8 @@ from atalanta.spark.errors import OptionError
 from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials, Gateway
 from atalanta.spark.options import read_options, write_options
-from atalanta.spark.read.batch import AtalantaBatchReader
-from atalanta.spark.read.stream_reader import AtalantaStreamReader
+from atalanta.spark.wal.source_mode import batch_reader, stream_reader
+from atalanta.spark.wal.wal_node import WalNode, open_node
 from atalanta.spark.write.sink import AtalantaBatchWriter, AtalantaStreamWriter
 
 
@@ -34,6 +34,11 @@ class AtalantaDataSource(DataSource):
         """Connects to a server. Tests replace this method."""
         return connect(server, credentials)
 
+    @staticmethod
+    def open_node(server: str, credentials: Credentials) -> WalNode:
+        """Connects to a node without the log view. Tests replace this method."""
+        return open_node(server, credentials)
+
     @classmethod
     def name(cls) -> str:
         return "atalanta"
@@ -43,11 +48,11 @@ class AtalantaDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         check_schema(schema)
-        return AtalantaBatchReader(read_options(self.options), schema, self.connect)
+        return batch_reader(read_options(self.options), schema, self.connect, self.open_node)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         check_schema(schema)
-        return AtalantaStreamReader(read_options(self.options), schema, self.connect)
+        return stream_reader(read_options(self.options), schema, self.connect, self.open_node)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         refuse_overwrite(overwrite)

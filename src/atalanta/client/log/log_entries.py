@@ -5,11 +5,17 @@ ReceivedMessage is the convenient class on top of these.
 
 from __future__ import annotations
 
+from atalanta.client.message import ReceivedMessage
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT, Message
 from atalanta.message.properties import FLOAT, Byte, Float, Int, PropertyValue, Short
 from atalanta.wire.core.client.log_columns import LogColumns
-from atalanta.wire.core.packets.log_chunk import LogEntry, LogReadResponse, decode_entries
+from atalanta.wire.core.packets.log_chunk import (
+    ChunkWriter,
+    LogEntry,
+    LogReadResponse,
+    decode_entries,
+)
 
 __all__ = [
     "BYTES",
@@ -21,6 +27,7 @@ __all__ = [
     "TEXT",
     "Byte",
     "DecodeError",
+    "EntryWriter",
     "Float",
     "Int",
     "LogColumns",
@@ -43,3 +50,25 @@ def entries_of(count: int, entries: bytes) -> list[LogEntry]:
 def columns_of(count: int, entries: bytes) -> LogColumns:
     """Decodes the same as columns, for readers of few fields. Raises DecodeError."""
     return LogColumns(entries, count)
+
+
+class EntryWriter:
+    """A writer of received messages in the encoding of a chunk, which entries_of and columns_of read."""
+
+    def __init__(self) -> None:
+        self._out = ChunkWriter()
+
+    @property
+    def count(self) -> int:
+        return self._out.count
+
+    def __len__(self) -> int:
+        """Returns the number of bytes so far."""
+        return len(self._out)
+
+    def add(self, sequence: int, received: ReceivedMessage) -> None:
+        """Adds a message with its whole body. Raises MessageTooLarge if the client has discarded the body."""
+        self._out.add(sequence, received.delivery_count - 1, received.whole())
+
+    def getvalue(self) -> bytes:
+        return self._out.getvalue()
