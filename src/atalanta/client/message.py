@@ -182,15 +182,10 @@ class ReceivedMessage:
             self._body = body
         return body
 
-    def whole(self) -> BrokerMessage:
-        """Returns the message with its body in memory, also that of a large or compressed message."""
-        message = self._message
-        body = self.body
-        if body is message.body:
-            return message
-        twin = message.copy(message.id)
-        twin.body = body
-        return twin
+    @property
+    def head(self) -> bytes:
+        """Returns the encoded headers and properties."""
+        return self._message.head
 
     def save_to(self, path: Path) -> int:
         """Writes the body to a file and returns its size. With `largeMessagesFolder` it is never all in memory."""

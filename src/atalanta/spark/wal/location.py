@@ -7,6 +7,7 @@ that was renamed before it began; today's object stores and HDFS do.
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 from typing import Any, Protocol
@@ -95,9 +96,11 @@ class ArrowFolder:
         system.create_dir(self.path, recursive=True)
 
     def names(self) -> list[str]:
-        from pyarrow import fs
+        fs: Any = importlib.import_module("pyarrow.fs")
 
-        return sorted(one.base_name for one in self.system.get_file_info(fs.FileSelector(self.path)))
+        return sorted(
+            one.base_name for one in self.system.get_file_info(fs.FileSelector(self.path))
+        )
 
     def draft(self, name: str) -> ArrowDraft:
         return ArrowDraft(self.system, self.path, name)
@@ -139,7 +142,7 @@ def location_of(text: str) -> Location:
         parts = urlsplit(text)
         if parts.scheme == "file":
             return LocalFolder(Path(unquote(parts.path)))
-        from pyarrow import fs
+        fs: Any = importlib.import_module("pyarrow.fs")
 
         system, path = fs.FileSystem.from_uri(text)
         return ArrowFolder(system, path)
@@ -148,5 +151,3 @@ def location_of(text: str) -> Location:
             f"option walLocation: {text!r} cannot be used: {error}. It is a local path, or a URI of a "
             "file system that pyarrow knows (hdfs://, s3://, gs://, abfss://)"
         ) from error
-
-

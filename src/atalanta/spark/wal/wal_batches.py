@@ -11,7 +11,9 @@ from pyspark.sql.types import StructType
 
 from atalanta.spark.arrow.columns import BatchBuilder
 
-compute: Any = pa.compute  # its functions are made at import, so that type checkers do not know them
+compute: Any = (
+    pa.compute
+)  # its functions are made at import, so that type checkers do not know them
 
 SEQUENCE = "sequence"
 

@@ -35,7 +35,9 @@ class WalNodes:
         said = False
         while True:
             if os.getppid() != self.parent_pid:
-                raise DriverGone(f"Spark (process {self.parent_pid}) has ended, so this query does too")
+                raise DriverGone(
+                    f"Spark (process {self.parent_pid}) has ended, so this query does too"
+                )
             found, absent = self._poll()
             if not absent:
                 return found

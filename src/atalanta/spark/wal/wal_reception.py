@@ -54,7 +54,9 @@ class Receiver:
         filed = folder.branches()
         for branch in left:
             if branch in filed:
-                log.warning("node %s: committing branch %s, whose file is complete", node.node_id, branch)
+                log.warning(
+                    "node %s: committing branch %s, whose file is complete", node.node_id, branch
+                )
                 node.commit(folder.id, branch)
             else:
                 log.warning("node %s: rolling back branch %s without a file", node.node_id, branch)

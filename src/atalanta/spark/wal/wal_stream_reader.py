@@ -29,7 +29,13 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from atalanta.spark.errors import DataLost, NodeTimeout, NodeUnavailable, QueueMissing, SparkSourceError
+from atalanta.spark.errors import (
+    DataLost,
+    NodeTimeout,
+    NodeUnavailable,
+    QueueMissing,
+    SparkSourceError,
+)
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.batch_plan import share
 from atalanta.spark.read.members import RETRY_S
@@ -115,8 +121,12 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first, last = self._sequence(start), self._sequence(end)
         found, missing = self.receiver.folder.between(first, last)
         if missing:
-            self._lost(f"files {missing[0]} to {missing[-1]} of the batch are gone from walLocation")
-        return [FilePartition(str(self.options.wal_location), str(one), one.number) for one in found]
+            self._lost(
+                f"files {missing[0]} to {missing[-1]} of the batch are gone from walLocation"
+            )
+        return [
+            FilePartition(str(self.options.wal_location), str(one), one.number) for one in found
+        ]
 
     def commit(self, end: dict[str, Any]) -> None:
         """Removes nothing (see above)."""
@@ -181,7 +191,9 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"walLocation begins with file {oldest}, but the checkpoint is at {before} (is it an old copy?)"
             )
         if folder.last < before:
-            self._lost(f"walLocation ends with file {folder.last}, but the checkpoint is at {before}")
+            self._lost(
+                f"walLocation ends with file {folder.last}, but the checkpoint is at {before}"
+            )
             folder.last = before
 
     # -- reception ------------------------------------------------------------------------------------
@@ -242,7 +254,9 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         receiver = self.receiver
         nodes, waiting = self._waiting()
         if self._target is not None:
-            waiting = {node: min(self._target.get(node, 0), count) for node, count in waiting.items()}
+            waiting = {
+                node: min(self._target.get(node, 0), count) for node, count in waiting.items()
+            }
         shares = self._shares(waiting, limits)
         if not shares:
             return True
@@ -264,7 +278,7 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._target[node] = self._target.get(node, 0) - count if count else 0
             else:
                 outcome.result()
-        if receiver.uncommitted:
+        if failed or receiver.uncommitted:
             self._settle_all()
         if receiver.folder.last == before and not failed and self._target is None:
             time.sleep(NOTHING_S)
@@ -276,7 +290,10 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         given = share(limits.messages, waiting)
         used = {node: count for node, count in given.items() if count > 0}
         size = max(1, limits.bytes // max(1, len(used)))
-        return {node: Share(min(count, FILE_MESSAGES), min(size, FILE_BYTES)) for node, count in used.items()}
+        return {
+            node: Share(min(count, FILE_MESSAGES), min(size, FILE_BYTES))
+            for node, count in used.items()
+        }
 
     def _limits(self, limit: ReadLimit) -> Share:
         """Returns the limits of a batch. ReadAllAvailable overrides the options; of two limits Spark passes one."""
