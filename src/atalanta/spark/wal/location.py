@@ -7,7 +7,6 @@ that was renamed before it began; today's object stores and HDFS do.
 
 from __future__ import annotations
 
-import importlib
 import os
 from pathlib import Path
 from typing import Any, Protocol
@@ -96,7 +95,9 @@ class ArrowFolder:
         system.create_dir(self.path, recursive=True)
 
     def names(self) -> list[str]:
-        fs: Any = importlib.import_module("pyarrow.fs")
+        import pyarrow.fs
+
+        fs: Any = pyarrow.fs
 
         return sorted(
             one.base_name for one in self.system.get_file_info(fs.FileSelector(self.path))
@@ -142,7 +143,9 @@ def location_of(text: str) -> Location:
         parts = urlsplit(text)
         if parts.scheme == "file":
             return LocalFolder(Path(unquote(parts.path)))
-        fs: Any = importlib.import_module("pyarrow.fs")
+        import pyarrow.fs
+
+        fs: Any = pyarrow.fs
 
         system, path = fs.FileSystem.from_uri(text)
         return ArrowFolder(system, path)
