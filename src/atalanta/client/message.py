@@ -182,6 +182,11 @@ class ReceivedMessage:
             self._body = body
         return body
 
+    @property
+    def head(self) -> bytes:
+        """Returns the encoded headers and properties."""
+        return self._message.head
+
     def save_to(self, path: Path) -> int:
         """Writes the body to a file and returns its size. With `largeMessagesFolder` it is never all in memory."""
         file = self._file()

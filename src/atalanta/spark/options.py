@@ -15,6 +15,9 @@ from atalanta.spark.gateway.gateway import Credentials
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
+# The log view of our nodes, or a write-ahead folder (spark/wal).
+LOG_MODE: Final = "log"
+WAL_MODE: Final = "wal"
 # The values of earliest and latest in JSON, as in Kafka's source.
 EARLIEST_SEQUENCE: Final = -2
 LATEST_SEQUENCE: Final = -1
@@ -32,6 +35,7 @@ READ: Final = (
     "minPartitions", "selector", "failOnDataLoss", "unreachable", "nodeTimeout", "removedNodes",
     "includeHeaders", "columns", "leaseTimeout", "positionCache", "requestTimeout", "skipped",
     "maxBodyBytes", "undecodable", "queuePattern", "removedQueues", "propertyTypes",
+    "sourceMode", "walLocation",
 )  # fmt: skip
 WRITE: Final = (
     *TLS,
@@ -122,6 +126,8 @@ class ReadOptions:
     max_body_bytes: int = MAX_BODY_BYTES
     fail_undecodable: bool = False
     typed_properties: bool = False
+    source_mode: str | None = None  # LOG_MODE or WAL_MODE; None: as the nodes need it
+    wal_location: str | None = None
     # Several queues: their names, or a pattern for names; `queue` is then a text for people.
     queues: tuple[str, ...] = ()
     queue_pattern: str | None = None
@@ -325,6 +331,8 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         queues=names if several else (),
         queue_pattern=pattern,
         removed_queues=removed,
+        source_mode=values.choice("sourceMode", None, (LOG_MODE, WAL_MODE)),
+        wal_location=values.text("walLocation"),
     )
 
 

@@ -15,16 +15,13 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from atalanta.spark.arrow.schema import check_schema, default_schema
-from atalanta.spark.environment.compatibility import ADMISSION_CONTROL
 from atalanta.spark.environment.package_archive import ship
 from atalanta.spark.errors import OptionError
 from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials, Gateway
 from atalanta.spark.options import read_options, write_options
-from atalanta.spark.read.batch import AtalantaBatchReader
-from atalanta.spark.read.older_stream_reader import OlderStreamReader
-from atalanta.spark.read.several_queues import QueuesBatchReader, QueuesStreamReader
-from atalanta.spark.read.stream_reader import AtalantaStreamReader
+from atalanta.spark.wal.source_mode import batch_reader, stream_reader
+from atalanta.spark.wal.wal_node import WalNode, open_node
 from atalanta.spark.write.sink import AtalantaBatchWriter, AtalantaStreamWriter
 
 
@@ -43,6 +40,11 @@ class AtalantaDataSource(DataSource):
         """Connects to a server. Tests replace this method."""
         return connect(server, credentials)
 
+    @staticmethod
+    def open_node(server: str, credentials: Credentials) -> WalNode:
+        """Connects to a node without the log view. Tests replace this method."""
+        return open_node(server, credentials)
+
     @classmethod
     def name(cls) -> str:
         return "atalanta"
@@ -53,20 +55,13 @@ class AtalantaDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         check_schema(schema)
-        options = read_options(self.options)
-        if options.several:
-            return QueuesBatchReader(options, schema, self.connect)
-        return AtalantaBatchReader(options, schema, self.connect)
+        return batch_reader(read_options(self.options), schema, self.connect, self.open_node)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         check_schema(schema)
-        options = read_options(self.options)
-        if options.several:
-            if not ADMISSION_CONTROL:
-                raise OptionError("several queues in one stream need Spark 4.2: read one queue a query")
-            return QueuesStreamReader(options, schema, self.connect)
-        reader = AtalantaStreamReader if ADMISSION_CONTROL else OlderStreamReader
-        return reader(options, schema, self.connect, self.load)
+        return stream_reader(
+            read_options(self.options), schema, self.connect, self.open_node, self.load
+        )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         if overwrite:

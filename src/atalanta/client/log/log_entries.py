@@ -5,6 +5,11 @@ ReceivedMessage is the convenient class on top of these.
 
 from __future__ import annotations
 
+import struct
+from typing import Final
+
+from atalanta.client.message import ReceivedMessage
+from atalanta.message.codec import PACKET_HEADER_BYTES
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT, Message
 from atalanta.message.properties import (
@@ -41,6 +46,7 @@ __all__ = [
     "Char",
     "DecodeError",
     "EncodedEntry",
+    "EntryWriter",
     "Float",
     "Int",
     "LogColumns",
@@ -53,6 +59,10 @@ __all__ = [
     "split_entries",
 ]
 
+_ENTRY: Final = struct.Struct(">qii")  # sequence, delivery count, length of the message
+_FRAME: Final = struct.Struct(">i")
+_ID: Final = struct.Struct(">q")
+
 
 def entries_of(count: int, entries: bytes) -> list[LogEntry]:
     """Decodes the messages of a chunk, in order, with sequence and delivery count. Raises DecodeError."""
@@ -64,3 +74,29 @@ def entries_of(count: int, entries: bytes) -> list[LogEntry]:
 def columns_of(count: int, entries: bytes) -> LogColumns:
     """Decodes the same as columns, for readers of few fields. Raises DecodeError."""
     return LogColumns(entries, count)
+
+
+class EntryWriter:
+    """A writer of received messages in the encoding of a chunk, which entries_of and columns_of read."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._parts: list[bytes] = []
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        """Returns the number of bytes so far."""
+        return self._bytes
+
+    def add(self, sequence: int, received: ReceivedMessage) -> None:
+        """Adds a message with its whole body. Raises MessageTooLarge if the client has discarded the body."""
+        body, head = received.body, received.head
+        size = _FRAME.size + len(body) + _ID.size + len(head)
+        entry = _ENTRY.pack(sequence, received.delivery_count - 1, size)
+        frame = _FRAME.pack(PACKET_HEADER_BYTES + len(body))
+        self._parts += (entry, frame, body, _ID.pack(received.message_id), head)
+        self._bytes += len(entry) + size
+        self.count += 1
+
+    def getvalue(self) -> bytes:
+        return b"".join(self._parts)

@@ -304,7 +304,7 @@ class ClientConsumer:
 
     # -- forced delivery ------------------------------------------------------------------------
     def force(self) -> Reply:
-        """Returns a reply that is done once all messages that the queue can deliver now are in `buffer`."""
+        """Returns a reply that is done once all messages that the queue or the credits allow now are in `buffer`."""
         if self.failed is not None:
             failed = Reply()
             failed.fail(self.failed)
@@ -324,8 +324,9 @@ class ClientConsumer:
     def _forced(self, message: Message) -> None:
         if message.property_value(FORCED_DELIVERY) != self._force_sequence:
             return
-        if self._large is not None:
-            # Artemis answers between the pieces of a large message: asked again behind the last one.
+        if self._large is not None and (self.window == 0 or not self.buffer):
+            # Artemis answers between the pieces of a large message: asked again behind the last one. But with messages
+            # in the buffer there may be no credits left for its next piece, until the program takes them.
             if self.window == 0:
                 self._credits(1)  # for the next piece, if the credit was withdrawn
             return

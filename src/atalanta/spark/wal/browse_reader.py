@@ -1,0 +1,88 @@
+"""The batch source over nodes without the log view: a browser per node, which leaves every message in its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from atalanta.client import ClientError
+from atalanta.client.log.log_entries import EntryWriter
+from atalanta.spark.errors import QueueMissing, SparkSourceError
+from atalanta.spark.options import ReadOptions
+from atalanta.spark.wal.wal_file import CHUNK_BYTES
+from atalanta.spark.wal.wal_node import Opener, WalNode
+from atalanta.spark.wal.wal_nodes import WalNodes, open_at
+from atalanta.spark.wal.wal_options import check_batch
+
+
+@dataclass
+class BrowsePartition(InputPartition):
+    """The input of a task: the queue of one node."""
+
+    node_id: str
+    server: str
+
+
+class BrowseReader(DataSourceReader):
+    """The reader. The column `sequence` counts the messages of a node as the browser shows them, from 1."""
+
+    def __init__(self, options: ReadOptions, schema: StructType, open_node: Opener) -> None:
+        check_batch(options)
+        self.options = options
+        self.schema = schema
+        self.open_node = open_node
+
+    def partitions(self) -> list[InputPartition]:
+        nodes = WalNodes(self.options, self.open_node)
+        found: list[InputPartition] = []
+        try:
+            for node_id, node in sorted(nodes.present().items()):
+                try:
+                    node.waiting(self.options.queue)
+                except QueueMissing:
+                    continue
+                found.append(BrowsePartition(node_id, node.server))
+        finally:
+            nodes.close()
+        if not found:
+            raise SparkSourceError(
+                f"no node of {', '.join(self.options.login.servers)} has a queue {self.options.queue}"
+            )
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if not isinstance(partition, BrowsePartition):
+            raise TypeError(f"{partition!r} is not a partition of this source")
+        from atalanta.spark.wal.wal_batches import batches
+
+        node = open_at(self.options.login, self.open_node, partition.server)
+        try:
+            if node.node_id != partition.node_id:
+                raise SparkSourceError(
+                    f"{partition.server} is node {node.node_id} now, not {partition.node_id}"
+                )
+            chunks = self._chunks(node)
+            yield from batches(self.schema, self.options.queue, node.node_id, chunks, 0)
+        finally:
+            node.close()
+
+    def _chunks(self, node: WalNode) -> Iterator[tuple[int, bytes]]:
+        chunk = EntryWriter()
+        messages = node.browse(self.options.queue, self.options.selector)
+        for number, message in enumerate(messages, 1):
+            try:
+                chunk.add(number, message)
+            except ClientError as error:
+                raise SparkSourceError(
+                    f"message {message.message_id} of queue {self.options.queue} at node {node.node_id} "
+                    f"cannot be read: {error}"
+                ) from error
+            if len(chunk) >= CHUNK_BYTES:
+                yield chunk.count, chunk.getvalue()
+                chunk = EntryWriter()
+        if chunk.count:
+            yield chunk.count, chunk.getvalue()

@@ -1,0 +1,172 @@
+"""The choice between the log view and the write-ahead source (`sourceMode`), by the nodes if no option says it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from atalanta.spark.environment.compatibility import (
+    ADMISSION_CONTROL,
+    ReadLimit,
+    SupportsTriggerAvailableNow,
+)
+from atalanta.spark.errors import LogViewUnsupported, OptionError
+from atalanta.spark.gateway.gateway import Connector
+from atalanta.spark.options import LOG_MODE, WAL_MODE, ReadOptions
+from atalanta.spark.read.batch import AtalantaBatchReader
+from atalanta.spark.read.older_stream_reader import OlderStreamReader
+from atalanta.spark.read.partition_reader import RangePartition
+from atalanta.spark.read.several_queues import QueuesBatchReader, QueuesStreamReader
+from atalanta.spark.read.stream_reader import AtalantaStreamReader
+from atalanta.spark.wal.browse_reader import BrowsePartition, BrowseReader
+from atalanta.spark.wal.wal_node import Opener
+from atalanta.spark.wal.wal_stream_reader import FilePartition, WalStreamReader
+
+log = logging.getLogger("atalanta.spark")
+
+
+def stream_reader(
+    options: ReadOptions, schema: StructType, connect: Connector, open_node: Opener, load: str
+) -> DataSourceStreamReader:
+    """Returns the reader of the mode, or one that chooses. `load`: see shared_lease.py. Raises OptionError."""
+    check_several(options)
+    if not ADMISSION_CONTROL:
+        if options.several or options.source_mode == WAL_MODE:
+            raise OptionError(
+                "streams of several queues and sourceMode=wal need Spark 4.2; this is an older version"
+            )
+        return OlderStreamReader(options, schema, connect, load)
+    if options.several:
+        return QueuesStreamReader(options, schema, connect)
+    if options.source_mode == WAL_MODE:
+        return WalStreamReader(options, schema, open_node)
+    if options.source_mode == LOG_MODE:
+        return AtalantaStreamReader(options, schema, connect, load)
+    return ChosenStreamReader(options, schema, connect, open_node, load)
+
+
+def batch_reader(
+    options: ReadOptions, schema: StructType, connect: Connector, open_node: Opener
+) -> DataSourceReader:
+    """Returns the reader of the mode, or one that chooses. Raises OptionError."""
+    check_several(options)
+    if options.several:
+        return QueuesBatchReader(options, schema, connect)
+    if options.source_mode == WAL_MODE:
+        return BrowseReader(options, schema, open_node)
+    if options.source_mode == LOG_MODE:
+        return AtalantaBatchReader(options, schema, connect)
+    return ChosenBatchReader(options, schema, connect, open_node)
+
+
+def check_several(options: ReadOptions) -> None:
+    if options.several and options.source_mode == WAL_MODE:
+        raise OptionError("sourceMode=wal reads one queue: name it in option queue")
+
+
+class ChosenStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The reader of a stream without `sourceMode`: the checkpoint says the mode, before there is one the nodes."""
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        schema: StructType,
+        connect: Connector,
+        open_node: Opener,
+        load: str,
+    ) -> None:
+        self.options = options
+        self.schema = schema
+        self.open_node = open_node
+        self._log = AtalantaStreamReader(options, schema, connect, load)
+        self._wal: WalStreamReader | None = None
+
+    # -- calls of Spark in the driver ---------------------------------------------------------------
+    def initialOffset(self) -> dict[str, Any]:
+        if self._wal is None:
+            try:
+                return self._log.initialOffset()
+            except LogViewUnsupported as error:
+                self._change(error)
+        return self._chosen_wal().initialOffset()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return self._log.getDefaultReadLimit()  # of the options alone
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        if self._wal is None:
+            try:
+                return self._log.prepareForTriggerAvailableNow()
+            except LogViewUnsupported as error:
+                self._change(error)
+        self._chosen_wal().prepareForTriggerAvailableNow()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        return self._by(start).latestOffset(start, limit)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        return self._log.reportLatestOffset() if self._wal is None else None
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        return self._by(end).partitions(start, end)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._by(end).commit(end)
+
+    def stop(self) -> None:
+        self._log.stop()
+        if self._wal is not None:
+            self._wal.stop()
+
+    # -- calls of Spark in a task -------------------------------------------------------------------
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if isinstance(partition, FilePartition):
+            return self._chosen_wal().read(partition)
+        return self._log.read(partition)
+
+    # -- the mode -------------------------------------------------------------------------------------
+    def _by(self, offset: Mapping[str, Any]) -> AtalantaStreamReader | WalStreamReader:
+        """Returns the reader whose offsets these are. Spark calls with the checkpoint's before all others."""
+        return self._chosen_wal() if "wal" in offset or self._wal is not None else self._log
+
+    def _change(self, error: LogViewUnsupported) -> None:
+        """Goes over to the write-ahead folder. Raises OptionError if there is none."""
+        self._log.stop()
+        self._chosen_wal()
+        log.warning("sourceMode=wal (walLocation %s): %s", self.options.wal_location, error)
+
+    def _chosen_wal(self) -> WalStreamReader:
+        if self._wal is None:
+            self._wal = WalStreamReader(self.options, self.schema, self.open_node)
+        return self._wal
+
+
+class ChosenBatchReader(DataSourceReader):
+    """The reader of a batch without `sourceMode`: nodes without the log view are browsed."""
+
+    def __init__(
+        self, options: ReadOptions, schema: StructType, connect: Connector, open_node: Opener
+    ) -> None:
+        self.options = options
+        self.schema = schema
+        self.connect = connect
+        self.open_node = open_node
+
+    def partitions(self) -> list[InputPartition]:
+        try:
+            return AtalantaBatchReader(self.options, self.schema, self.connect).partitions()
+        except LogViewUnsupported as error:
+            log.warning("the queues are browsed: %s", error)
+            return BrowseReader(self.options, self.schema, self.open_node).partitions()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if isinstance(partition, BrowsePartition):
+            return BrowseReader(self.options, self.schema, self.open_node).read(partition)
+        if not isinstance(partition, RangePartition):
+            return iter(())  # without a partition, Spark creates one from nothing
+        return AtalantaBatchReader(self.options, self.schema, self.connect).read(partition)

@@ -1,0 +1,32 @@
+"""Record batches of received messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+from pyspark.sql.types import StructType
+
+from atalanta.spark.arrow.columns import BatchBuilder
+
+compute: Any = (
+    pa.compute
+)  # its functions are made at import, so that type checkers do not know them
+
+SEQUENCE = "sequence"
+
+
+def batches(
+    schema: StructType, queue: str, node_id: str, chunks: Iterable[tuple[int, bytes]], first: int
+) -> Iterator[pa.RecordBatch]:
+    """Yields the batches of chunks (count, entries), with `first` added to their sequences."""
+    builder = BatchBuilder(schema, queue, node_id)
+    for count, entries in chunks:
+        batch = builder.build(count, entries)
+        at = batch.schema.get_field_index(SEQUENCE)
+        if at >= 0:
+            numbers = compute.add(batch.column(at), pa.scalar(first, pa.int64()))
+            batch = batch.set_column(at, batch.schema.field(at), numbers)
+        yield batch

@@ -1,0 +1,143 @@
+"""The file of one batch of one node: a header, chunks of encoded messages, and an end with length and checksum.
+
+    b"ATLWAL1\\n"  int32 length  JSON {"node": …, "server": …, "queue": …}
+    int32 count (> 0)  int64 length  entries            for each chunk
+    int32 0  int64 number of messages  int32 CRC-32 of all bytes before it
+
+Numbers are big-endian. The entries are those of the log view's chunks.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Any, Final
+
+from atalanta.client import ReceivedMessage
+from atalanta.client.log.log_entries import EntryWriter
+from atalanta.spark.errors import DataLost
+from atalanta.spark.wal.location import Draft, Location
+
+MAGIC: Final = b"ATLWAL1\n"
+CHUNK_BYTES: Final = 1 << 20
+# The sequence of a message is the file's number, and its index in the file in the lower bits.
+INDEX_BITS: Final = 20
+MESSAGES_MAX: Final = 1 << INDEX_BITS
+
+_LENGTH: Final = struct.Struct(">I")
+_CHUNK: Final = struct.Struct(">IQ")
+
+
+class WalFileWriter:
+    """The writer of one file. Its messages are numbered from 0; a reader adds the file's number."""
+
+    def __init__(self, draft: Draft, node_id: str, server: str, queue: str) -> None:
+        self.draft = draft
+        self.count = 0
+        self.bytes = 0
+        self._chunk = EntryWriter()
+        self._crc = 0
+        header = json.dumps({"node": node_id, "server": server, "queue": queue}).encode()
+        self._write(MAGIC + _LENGTH.pack(len(header)) + header)
+
+    def add(self, message: ReceivedMessage) -> None:
+        before = len(self._chunk)
+        self._chunk.add(self.count, message)
+        self.count += 1
+        self.bytes += len(self._chunk) - before
+        if len(self._chunk) >= CHUNK_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        """Writes the end. The file is durable, under the draft's name."""
+        self._flush()
+        end = _CHUNK.pack(0, self.count)
+        crc = zlib.crc32(end, self._crc)
+        self.draft.write(end + _LENGTH.pack(crc))
+        self.draft.close()
+
+    def _flush(self) -> None:
+        if self._chunk.count:
+            entries = self._chunk.getvalue()
+            self._write(_CHUNK.pack(self._chunk.count, len(entries)))
+            self._write(entries)
+            self._chunk = EntryWriter()
+
+    def _write(self, data: bytes) -> None:
+        self._crc = zlib.crc32(data, self._crc)
+        self.draft.write(data)
+
+
+class WalFileReader:
+    """The reader of one file. Errors of the content are DataLost: it was complete before the broker forgot it."""
+
+    def __init__(self, location: Location, name: str) -> None:
+        self.location = location
+        self.name = name
+
+    def header(self) -> dict[str, Any]:
+        with self._open() as file:
+            return self._header(_Checked(file, self.name))
+
+    def chunks(self) -> Iterator[tuple[int, bytes]]:
+        """Yields (count, entries), and at the end checks number and checksum."""
+        with self._open() as file:
+            checked = _Checked(file, self.name)
+            self._header(checked)
+            total = 0
+            while True:
+                count, length = _CHUNK.unpack(checked.read(_CHUNK.size))
+                if count == 0:
+                    break
+                entries = checked.read(length)
+                total += count
+                yield count, entries
+            crc = checked.crc
+            if length != total or _LENGTH.unpack(checked.read(_LENGTH.size))[0] != crc:
+                raise damaged(self.name, "its checksum is wrong")
+
+    def _open(self) -> Any:
+        try:
+            return self.location.read(self.name)
+        except FileNotFoundError as error:
+            raise DataLost(
+                f"the write-ahead file {self.name} is gone from walLocation. Its messages are not at the "
+                "broker any more"
+            ) from error
+
+    def _header(self, checked: _Checked) -> dict[str, Any]:
+        if checked.read(len(MAGIC)) != MAGIC:
+            raise damaged(self.name, "its first bytes are wrong")
+        (length,) = _LENGTH.unpack(checked.read(_LENGTH.size))
+        try:
+            header = json.loads(checked.read(length))
+        except ValueError as error:
+            raise damaged(self.name, "its header is wrong") from error
+        if not isinstance(header, dict):
+            raise damaged(self.name, "its header is wrong")
+        return header
+
+
+class _Checked:
+    """A file with the checksum of what was read."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        self.file = file
+        self.name = name
+        self.crc = 0
+
+    def read(self, size: int) -> bytes:
+        data = bytes(self.file.read(size))
+        if len(data) != size:
+            raise damaged(self.name, f"it ends after {len(data)} of {size} bytes")
+        self.crc = zlib.crc32(data, self.crc)
+        return data
+
+
+def damaged(name: str, why: str) -> DataLost:
+    return DataLost(
+        f"the write-ahead file {name} is damaged: {why}. Restore it from a backup; its messages are not at "
+        "the broker any more"
+    )

@@ -1,0 +1,183 @@
+"""A node of any CORE broker for the write-ahead source: messages received in XA branches, and browsers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Protocol
+
+from atalanta import client
+from atalanta.client import ReceivedMessage, Xid, blocking
+from atalanta.spark.errors import GatewayError, QueueMissing
+from atalanta.spark.gateway.core_gateway import bracketed, translated, url_of
+from atalanta.spark.gateway.gateway import Credentials, Member
+
+XID_FORMAT: Final = 0x4154_4C57  # of the branches in which messages are received
+# XAException: an operator has committed the branch, or rolled it back.
+XA_HEURCOM: Final = 7
+XA_HEURRB: Final = 6
+
+
+class WalNode(Protocol):
+    """A connection to one node, for one thread at a time. Raises the errors of errors.py."""
+
+    node_id: str
+    server: str
+
+    def members(self) -> Sequence[Member]:
+        """Returns the nodes of the cluster that have a connector."""
+
+    def waiting(self, queue: str) -> int:
+        """Returns the number of messages in the queue. Raises QueueMissing."""
+        ...
+
+    def prepared(self, folder_id: str) -> list[str]:
+        """Returns the names of the prepared branches of this folder."""
+        ...
+
+    def commit(self, folder_id: str, branch: str) -> None:
+        """Commits a prepared branch. A branch that the node does not have is committed already."""
+
+    def roll_back(self, folder_id: str, branch: str) -> None:
+        """Rolls a prepared branch back."""
+
+    def begin(self, folder_id: str, branch: str, queue: str, selector: str | None) -> None:
+        """Begins a branch that receives from the queue."""
+
+    def receive(self) -> ReceivedMessage | None:
+        """Returns the next message of the branch, None if the queue has none now."""
+
+    def prepare(self) -> None:
+        """Acknowledges every received message in the branch and prepares it."""
+
+    def end(self) -> None:
+        """Ends the branch. One that is not prepared returns its messages."""
+
+    def browse(self, queue: str, selector: str | None) -> Iterator[ReceivedMessage]: ...
+
+    def close(self) -> None: ...
+
+
+Opener = Callable[[str, Credentials], WalNode]
+"""Server and credentials -> a connection. Raises NodeUnavailable or LoginRefused."""
+
+
+class CoreNode:
+    """See WalNode."""
+
+    def __init__(self, server: str, connection: blocking.Connection) -> None:
+        self.server = server
+        self.connection = connection
+        self.node_id = self._node_id()
+        self._branch: blocking.Branch | None = None
+        self._consumer: blocking.Consumer | None = None
+        self._last: ReceivedMessage | None = None
+
+    def _node_id(self) -> str:
+        """Returns the node's id: one without a host is the answer of a node alone, the others have connectors."""
+        self.connection.refresh()
+        place = self.server.split("://")[-1].split("?")[0]
+        for member in self.connection.topology:
+            if member.host is None or f"{bracketed(member.host)}:{member.port}" == place:
+                return member.node_id
+        try:
+            with translated(self.server):
+                return str(self.connection.management().get("broker", "NodeID"))
+        except GatewayError as error:
+            raise GatewayError(
+                f"{self.server}: option servers must name a node as its connector does, or the user needs the "
+                f"permission manage to ask for the node's id: {error}"
+            ) from error
+
+    def members(self) -> Sequence[Member]:
+        with translated(self.server):
+            self.connection.refresh()
+            return [
+                Member(member.node_id, f"{bracketed(member.host)}:{member.port}")
+                for member in self.connection.topology
+                if member.host is not None and member.port is not None
+            ]
+
+    def waiting(self, queue: str) -> int:
+        with translated(self.server):
+            found = self.connection.query_queue(queue.rpartition("::")[2])
+        if not found.exists:
+            raise QueueMissing(f"{self.server}: there is no queue {queue}")
+        return found.message_count
+
+    def prepared(self, folder_id: str) -> list[str]:
+        with translated(self.server):
+            return [
+                xid.branch_qualifier.decode()
+                for xid in self.connection.xa_resource.recover()
+                if xid.format_id == XID_FORMAT and xid.global_transaction_id == folder_id.encode()
+            ]
+
+    def commit(self, folder_id: str, branch: str) -> None:
+        self._settle(self.connection.xa_resource.commit, folder_id, branch, XA_HEURCOM)
+
+    def roll_back(self, folder_id: str, branch: str) -> None:
+        self._settle(self.connection.xa_resource.rollback, folder_id, branch, XA_HEURRB)
+
+    def _settle(
+        self, end: Callable[[Xid], None], folder_id: str, branch: str, heuristic: int
+    ) -> None:
+        """Ends a branch. An operator may have ended it in the same way; in the other way is an error."""
+        xid = xid_of(folder_id, branch)
+        with translated(self.server):
+            try:
+                end(xid)
+            except client.UnknownBranch:
+                pass
+            except client.BranchRefused as error:
+                if error.code != heuristic:
+                    raise
+                self.connection.xa_resource.forget(xid)
+
+    def begin(self, folder_id: str, branch: str, queue: str, selector: str | None) -> None:
+        with translated(self.server):
+            opened = self.connection.xa_resource.branch(xid_of(folder_id, branch))
+            self._branch = opened
+            opened.open()
+            self._consumer = opened.consumer(queue, selector)
+
+    def receive(self) -> ReceivedMessage | None:
+        with translated(self.server):
+            message = None if self._consumer is None else self._consumer.receive(0.0)
+        self._last = message or self._last
+        return message
+
+    def prepare(self) -> None:
+        if self._branch is None or self._last is None:
+            raise GatewayError(f"{self.server}: a branch without messages is not prepared")
+        with translated(self.server):
+            self._last.acknowledge()  # of a transaction: every message up to it
+            self._branch.prepare()
+
+    def end(self) -> None:
+        branch, self._branch, self._consumer, self._last = self._branch, None, None, None
+        if branch is not None:
+            with translated(self.server):
+                branch.close()
+
+    def browse(self, queue: str, selector: str | None) -> Iterator[ReceivedMessage]:
+        with (
+            translated(self.server),
+            self.connection.consumer(queue, selector, browse=True) as browser,
+        ):
+            yield from browser
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def open_node(server: str, credentials: Credentials) -> WalNode:
+    """Connects to a node. Raises NodeUnavailable, LoginRefused or GatewayError."""
+    with translated(server):
+        connection = blocking.connect(
+            url_of(server, credentials), user=credentials.user, password=credentials.password
+        )
+    return CoreNode(server, connection)
+
+
+def xid_of(folder_id: str, branch: str) -> Xid:
+    return Xid(XID_FORMAT, branch.encode(), folder_id.encode())

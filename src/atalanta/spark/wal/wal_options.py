@@ -1,0 +1,31 @@
+"""The checks of options that a node without the log view cannot follow."""
+
+from __future__ import annotations
+
+from atalanta.spark.errors import OptionError
+from atalanta.spark.options import EARLIEST, LATEST, ReadOptions, Start
+
+
+def check_stream(options: ReadOptions) -> None:
+    """Raises OptionError if a stream in mode wal cannot follow the options."""
+    if options.wal_location is None:
+        raise OptionError(
+            "option walLocation is missing: sourceMode=wal (nodes without the log view, such as a real "
+            "Artemis) needs a folder for received messages, beside the checkpoint: a path that the driver and "
+            "all workers share, or a URI (hdfs://, s3://, gs://, abfss://)"
+        )
+    check_batch(options)
+
+
+def check_batch(options: ReadOptions) -> None:
+    """Raises OptionError if a read from nodes without the log view cannot follow the options."""
+    if options.starting != Start(EARLIEST) or options.ending != Start(LATEST):
+        raise OptionError(
+            "startingOffsets and endingOffsets need the log view: nodes without it (a real Artemis) are read "
+            "from the first message to the last"
+        )
+    if options.starting_timestamp_ms is not None:
+        raise OptionError(
+            "option startingTimestamp needs the log view, which a real Artemis does not have: use a selector "
+            "(AMQTimestamp > …)"
+        )

@@ -1,0 +1,129 @@
+"""The reception of one batch at one node: from the queue, in an XA branch, into a write-ahead file.
+
+The steps, and what a crash before the next one leaves:
+
+1. The messages are received and written to a draft: they return to the queue.
+2. The branch is prepared: the next start rolls it back, since no file names it.
+3. The file is published: the next start commits the branch.
+4. The branch is committed.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+from dataclasses import dataclass
+
+from atalanta.client import ClientError
+from atalanta.spark.errors import NodeUnavailable, SparkSourceError
+from atalanta.spark.options import ReadOptions
+from atalanta.spark.wal.wal_file import MESSAGES_MAX, WalFileWriter
+from atalanta.spark.wal.wal_folder import WalFolder
+from atalanta.spark.wal.wal_node import WalNode
+
+log = logging.getLogger("atalanta.spark")
+
+
+@dataclass(frozen=True)
+class Share:
+    """The limits of one node's file. There is always at least one message, if the queue has one."""
+
+    messages: int
+    bytes: int
+
+
+class Receiver:
+    """The receptions of a driver. Calls for different nodes may run in threads."""
+
+    def __init__(self, options: ReadOptions, folder: WalFolder) -> None:
+        self.options = options
+        self.folder = folder
+        self.lock = threading.Lock()
+        self.uncommitted: dict[str, str] = {}  # branch with a file -> node id
+
+    def settle(self, node: WalNode) -> None:
+        """Ends the prepared branches that this or an earlier driver has left at the node.
+
+        Raises Fenced, NodeUnavailable, and GatewayError for a branch that an operator has ended in the other way.
+        """
+        folder = self.folder
+        left = node.prepared(folder.id)
+        if left:
+            folder.check()
+        filed = folder.branches()
+        for branch in left:
+            if branch in filed:
+                log.warning(
+                    "node %s: committing branch %s, whose file is complete", node.node_id, branch
+                )
+                node.commit(folder.id, branch)
+            else:
+                log.warning("node %s: rolling back branch %s without a file", node.node_id, branch)
+                node.roll_back(folder.id, branch)
+        with self.lock:
+            for branch, at in list(self.uncommitted.items()):
+                if at == node.node_id:
+                    del self.uncommitted[branch]
+
+    def receive(self, node: WalNode, share: Share) -> int:
+        """Receives a file from the node and returns its number of messages, 0 if the queue has none now.
+
+        After NodeUnavailable the file may be there, with its branch in `uncommitted`. Any other error ends the query.
+        """
+        self.settle(node)
+        token = secrets.token_hex(8)
+        branch = f"{self.folder.epoch}/{token}"
+        try:
+            node.begin(self.folder.id, branch, self.options.queue, self.options.selector)
+            writer = self._fill(node, token, share)
+            if writer is None:
+                return 0
+            try:
+                writer.close()
+                node.prepare()
+            except SparkSourceError:
+                self.folder.discard(token)
+                raise
+            with self.lock:
+                self.uncommitted[branch] = node.node_id
+            self.folder.publish(writer.draft, token)
+            node.commit(self.folder.id, branch)
+            with self.lock:
+                self.uncommitted.pop(branch, None)
+            return writer.count
+        finally:
+            self._end(node)
+
+    def _fill(self, node: WalNode, token: str, share: Share) -> WalFileWriter | None:
+        """Receives messages into a draft, up to the limits. Returns None if there is none."""
+        writer: WalFileWriter | None = None
+        most = min(share.messages, MESSAGES_MAX)
+        try:
+            while writer is None or (writer.count < most and writer.bytes < share.bytes):
+                message = node.receive()
+                if message is None:
+                    break
+                if writer is None:
+                    draft = self.folder.draft(token)
+                    writer = WalFileWriter(draft, node.node_id, node.server, self.options.queue)
+                try:
+                    writer.add(message)
+                except ClientError as error:
+                    raise SparkSourceError(
+                        f"message {message.message_id} of queue {self.options.queue} at node {node.node_id} "
+                        f"cannot be received: {error}. It stays in the queue: move it away, and start again"
+                    ) from error
+        except SparkSourceError:
+            if writer is not None:
+                writer.draft.close()
+                self.folder.discard(token)
+            raise
+        return writer
+
+    @staticmethod
+    def _end(node: WalNode) -> None:
+        try:
+            node.end()
+        except NodeUnavailable as error:  # the branch ends with the connection
+            log.warning("node %s: %s", node.node_id, error)

@@ -1,0 +1,312 @@
+"""The streaming source over nodes without the log view (`sourceMode=wal`): messages go into a folder first.
+
+The driver receives from every node and writes one file per node and batch; tasks only read files. An offset is the
+number of a file:
+
+    {"queue": "flights::archive", "wal": "<id of the folder>", "sequence": 12}
+
+Spark passes as `start` of `latestOffset` only offsets whose batch is in its commit log, so the files up to it are
+removed there. The crash points are in wal_reception.py, two drivers at once in wal_folder.py.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from atalanta.spark.environment.compatibility import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from atalanta.spark.errors import (
+    DataLost,
+    NodeTimeout,
+    NodeUnavailable,
+    QueueMissing,
+    SparkSourceError,
+)
+from atalanta.spark.options import ReadOptions
+from atalanta.spark.read.batch_plan import share
+from atalanta.spark.read.members import RETRY_S
+from atalanta.spark.wal.location import location_of
+from atalanta.spark.wal.wal_file import INDEX_BITS, WalFileReader
+from atalanta.spark.wal.wal_folder import WalFolder
+from atalanta.spark.wal.wal_node import Opener, WalNode
+from atalanta.spark.wal.wal_nodes import WalNodes
+from atalanta.spark.wal.wal_options import check_stream
+from atalanta.spark.wal.wal_reception import Receiver, Share
+
+# Without a limit of the options a file has at most so much: it is read by one task.
+FILE_MESSAGES: Final = 200_000
+FILE_BYTES: Final = 128 << 20
+# After a node gave nothing although its queue has messages: consumers have them, or they are scheduled.
+NOTHING_S: Final = 0.2
+
+log = logging.getLogger("atalanta.spark")
+
+
+@dataclass
+class FilePartition(InputPartition):
+    """The input of a task: one file."""
+
+    location: str
+    name: str
+    number: int
+
+
+class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The reader. Tasks receive a pickled copy without connections."""
+
+    def __init__(self, options: ReadOptions, schema: StructType, open_node: Opener) -> None:
+        check_stream(options)
+        self.options = options
+        self.schema = schema
+        self.open_node = open_node
+        self._nodes: WalNodes | None = None
+        self._receiver: Receiver | None = None
+        self._target: dict[str, int] | None = None  # node -> messages left, of Trigger.AvailableNow
+        self._settled = False
+
+    # -- calls of Spark in the driver ---------------------------------------------------------------
+    def initialOffset(self) -> dict[str, Any]:
+        """Returns the offset before the oldest file. The queue must be at one node at least."""
+        if not self._waiting()[1]:
+            raise SparkSourceError(
+                f"no node of {', '.join(self.options.login.servers)} has a queue {self.options.queue}"
+            )
+        folder = self.receiver.folder
+        return self._offset(min(folder.files, default=folder.last + 1) - 1)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        if self.options.max_messages is not None:
+            return ReadMaxRows(self.options.max_messages)
+        if self.options.max_bytes is not None:
+            return ReadMaxBytes(self.options.max_bytes)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._waiting()[1]
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        folder = self.receiver.folder
+        before = self._sequence(start)
+        self._check_start(before)
+        self._settle_left(before)
+        folder.remove_through(before)
+        if folder.last > before:
+            return self._offset(folder.last)  # an earlier driver has received them
+        deadline = time.monotonic() + self.options.login.node_timeout_s
+        while not self._round(self._limits(limit)):
+            if time.monotonic() >= deadline:
+                raise NodeTimeout(
+                    f"no batch could be received for {self.options.login.node_timeout_s:g} s (nodeTimeout), "
+                    "since a node's connection is lost again and again"
+                )
+            time.sleep(RETRY_S)
+        return self._offset(folder.last)
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Plans a task for each file. After a restart Spark begins here with the unfinished batch."""
+        first, last = self._sequence(start), self._sequence(end)
+        found, missing = self.receiver.folder.between(first, last)
+        if missing:
+            self._lost(
+                f"files {missing[0]} to {missing[-1]} of the batch are gone from walLocation"
+            )
+        return [
+            FilePartition(str(self.options.wal_location), str(one), one.number) for one in found
+        ]
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Removes nothing (see above)."""
+
+    def stop(self) -> None:
+        if self._nodes is not None:
+            self._nodes.close()
+
+    # -- calls of Spark in a task -------------------------------------------------------------------
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if not isinstance(partition, FilePartition):
+            raise TypeError(f"{partition!r} is not a partition of this source")
+        # Imported here: the process that plans a query does not need it and would wait 0.2 s.
+        from atalanta.spark.wal.wal_batches import batches
+
+        file = WalFileReader(location_of(partition.location), partition.name)
+        node_id = str(file.header()["node"])
+        first = partition.number << INDEX_BITS
+        return batches(self.schema, self.options.queue, node_id, file.chunks(), first)
+
+    # -- offsets --------------------------------------------------------------------------------------
+    @property
+    def nodes(self) -> WalNodes:
+        if self._nodes is None:
+            self._nodes = WalNodes(self.options, self.open_node)
+        return self._nodes
+
+    @property
+    def receiver(self) -> Receiver:
+        """Returns the receiver. The first call claims the folder."""
+        if self._receiver is None:
+            location = location_of(str(self.options.wal_location))
+            self._receiver = Receiver(self.options, WalFolder(location, self.options.queue))
+        return self._receiver
+
+    def _offset(self, sequence: int) -> dict[str, Any]:
+        return {
+            "queue": self.options.queue,
+            "wal": self.receiver.folder.id,
+            "sequence": sequence,
+        }
+
+    def _sequence(self, offset: Mapping[str, Any]) -> int:
+        """Returns the number of an offset. Raises SparkSourceError if it is that of another folder or mode."""
+        if "wal" not in offset:
+            raise SparkSourceError(
+                "the checkpoint is that of a query with sourceMode=log: use a checkpoint of its own"
+            )
+        if offset["queue"] != self.options.queue or offset["wal"] != self.receiver.folder.id:
+            raise SparkSourceError(
+                f"the checkpoint is that of a query over queue {offset['queue']} with another walLocation: "
+                "a checkpoint and its folder belong together"
+            )
+        return int(offset["sequence"])
+
+    def _check_start(self, before: int) -> None:
+        """Raises DataLost if files after `before` were removed, or if the folder ends before it."""
+        folder = self.receiver.folder
+        oldest = min(folder.files, default=folder.last + 1)
+        if oldest > before + 1:
+            self._lost(
+                f"walLocation begins with file {oldest}, but the checkpoint is at {before} (is it an old copy?)"
+            )
+        if folder.last < before:
+            self._lost(
+                f"walLocation ends with file {folder.last}, but the checkpoint is at {before}"
+            )
+            folder.last = before
+
+    # -- reception ------------------------------------------------------------------------------------
+    def _settle_left(self, before: int) -> None:
+        """Ends the branches of earlier drivers. A file is in an offset only when its branch is committed."""
+        if self._settled:
+            return
+        folder = self.receiver.folder
+        found, _ = folder.between(before, folder.last)
+        for one in found:
+            header = WalFileReader(folder.location, str(one)).header()
+            self.receiver.uncommitted[one.branch] = str(header["node"])
+            self.nodes.add(str(header["server"]))
+        self._settle_all()
+        self._settled = True
+
+    def _settle_all(self) -> None:
+        """Ends every branch that has a file. Raises NodeTimeout."""
+        deadline = time.monotonic() + self.options.login.node_timeout_s
+        receiver = self.receiver
+        while True:
+            for node in self.nodes.present().values():
+                try:
+                    receiver.settle(node)
+                except NodeUnavailable as error:
+                    log.warning("node %s: %s", node.node_id, error)
+                    self.nodes.drop(node)
+            away = set(receiver.uncommitted.values()) - self.options.removed_nodes
+            if not away:
+                return
+            if time.monotonic() >= deadline:
+                raise NodeTimeout(
+                    f"node {', '.join(sorted(away))} is away for {self.options.login.node_timeout_s:g} s "
+                    "(nodeTimeout), and a branch with received messages is to be committed there. If it is "
+                    "gone for good, name its id in removedNodes"
+                )
+            time.sleep(RETRY_S)
+
+    def _waiting(self) -> tuple[dict[str, WalNode], dict[str, int]]:
+        """Returns the nodes by id, and the number of messages at those that have the queue."""
+        while True:
+            nodes = self.nodes.present()
+            found = {}
+            for node_id, node in nodes.items():
+                try:
+                    found[node_id] = node.waiting(self.options.queue)
+                except QueueMissing:
+                    continue
+                except NodeUnavailable as error:
+                    log.warning("node %s: %s", node_id, error)
+                    self.nodes.drop(node)
+            if self.nodes.complete:
+                return nodes, found
+            time.sleep(RETRY_S)
+
+    def _round(self, limits: Share) -> bool:
+        """Receives a file from each node with messages. Returns False if a node failed and nothing was received."""
+        receiver = self.receiver
+        nodes, waiting = self._waiting()
+        if self._target is not None:
+            waiting = {
+                node: min(self._target.get(node, 0), count) for node, count in waiting.items()
+            }
+        shares = self._shares(waiting, limits)
+        if not shares:
+            return True
+        before = receiver.folder.last
+        with ThreadPoolExecutor(len(shares)) as pool:
+            received = {
+                node: pool.submit(receiver.receive, nodes[node], given)
+                for node, given in shares.items()
+            }
+        failed = False
+        for node, outcome in received.items():
+            error = outcome.exception()
+            if isinstance(error, NodeUnavailable):
+                failed = True
+                log.warning("node %s: %s", node, error)
+                self.nodes.drop(nodes[node])
+            elif self._target is not None:
+                count = outcome.result()
+                self._target[node] = self._target.get(node, 0) - count if count else 0
+            else:
+                outcome.result()
+        if failed or receiver.uncommitted:
+            self._settle_all()
+        if receiver.folder.last == before and not failed and self._target is None:
+            time.sleep(NOTHING_S)
+        return not failed or receiver.folder.last > before
+
+    @staticmethod
+    def _shares(waiting: Mapping[str, int], limits: Share) -> dict[str, Share]:
+        """Distributes the limits over the nodes by their backlogs."""
+        given = share(limits.messages, waiting)
+        used = {node: count for node, count in given.items() if count > 0}
+        size = max(1, limits.bytes // max(1, len(used)))
+        return {
+            node: Share(min(count, FILE_MESSAGES), min(size, FILE_BYTES))
+            for node, count in used.items()
+        }
+
+    def _limits(self, limit: ReadLimit) -> Share:
+        """Returns the limits of a batch. ReadAllAvailable overrides the options; of two limits Spark passes one."""
+        messages, size = self.options.max_messages, self.options.max_bytes
+        if isinstance(limit, ReadMaxRows):
+            messages = limit.max_rows
+        elif isinstance(limit, ReadMaxBytes):
+            size = limit.max_bytes
+        else:
+            messages, size = None, None
+        return Share(messages or 1 << 62, size or 1 << 62)
+
+    def _lost(self, why: str) -> None:
+        if self.options.fail_on_data_loss:
+            raise DataLost(f"{why}. Set failOnDataLoss=false to continue without them")
+        log.warning("%s; going on (failOnDataLoss=false)", why)

@@ -1,0 +1,30 @@
+"""A Spark driver in a process of its own, to be killed: a queue of a node without the log view into Parquet.
+
+python -m tests.interop.spark_wal_driver SERVERS QUEUE FOLDER
+"""
+
+from __future__ import annotations
+
+import sys
+
+from atalanta.spark import session
+from tests.interop.harness.jms import PASSWORD, USER
+
+BATCH_MESSAGES = 300
+
+
+def main(servers: str, queue: str, folder: str) -> None:
+    spark = session(name="driver")
+    reader = spark.readStream.format("atalanta").options(
+        servers=servers, user=USER, password=PASSWORD, queue=queue, nodeTimeout="60s",
+        maxOffsetsPerTrigger=BATCH_MESSAGES, walLocation=f"{folder}/wal",
+    )  # fmt: skip
+    frame = reader.load().select("node", "sequence", "message_id", "text")
+    writer = frame.writeStream.format("parquet").option("path", f"{folder}/out")
+    writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
+    writer.trigger(availableNow=True).start().awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,104 @@
+"""Spark reads queues of a real Artemis, with nothing installed there: browsers, and streams exactly once."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from atalanta.client import Message, blocking
+from atalanta.spark.arrow.schema import COLUMNS
+from atalanta.spark.source import AtalantaDataSource
+from tests.interop.harness.jms import PASSWORD, USER
+from tests.interop.harness.node import BrokerProcess
+
+USUAL_TARGET = "artemis"
+ROOT = Path(__file__).resolve().parents[2]
+MESSAGES = 3_000
+KILLS = 3
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(800)]
+
+
+def fill(server: str, queue: str, count: int) -> None:
+    with (
+        blocking.connect(f"tcp://{server}", user=USER, password=PASSWORD) as connection,
+        connection.producer(queue, routing="anycast") as producer,
+    ):
+        for number in range(count):
+            producer.send_soon(Message(text=str(number), properties={"number": number}))
+        producer.send(Message(text="large " + "x" * 500_000))
+
+
+def waiting(server: str, queue: str) -> int:
+    with blocking.connect(f"tcp://{server}", user=USER, password=PASSWORD) as connection:
+        return connection.query_queue(queue).message_count
+
+
+def test_a_batch_read_leaves_everything_in_place(node: BrokerProcess) -> None:
+    server, queue = f"127.0.0.1:{node.port}", "spark.browse"
+    fill(server, queue, 3_000)
+    options = {"servers": server, "user": USER, "password": PASSWORD, "queue": queue}
+    reader = AtalantaDataSource(options).reader(COLUMNS)
+    rows = [
+        row
+        for part in reader.partitions()
+        for batch in reader.read(part)
+        for row in pyarrow.Table.from_batches([batch]).to_pylist()
+    ]
+    assert [row["text"] for row in rows[:-1]] == [str(number) for number in range(3_000)]
+    assert rows[-1]["text"].startswith("large x") and len(rows[-1]["text"]) == 500_006
+    assert [row["sequence"] for row in rows] == list(range(1, 3_002))
+    assert rows[7]["properties"] == [("number", "7")]
+    assert waiting(server, queue) == 3_001
+
+
+def test_a_stream_is_exactly_once_under_driver_kills(node: BrokerProcess, tmp_path: Path) -> None:
+    server, queue = f"127.0.0.1:{node.port}", "spark.stream"
+    fill(server, queue, MESSAGES)
+    chance = random.Random(17)
+    for number in range(KILLS + 1):
+        process = start(server, queue, tmp_path)
+        if number < KILLS:
+            kill_during(process, tmp_path, chance)
+        else:
+            assert process.wait(200) == 0, (tmp_path / "log").read_text()[-3000:]
+    assert "sourceMode=wal" in (tmp_path / "log").read_text()
+    parquet: Any = pyarrow.parquet
+    rows = parquet.read_table(tmp_path / "out").to_pylist()
+    counts = Counter(row["text"] for row in rows if not row["text"].startswith("large"))
+    assert counts == Counter(str(number) for number in range(MESSAGES))
+    assert len(rows) == MESSAGES + 1
+    assert len({(row["node"], row["sequence"]) for row in rows}) == len(rows)
+    assert waiting(server, queue) == 0
+
+
+def start(server: str, queue: str, folder: Path) -> subprocess.Popen[bytes]:
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.interop.spark_wal_driver", server, queue, str(folder)],
+            stdout=log, stderr=log, env=environment, cwd=ROOT, start_new_session=True,
+        )  # fmt: skip
+
+
+def kill_during(process: subprocess.Popen[bytes], folder: Path, chance: random.Random) -> None:
+    """Kills driver, JVM and planner, some moments after the next file was received."""
+    known = set(os.listdir(folder / "wal")) if (folder / "wal").exists() else set()
+    deadline = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < deadline:
+        if (folder / "wal").exists() and set(os.listdir(folder / "wal")) - known:
+            break
+        time.sleep(0.005)
+    time.sleep(chance.random() * 1.5)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(10)

@@ -1,0 +1,228 @@
+"""Drivers of the write-ahead source that end at every step: each message is in one batch, once."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadMaxRows
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from atalanta.spark.errors import DataLost, Fenced, NodeUnavailable, OptionError, SparkSourceError
+from atalanta.spark.options import read_options
+from atalanta.spark.wal import location
+from atalanta.spark.wal.wal_stream_reader import WalStreamReader
+from tests.spark.wal.fake_broker import QUEUE, FakeBroker, FakeServers, Killed
+
+SCHEMA = StructType([StructField("body", BinaryType())])
+Json = dict[str, Any]
+
+
+class Spark:
+    """The part of a query that is durable: planned and committed offsets, and the rows of committed batches."""
+
+    def __init__(self, folder: Path, servers: FakeServers) -> None:
+        self.folder = folder
+        self.servers = servers
+        self.planned: list[Json] = []
+        self.committed = 0
+        self.rows: list[str] = []
+
+    def reader(self, **options: str) -> WalStreamReader:
+        given = {"servers": ",".join(self.servers.brokers), "queue": QUEUE, "nodeTimeout": "2s"}
+        given |= {"walLocation": str(self.folder), "maxOffsetsPerTrigger": "4"} | options
+        return WalStreamReader(read_options(given), SCHEMA, self.servers)
+
+    def run(self, **options: str) -> None:
+        """Runs the query until the queues are empty, as Spark does after a start."""
+        reader = self.reader(**options)
+        if not self.planned:
+            self.planned.append(reader.initialOffset())
+        if self.committed < len(self.planned) - 1:
+            self._batch(reader)
+        while True:
+            start = self.planned[-1]
+            end = reader.latestOffset(start, ReadMaxRows(4))
+            if end == start:
+                return
+            self.servers.kill("before offset log")
+            self.planned.append(end)
+            self.servers.kill("after offset log")
+            self._batch(reader)
+
+    def _batch(self, reader: WalStreamReader) -> None:
+        rows = []
+        for part in reader.partitions(self.planned[self.committed], self.planned[-1]):
+            for batch in reader.read(part):
+                rows += [body.decode() for body in batch.column("body").to_pylist()]
+        self.servers.kill("before batch commit")
+        self.rows += rows
+        self.committed += 1
+        self.servers.kill("after batch commit")
+
+
+class Count:
+    """Kills the driver at the `at`th step of all."""
+
+    def __init__(self, at: int, error: BaseException) -> None:
+        self.left = at
+        self.error = error
+        self.where = ""
+
+    def __call__(self, step: str) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self.where = step
+            raise self.error
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> list[FakeServers]:
+    """Servers whose drivers also end around the steps of files."""
+    servers: list[FakeServers] = []
+    publish, close = location.LocalDraft.publish, location.LocalDraft.close
+
+    def killed(draft: location.LocalDraft, name: str) -> None:
+        servers[0].kill(f"before {name}")
+        publish(draft, name)
+        servers[0].kill(f"after {name}")
+
+    def torn(draft: location.LocalDraft) -> None:
+        servers[0].kill("before close")
+        close(draft)
+
+    monkeypatch.setattr(location.LocalDraft, "publish", killed)
+    monkeypatch.setattr(location.LocalDraft, "close", torn)
+    return servers
+
+
+def expected(*brokers: FakeBroker) -> Counter[str]:
+    return Counter(f"{each.node_id}/{n}" for each in brokers for n in range(1, each.added + 1))
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_each_message_is_in_one_batch_wherever_a_driver_ends(
+    tmp_path: Path, files: list[FakeServers], nodes: int
+) -> None:
+    for at in range(1, 200):
+        brokers = {f"b{n}": FakeBroker(f"node-{n}") for n in range(nodes)}
+        servers = FakeServers(**brokers)
+        files[:] = [servers]
+        for broker in brokers.values():
+            broker.add(6)
+        spark = Spark(tmp_path / str(at), servers)
+        kill = servers.kill = Count(at, Killed())
+        try:
+            spark.run()
+            return  # the run has fewer steps
+        except (
+            Killed,
+            SparkSourceError,
+        ):  # the latter: the other node's thread found the folder failed
+            where = kill.where
+            assert where
+        servers.kill = lambda step: None
+        for broker in brokers.values():
+            broker.add(1)
+        spark.run()
+        assert Counter(spark.rows) == expected(*brokers.values()), f"killed {where}"
+        assert not any(broker.prepared for broker in brokers.values()), where
+    raise AssertionError("the run never ended")
+
+
+def broker_steps(kill: Count, step: str) -> None:
+    """Calls `kill` for steps at the broker only."""
+    if "offset" not in step and "batch" not in step:
+        kill(step)
+
+
+def test_a_node_that_is_lost_at_any_step_is_asked_again(
+    tmp_path: Path, files: list[FakeServers]
+) -> None:
+    for at in range(1, 60):
+        broker = FakeBroker()
+        servers = FakeServers(b=broker)
+        files[:] = [FakeServers()]  # the files themselves do not fail
+        broker.add(6)
+        spark = Spark(tmp_path / str(at), servers)
+        lost = Count(at, NodeUnavailable("lost"))
+        servers.kill = partial(broker_steps, lost)
+        spark.run()
+        assert Counter(spark.rows) == expected(broker), lost.where
+        if not lost.where:
+            return
+    raise AssertionError("the run never ended")
+
+
+def test_a_later_driver_fences_the_earlier_one(tmp_path: Path) -> None:
+    broker = FakeBroker()
+    spark = Spark(tmp_path, FakeServers(b=broker))
+    first = spark.reader()
+    start = first.initialOffset()
+    broker.add(3)
+    spark.planned.append(start)
+    second = spark.reader()
+    assert second.initialOffset() == start
+    with pytest.raises(Fenced, match="another query took over walLocation"):
+        first.latestOffset(start, ReadMaxRows(4))
+    spark.run()
+    assert Counter(spark.rows) == expected(broker)
+
+
+def test_an_old_checkpoint_is_told(tmp_path: Path) -> None:
+    broker = FakeBroker()
+    spark = Spark(tmp_path, FakeServers(b=broker))
+    broker.add(12)
+    spark.run()
+    reader = spark.reader()
+    with pytest.raises(DataLost, match="is it an old copy"):
+        reader.latestOffset(spark.planned[0], ReadMaxRows(4))
+
+
+def test_a_damaged_or_missing_file_is_told(tmp_path: Path) -> None:
+    broker = FakeBroker()
+    spark = Spark(tmp_path, FakeServers(b=broker))
+    broker.add(3)
+    reader = spark.reader()
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ReadMaxRows(4))
+    (part,) = reader.partitions(start, end)
+    (path,) = tmp_path.glob("*.wal")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20] + b"x" + whole[-19:])
+    with pytest.raises(DataLost, match="damaged"):
+        list(reader.read(part))
+    path.write_bytes(whole[:-30])
+    with pytest.raises(DataLost, match="it ends after"):
+        list(reader.read(part))
+    os.remove(path)
+    with pytest.raises(DataLost, match="gone"):
+        list(reader.read(part))
+    with pytest.raises(DataLost, match="gone"):
+        spark.reader().partitions(start, end)
+
+
+def test_a_folder_of_another_queue_or_checkpoint_is_refused(tmp_path: Path) -> None:
+    broker = FakeBroker()
+    servers = FakeServers(b=broker)
+    spark = Spark(tmp_path / "one", servers)
+    start = spark.reader().initialOffset()
+    with pytest.raises(SparkSourceError, match="belong together"):
+        Spark(tmp_path / "two", servers).reader().latestOffset(start, ReadMaxRows(1))
+    with pytest.raises(SparkSourceError, match="messages of queue orders"):
+        other = start | {"queue": "others"}
+        spark.reader(queue="others").partitions(other, other)
+
+
+def test_what_a_node_without_log_view_cannot_do_is_refused() -> None:
+    base = {"servers": "a:1", "queue": "q", "sourceMode": "wal"}
+    cases = [({}, "walLocation is missing"), ({"startingOffsets": "latest"}, "log view")]
+    cases.append(({"startingTimestamp": "1"}, "startingTimestamp"))
+    for added, text in cases:
+        location_option = {} if "missing" in text else {"walLocation": "folder"}
+        with pytest.raises(OptionError, match=text):
+            WalStreamReader(read_options(base | location_option | added), SCHEMA, FakeServers())
