@@ -52,7 +52,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "mypy_extensions": PURE | {"client"},
     "librt": PURE | {"client"},
     "h11": {"wire"},
-    "google_crc32c": {"store", "kernel"},
+    "google_crc32c": {"store", "kernel", "client"},
     "cryptography": {"tls"},
     "dns": {"runtime", "client"},
     "lxml": {"config", "files", "message"},

@@ -30,9 +30,17 @@ class Run:
         parsed = read_options(settings | options)
         kind = QueuesStreamReader if parsed.several else AtalantaStreamReader
         self.reader = kind(parsed, COLUMNS, FakeGateway)
+        self.first: Json = {}
 
     def plan(self, start: Json, limit: ReadLimit | None = None) -> Json:
-        return self.reader.latestOffset(start, limit or ReadAllAvailable())
+        end = self.reader.latestOffset(start, limit or ReadAllAvailable())
+        if end != start and start != self.first:
+            self.reader.commit(start)
+        return end
+
+    def begin(self) -> Json:
+        self.first = self.reader.initialOffset()
+        return self.first
 
     def read(self, start: Json, end: Json) -> list[Row]:
         found: list[Row] = []
@@ -75,7 +83,7 @@ def test_the_queues_of_a_list_are_read_and_acknowledged(
 ) -> None:
     expected = fill(cluster, "eu") + fill(cluster, "us")
     runs.append(Run(cluster, queue="eu,us"))
-    start = runs[0].reader.initialOffset()
+    start = runs[0].begin()
     end, rows = runs[0].batch(start)
     assert sorted(rows) == sorted(expected)
     assert runs[0].plan(end) == end
@@ -89,7 +97,7 @@ def test_a_queue_that_appears_is_read_from_its_beginning(
     expected = fill(cluster, "orders.eu")
     fill(cluster, "bills")
     runs.append(Run(cluster, queuePattern="orders.#"))
-    start = runs[0].reader.initialOffset()
+    start = runs[0].begin()
     first, rows = runs[0].batch(start)
     assert sorted(rows) == sorted(expected)
     late = fill(cluster, "orders.us", node=1)
@@ -112,7 +120,7 @@ def test_a_checkpoint_of_one_queue_goes_on_with_several(
 ) -> None:
     fill(cluster, "eu")
     runs.append(Run(cluster, queue="eu"))
-    old, rows = runs[0].batch(runs[0].reader.initialOffset())
+    old, rows = runs[0].batch(runs[0].begin())
     assert len(rows) == 6
     more = fill(cluster, "eu") + fill(cluster, "us")
     runs.append(Run(cluster, queue="eu,us"))
@@ -128,7 +136,7 @@ def test_a_queue_that_is_not_named_any_more_stops_the_query_until_the_user_says_
     fill(cluster, "eu")
     fill(cluster, "us")
     runs.append(Run(cluster, queue="eu,us"))
-    end, _ = runs[0].batch(runs[0].reader.initialOffset())
+    end, _ = runs[0].batch(runs[0].begin())
     runs.append(Run(cluster, queue="eu"))
     with pytest.raises(SparkSourceError, match="a query over the queues eu, us: name them all"):
         runs[1].plan(end)
@@ -149,7 +157,7 @@ def test_the_queue_of_a_node_that_is_away_is_waited_for(
     options = {"servers": ",".join(cluster.servers.split(",")[:named]), "queuePattern": "orders.#"}
     expected = fill(cluster, "orders.eu", node=0) + fill(cluster, "orders.us", node=1)
     runs.append(Run(cluster, **options))
-    end, rows = runs[0].batch(runs[0].reader.initialOffset())
+    end, rows = runs[0].batch(runs[0].begin())
     assert sorted(rows) == sorted(expected)
     cluster.nodes[1].stop()
     runs.append(Run(cluster, **options))
@@ -163,7 +171,7 @@ def test_the_queue_of_a_node_that_is_away_is_waited_for(
 def test_a_limit_is_for_all_queues_together(cluster: FakeCluster, runs: list[Run]) -> None:
     expected = fill(cluster, "eu", 40) + fill(cluster, "us", 10)
     runs.append(Run(cluster, queue="eu,us", maxOffsetsPerTrigger="20"))
-    end = runs[0].reader.initialOffset()
+    end = runs[0].begin()
     read: Counter[Row] = Counter()
     sizes = []
     while len(read) < len(expected):
@@ -179,7 +187,7 @@ def test_partitions_are_for_all_queues_together(cluster: FakeCluster, runs: list
     fill(cluster, "eu", 40)
     fill(cluster, "us", 40)
     runs.append(Run(cluster, queue="eu,us", minPartitions="8"))
-    start = runs[0].reader.initialOffset()
+    start = runs[0].begin()
     assert len(runs[0].reader.partitions(start, runs[0].plan(start))) == 8
 
 
@@ -187,17 +195,17 @@ def test_no_queue_that_matches_is_an_error(cluster: FakeCluster, runs: list[Run]
     fill(cluster, "bills")
     runs.append(Run(cluster, queuePattern="orders.#"))
     with pytest.raises(SparkSourceError, match="has a queue that matches 'orders.#'"):
-        runs[0].reader.initialOffset()
+        runs[0].begin()
     runs.append(Run(cluster, queue="bills,orders"))
     with pytest.raises(SparkSourceError, match="has a queue orders"):
-        runs[1].reader.initialOffset()
+        runs[1].begin()
 
 
 def test_readers_share_a_connection_to_each_node(cluster: FakeCluster, runs: list[Run]) -> None:
     for number in range(10):
         fill(cluster, f"q{number}", 1)
     runs.append(Run(cluster, queuePattern="#"))
-    start = runs[0].reader.initialOffset()
+    start = runs[0].begin()
     runs[0].plan(start)
     assert len(cluster.nodes[0].sockets) == 2  # that of the first search, and the readers'
 

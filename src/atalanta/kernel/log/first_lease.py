@@ -13,7 +13,6 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.journal.message_record import encode_message_record
 from atalanta.kernel.queue.paging.paged_queue import PagedQueue, paged_queue_of
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
-from atalanta.kernel.queue.queue import note_durable
 from atalanta.kernel.queue.reference import DONE, SCHEDULED, Reference
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class FirstLease(Reply):
         if queue.deleted:
             self._end("was deleted")
             return
-        note_durable(queue, self.position)
+        queue.note_durable(self.position)
         found = self._next_scheduled() or self._next()
         if found:
             self._store(found)

@@ -420,6 +420,10 @@ class Queue:
         self.durable_through = self.next_sequence - 1
         self.added = 0
 
+    def note_durable(self, sequence: int) -> None:
+        """Records that all messages up to `sequence` are durable: a log view may show them."""
+        self.durable_through = max(self.durable_through, sequence)
+
     # -- counters -------------------------------------------------------------------------------
     def count_pending(self, count: int) -> None:
         """Counts messages that have their sequence and are not in the queue yet; negative: they entered it."""
@@ -503,8 +507,3 @@ class Queue:
             return []
         self.deliveries = []
         return found
-
-
-def note_durable(queue: Queue, sequence: int) -> None:
-    """Records that all messages of the queue up to this sequence are durable."""
-    queue.durable_through = max(queue.durable_through, sequence)

@@ -13,12 +13,16 @@ from atalanta.spark.errors import OptionError
 
 
 class ProgressOrder:
-    """The calls of one source. `initial` is the initial offset of the query."""
+    """The calls of one source."""
 
     def __init__(self) -> None:
         self.initial: dict[str, Any] | None = None
         self.due: dict[str, Any] | None = None
         self.complete = False  # the order was seen
+
+    def begin(self, initial: dict[str, Any]) -> None:
+        """Records the initial offset of a new query."""
+        self.initial = initial
 
     def plan(self, start: dict[str, Any]) -> bool:
         """Records the plan of a batch. Returns True if its start may be acknowledged now, not at `commit`."""

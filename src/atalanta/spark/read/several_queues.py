@@ -137,9 +137,7 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         result = dict(before)
         for queue in names:
             reader, bound = self._reader(queue), limits[queue]
-            reader.options = replace(
-                reader.options, max_messages=bound.messages, max_bytes=bound.bytes
-            )
+            reader.set_limits(bound)
             own: ReadLimit = ReadAllAvailable()
             if bound.messages is not None:
                 own = ReadMaxRows(bound.messages)
@@ -166,7 +164,7 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         result: list[InputPartition] = []
         for queue in changed:
             reader = self._reader(queue)
-            reader.options = replace(reader.options, min_partitions=least)
+            reader.set_min_partitions(least)
             parts = reader.partitions(before.get(queue) or nothing(queue), after[queue])
             result.extend(QueuePartition(queue, part) for part in parts)
         return result

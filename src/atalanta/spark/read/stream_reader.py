@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -89,7 +90,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self.members.call(node, partial(check_skipped, self.options, located, entry.sequence))
             entries[node] = entry
         self._initial = Offset(self.options.queue, entries)
-        self._order.initial = self._initial.to_json()
+        self._order.begin(self._initial.to_json())
         self._acknowledge(self._initial)  # durable: a query without its checkpoint begins here again
         return self._initial.to_json()
 
@@ -177,6 +178,15 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not isinstance(partition, RangePartition):
             raise TypeError(f"{partition!r} is not a partition of this source")
         return RangeReader(self.options, self.schema, self.connect, partition).batches()
+
+    # -- calls of the reader of several queues --------------------------------------------------------
+    def set_limits(self, limits: Limits) -> None:
+        """Sets the limits of the next batch, in the place of the options'."""
+        self.options = replace(self.options, max_messages=limits.messages, max_bytes=limits.bytes)
+
+    def set_min_partitions(self, count: int) -> None:
+        """Sets the number of tasks of the next batch, in the place of the option's."""
+        self.options = replace(self.options, min_partitions=count)
 
     # -- members and leases -----------------------------------------------------------------------
     def _begin(self) -> None:

@@ -165,6 +165,10 @@ class WalFolder:
             self.failed = False
         return name
 
+    def go_on_after(self, number: int) -> None:
+        """Gives the next file a number above `number`: files up to it are lost."""
+        self.last = max(self.last, number)
+
     def branches(self) -> set[str]:
         """Returns the branches that have a file."""
         with self.lock:

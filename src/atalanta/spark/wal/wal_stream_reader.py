@@ -194,7 +194,7 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._lost(
                 f"walLocation ends with file {folder.last}, but the checkpoint is at {before}"
             )
-            folder.last = before
+            folder.go_on_after(before)
 
     # -- reception ------------------------------------------------------------------------------------
     def _settle_left(self, before: int) -> None:
