@@ -125,6 +125,7 @@ class ReadOptions:
     position_cache_s: float
     max_body_bytes: int = MAX_BODY_BYTES
     fail_undecodable: bool = False
+    drop_large_bodies: bool = False
     typed_properties: bool = False
     source_mode: str | None = None  # LOG_MODE or WAL_MODE; None: as the nodes need it
     wal_location: str | None = None
@@ -296,6 +297,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     several = pattern is not None or len(names) > 1 or bool(removed)
     if several and any(values.start(one, EARLIEST).sequences for one in ("startingOffsets", "endingOffsets")):
         raise OptionError("startingOffsets and endingOffsets with sequences are for one queue, not for several")
+    undecodable = values.choice("undecodable", None, (ERROR, FAIL))
     timestamp = values.number("startingTimestamp", 0)
     if timestamp is not None and values.text("startingOffsets") is not None:
         raise OptionError("options startingOffsets and startingTimestamp exclude each other")
@@ -326,7 +328,8 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         lease_timeout_s=lease_timeout_s,
         position_cache_s=values.duration_s("positionCache", 0.05),
         max_body_bytes=values.size("maxBodyBytes") or MAX_BODY_BYTES,
-        fail_undecodable=values.choice("undecodable", ERROR, (ERROR, FAIL)) == FAIL,
+        fail_undecodable=undecodable == FAIL,
+        drop_large_bodies=undecodable == ERROR,
         typed_properties=values.choice("propertyTypes", "text", ("text", "typed")) == "typed",
         queues=names if several else (),
         queue_pattern=pattern,

@@ -63,12 +63,13 @@ def test_bodies_of_any_size_are_rows_in_their_order(brokers: BrokerCluster) -> N
 
 
 def test_a_body_above_the_limit_is_a_row_with_an_error(brokers: BrokerCluster) -> None:
-    found = rows(brokers, maxBodyBytes="9500000")
+    found = rows(brokers, maxBodyBytes="9500000", undecodable="error")
     assert [row["body"] for row in found] == [b"before", LARGE, None, b"behind"]
     assert "more than 9500000" in found[2]["error"] and found[2]["text"] is None
     cases: list[tuple[StructType, dict[str, str]]] = [
+        (SCHEMA, {}),  # the message would be acknowledged, and its body gone
         (SCHEMA, {"undecodable": "fail"}),
-        (StructType().add("body", BinaryType()), {}),
+        (StructType().add("body", BinaryType()), {"undecodable": "error"}),
     ]
     for schema, options in cases:
         with pytest.raises(Undecodable, match="message 3 of queue"):

@@ -38,10 +38,12 @@ class LargeEntry:
         self.crc = announced.crc
         self.read = 0
         self.error = ""
+        self.unread = False  # the body is whole at the node, and too large for this reader
         self._found_crc = 0
         self._pieces: list[bytes] = []
         limit = min(body_bytes_max, ENTRY_BYTES_MAX - len(self.entry))
         if self.size > limit:
+            self.unread = True
             self.error = f"the body has {self.size} bytes, more than {limit}"
 
     @property

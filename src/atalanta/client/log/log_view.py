@@ -88,7 +88,8 @@ class Lease:
 class Chunk:
     """A received part of a range: `count` encoded entries. Continue from `next` until `last`.
 
-    `error` says why the body of the only message is incomplete (a damaged file) or missing (too large); else "".
+    `error` says why the body of the only message is incomplete (a damaged file) or missing (too large: then `unread`);
+    else "".
     """
 
     queue: str
@@ -97,6 +98,7 @@ class Chunk:
     count: int
     entries: bytes
     error: str = ""
+    unread: bool = False
 
     def messages(self) -> Iterator[tuple[int, ReceivedMessage]]:
         """Yields (sequence, message) in order. Raises ClientError for a message without its whole body."""
@@ -237,7 +239,7 @@ class LogView:
                 entry.add((await self._ask(session, packet, LogBodyResponse)).data)
             except RangeLost:  # the message has left: the next read tells whether that is an error
                 return Chunk(self._name, entry.sequence - 1, False, 0, b"")
-        return Chunk(self._name, answer.next, answer.last, 1, entry.encoded(), entry.error)
+        return Chunk(self._name, answer.next, answer.last, 1, entry.encoded(), entry.error, entry.unread)
 
     async def ack_through(self, group: str, epoch: int, end: int) -> int:
         """Acknowledges every message up to `end`, durably, and returns their number.

@@ -27,6 +27,7 @@ from atalanta.spark.errors import (
     NodeUnavailable,
     QueueMissing,
     RangeLost,
+    Undecodable,
 )
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import LoginOptions, ReadOptions
@@ -113,6 +114,7 @@ class RangeReader:
             try:
                 while self.position < self.part.end:
                     for chunk in self._chunks():
+                        self._check_body(chunk)
                         if chunk.count:
                             yield self.builder.build(chunk.count, chunk.entries, chunk.error)
                         self.position = self.part.end if chunk.last else chunk.next
@@ -136,6 +138,15 @@ class RangeReader:
             self.options.selector,
             self.options.max_body_bytes if self.builder.has_bodies else 0,
         )
+
+    def _check_body(self, chunk: Chunk) -> None:
+        """Raises Undecodable if a body is too large to be read: the acknowledgement of its row would remove it."""
+        if chunk.unread and self.builder.has_bodies and not self.options.drop_large_bodies:
+            raise Undecodable(
+                f"message {chunk.next} of queue {self.options.queue} at node {self.part.node_id}: {chunk.error} "
+                "(maxBodyBytes). Raise maxBodyBytes, or set undecodable=error to get a row without the body: the "
+                "message is then removed like the others"
+            )
 
     # -- the connection -------------------------------------------------------------------------
     def _gateway(self) -> Gateway:
