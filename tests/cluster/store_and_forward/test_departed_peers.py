@@ -41,7 +41,9 @@ def test_messages_for_a_node_that_leaves_follow_it(third: bool) -> None:
     assert waiting(sender, node) == 19
     leave(rig, to(leaving, "n0"))
     rig.until(lambda: count(target, "mine") == 20, 30)
-    assert held(target, "mine") == [b"%d" % number for number in range(20)]
+    # What the leaving node had itself comes behind what waited at the target for it.
+    first = 0 if third else 1
+    assert held(target, "mine") == [b"%d" % (number % 20) for number in range(first, first + 20)]
     # Each node's own subscription has each message once, and nothing is left for the one that went.
     assert count(sender, "archive") == 20
     rig.until(lambda: f"$.artemis.internal.sf.test.{node}" not in node_of(sender).broker.queues)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
+from atalanta.message.codec import text_body
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.client.errors import ClientError
+from atalanta.wire.core.client.management import OPERATION, request_message
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.request import FAIL
 from atalanta.wire.core.packets.base import Packet
@@ -22,7 +25,9 @@ from atalanta.wire.core.packets.logview import (
     LogPlanResponse,
     LogRead,
 )
+from atalanta.wire.core.packets.message import SendMessage
 
+MANAGEMENT: Final = "activemq.management"
 GROUP: Final = "reader"
 FENCED: Final = 200
 PLAN_MESSAGES_MAX: Final = 12
@@ -132,7 +137,20 @@ class LogReader(SimClient):
         if self.epoch == 0 and error.code == FENCED:
             self.later(SECOND, self._lease)
             return
+        if self.epoch == 0 and "non-durable messages in page files" in error.text:
+            self._remove_non_durable()
+            self.later(SECOND, self._lease)
+            return
         raise Violation(f"{self.name} at {self.target}: {error.text} (code {error.code})")
+
+    def _remove_non_durable(self) -> None:
+        """Does what the refusal of a first lease tells the operator: non-durable messages may be lost."""
+        body = text_body(json.dumps(["AMQDurable = 'NON_DURABLE'"]))
+        resource = f"queue.{self.queue}"
+        request = request_message(
+            self.world.now, MANAGEMENT, resource, OPERATION, "removeMessages", body
+        )
+        self.session.send_packet(SendMessage(request, requires_response=False))
 
     def _step(self) -> None:
         """Makes the next call: for an unfinished range, for an acknowledgement that is due, or for a new plan."""
