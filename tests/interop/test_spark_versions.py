@@ -21,8 +21,7 @@ STEPS = [
     "available now, limited",
     "available now",
     "stream write",
-    "select from a table",
-    "insert into a table",
+    "select from a view",
 ]
 INSTALLED = "4.2.0"
 

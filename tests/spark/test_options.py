@@ -106,3 +106,11 @@ def test_columns_select_from_the_default_schema() -> None:
     assert default_schema(True, ["node", "sequence"]).simpleString() == "struct<node:string,sequence:bigint>"
     with pytest.raises(OptionError, match="there is no column carrier .*A property needs a type"):
         default_schema(True, ["carrier"])
+
+
+def test_a_sql_table_gives_its_options_with_a_prefix_and_properties_of_its_own() -> None:
+    given = {"provider": "atalanta", "owner": "root", "is_managed_location": "true"}
+    given |= {"option.servers": "a:61616", "option.queue": "orders", "option.routing": "anycast"}
+    assert read_options(given).queue == "orders"
+    with pytest.raises(OptionError, match=r"unknown option quue"):
+        read_options(given | {"option.quue": "orders"})

@@ -42,8 +42,10 @@ WRITE: Final = (
     "servers", "address", "routing", "user", "password", "passwordFile", "nodeTimeout",
     "requestTimeout", "propertyColumns", "keyColumns", "durable", "priority", "checkpointLocation", "queryName",
 )  # fmt: skip
-# Spark adds these to the options of a SQL table.
-TABLE: Final = ("provider", "path")
+# Reserved properties of SQL tables (Spark's TableCatalog), which the source gets with its options.
+TABLE: Final = (
+    "provider", "path", "owner", "comment", "collation", "location", "external", "is_managed_location",
+)  # fmt: skip
 # Options of Kafka's source that have another name here.
 KAFKA_NAMES: Final = {
     "kafka.bootstrap.servers": "servers",
@@ -167,7 +169,9 @@ class Values:
         self.given = {str(name).lower(): str(value) for name, value in given.items()}
         if "provider" in self.given:
             ignored = {name.lower() for name in (*other, *TABLE)} - {name.lower() for name in known}
-            self.given = {name: text for name, text in self.given.items() if name not in ignored}
+            # Spark gives the options of a table with this prefix, also if it has just given them without it.
+            plain = {name.removeprefix("option."): text for name, text in self.given.items()}
+            self.given = {name: text for name, text in plain.items() if name not in ignored}
         by_lower = {name.lower(): name for name in known}
         for name in self.given:
             if name not in by_lower:
