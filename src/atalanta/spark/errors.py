@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
+
+log = logging.getLogger("atalanta.spark")
+
 
 class SparkSourceError(Exception):
     """The base class. The error stops the query; its text is for the user."""
@@ -35,6 +40,11 @@ class Fenced(GatewayError):
     """A lease that another query of this group holds now."""
 
 
+def no_queue(servers: Iterable[str], queue: str) -> SparkSourceError:
+    """Returns the error for a queue that is at none of the nodes."""
+    return SparkSourceError(f"no node of {', '.join(servers)} has a queue {queue}")
+
+
 class IncarnationChanged(GatewayError):
     """A queue that was deleted and created again."""
 
@@ -49,6 +59,13 @@ class LogViewUnsupported(GatewayError):
 
 class DataLost(SparkSourceError):
     """Lost messages of a planned range while `failOnDataLoss` is true."""
+
+
+def lose(fail: bool, text: str) -> None:
+    """Raises DataLost if the query shall `fail` (failOnDataLoss), else logs a warning."""
+    if fail:
+        raise DataLost(f"{text}. Set failOnDataLoss=false to continue without them")
+    log.warning("%s; going on (failOnDataLoss=false)", text)
 
 
 class BatchDecided(SparkSourceError):

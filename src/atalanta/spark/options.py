@@ -55,6 +55,7 @@ KAFKA_NAMES: Final = {
     "kafka.group.id": "group",
 }
 
+CONNECT_TIMEOUT_S: Final = 5.0
 MAX_BODY_BYTES: Final = 256 << 20
 # The values of `undecodable`.
 ERROR: Final = "error"
@@ -87,6 +88,10 @@ class LoginOptions:
     node_timeout_s: float
     request_timeout_s: float
     tls: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # name and value, as given
+
+    def quick_credentials(self) -> Credentials:
+        """Returns the credentials of a connection that is tried again soon if the node is away."""
+        return self.credentials(min(CONNECT_TIMEOUT_S, self.request_timeout_s))
 
     def credentials(self, connect_timeout_s: float) -> Credentials:
         return Credentials(

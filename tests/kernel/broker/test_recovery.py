@@ -12,7 +12,7 @@ from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint, consume, e
 
 
 def test_a_sequence_acknowledged_through_is_never_given_to_a_new_message() -> None:
-    """Also not that of a message which was non-durable before the first lease."""
+    """A message that was non-durable before the first lease has no sequence twice, either."""
     bench = Bench()
     bench.queue("archive", "flights", 0)
     session = bench.session()

@@ -28,7 +28,7 @@ def two(cluster: FakeCluster) -> Iterator[list[Query]]:
 
 
 def leases(cluster: FakeCluster) -> list[bool]:
-    """Whether each node's queue is leased."""
+    """Returns whether each node's queue is leased."""
     return [node.queue(QUEUE).lease_ms > 0 for node in cluster.nodes]
 
 

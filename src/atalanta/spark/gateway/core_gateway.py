@@ -197,11 +197,15 @@ class CoreGateway:
 
 def connect(server: str, credentials: Credentials) -> Gateway:
     """Connects to a node. Raises NodeUnavailable or LoginRefused."""
+    return CoreGateway(server, connection_to(server, credentials))
+
+
+def connection_to(server: str, credentials: Credentials) -> blocking.Connection:
+    """Returns a connection of the client. Raises NodeUnavailable, LoginRefused or GatewayError."""
     with translated(server):
-        connection = blocking.connect(
+        return blocking.connect(
             url_of(server, credentials), user=credentials.user, password=credentials.password
         )
-    return CoreGateway(server, connection)
 
 
 def url_of(server: str, credentials: Credentials) -> str:

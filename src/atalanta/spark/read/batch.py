@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from atalanta.spark.errors import SparkSourceError
+from atalanta.spark.errors import no_queue
 from atalanta.spark.gateway.gateway import Connector
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.members import Members
@@ -31,10 +31,7 @@ class AtalantaBatchReader(DataSourceReader):
         try:
             found = members.wait_for({}, True, 0.0)
             if not found:
-                raise SparkSourceError(
-                    f"no node of {', '.join(self.options.login.servers)} has a queue "
-                    f"{self.options.queue}"
-                )
+                raise no_queue(self.options.login.servers, self.options.queue)
             wholes = []
             for node, located in sorted(found.items()):
                 start = members.call(node, partial(initial_sequence, self.options, located, True))

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from atalanta.client import Plan
+from atalanta.spark.environment.compatibility import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+)
 from atalanta.spark.gateway.gateway import Gateway
+from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.members import Members
 
 # A node may have less than its share (sequences have gaps): the rest is distributed again.
@@ -22,6 +29,27 @@ class Limits:
 
     messages: int | None
     bytes: int | None
+
+    def read_limit(self) -> ReadLimit:
+        """Returns the limit for Spark, which takes only one."""
+        if self.messages is not None:
+            return ReadMaxRows(self.messages)
+        if self.bytes is not None:
+            return ReadMaxBytes(self.bytes)
+        return ReadAllAvailable()
+
+    def within(self, limit: ReadLimit) -> Limits:
+        """Returns the limits of a batch for which Spark gives `limit`. ReadAllAvailable overrides these limits."""
+        if isinstance(limit, ReadMaxRows):
+            return Limits(limit.max_rows, self.bytes)
+        if isinstance(limit, ReadMaxBytes):
+            return Limits(self.messages, limit.max_bytes)
+        return Limits(None, None)
+
+
+def limits_of(options: ReadOptions) -> Limits:
+    """Returns the limits of the options."""
+    return Limits(options.max_messages, options.max_bytes)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from atalanta.spark.options import ReadOptions
 
 RETRY_S: Final = 0.2  # between two attempts at a node
 RETRY_MAX_S: Final = 30.0
-CONNECT_TIMEOUT_S: Final = 5.0
 
 T = TypeVar("T")
 log = logging.getLogger("atalanta.spark")
@@ -181,13 +180,8 @@ class Members:
         began = time.monotonic()
         if began < link.next_try_s:
             return False
-        login = self.options.login
-        timeout_s = min(CONNECT_TIMEOUT_S, login.request_timeout_s)
         try:
-            link.gateway = self.connect(
-                link.server,
-                login.credentials(timeout_s),
-            )
+            link.gateway = self.connect(link.server, self.options.login.quick_credentials())
         except NodeUnavailable as error:
             link.error = str(error)
             ended = time.monotonic()

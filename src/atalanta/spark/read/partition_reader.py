@@ -28,11 +28,11 @@ from atalanta.spark.errors import (
     QueueMissing,
     RangeLost,
     Undecodable,
+    lose,
 )
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import LoginOptions, ReadOptions
 from atalanta.spark.read.leases import Hold
-from atalanta.spark.read.members import CONNECT_TIMEOUT_S
 from atalanta.spark.read.offsets import Range, spans
 
 CHUNK_BYTES: Final = 2 << 20
@@ -166,9 +166,7 @@ class RangeReader:
         return gateway
 
     def _open(self, server: str) -> Gateway:
-        login = self.options.login
-        connect_s = min(CONNECT_TIMEOUT_S, login.request_timeout_s)
-        return self.connect(server, login.credentials(connect_s))
+        return self.connect(server, self.options.login.quick_credentials())
 
     def _key(self) -> tuple[int, str, LoginOptions]:
         return os.getpid(), self.server, self.options.login
@@ -223,13 +221,11 @@ class RangeReader:
         lost = gateway.lost_ranges(self.options.queue, part.incarnation, part.start, part.end)
         if lost:
             self.hold.check(self.options, gateway)
-            text = (
+            lose(
+                self.options.fail_on_data_loss,
                 f"queue {self.options.queue} at node {part.node_id} ({self.server}): "
-                f"messages left the queue after they were planned: {spans(lost)}"
+                f"messages left the queue after they were planned: {spans(lost)}",
             )
-            if self.options.fail_on_data_loss:
-                raise DataLost(f"{text}. Set failOnDataLoss=false to continue without them")
-            log.warning("%s; continuing without (failOnDataLoss=false)", text)
 
     def _skip(self, error: GatewayError) -> None:
         """Continues after the lost range. Raises DataLost, or Fenced if another query has acknowledged it."""

@@ -11,7 +11,7 @@ from typing import Final
 from atalanta.spark.errors import NodeTimeout, NodeUnavailable
 from atalanta.spark.gateway.gateway import Connector, Credentials, Gateway
 from atalanta.spark.options import ReadOptions
-from atalanta.spark.read.members import CONNECT_TIMEOUT_S, RETRY_MAX_S, RETRY_S
+from atalanta.spark.read.members import RETRY_MAX_S, RETRY_S
 
 SEARCH_EVERY_S: Final = 1.0
 
@@ -119,11 +119,9 @@ class QueueSearch:
 
     def _ask(self, server: str, pattern: str) -> tuple[Sequence[str], list[str]]:
         """Returns the queues of one node, and the servers of its topology without the removed nodes."""
-        login = self.options.login
         try:
             if server not in self.links:
-                connect_s = min(CONNECT_TIMEOUT_S, login.request_timeout_s)
-                self.links[server] = self.connect(server, login.credentials(connect_s))
+                self.links[server] = self.connect(server, self.options.login.quick_credentials())
             gateway = self.links[server]
             found = gateway.queues(pattern)
             members = gateway.topology()

@@ -19,17 +19,14 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.types import StructType
 
 from atalanta.spark.environment.compatibility import (
-    ReadAllAvailable,
     ReadLimit,
-    ReadMaxBytes,
-    ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
-from atalanta.spark.errors import SparkSourceError
+from atalanta.spark.errors import SparkSourceError, no_queue
 from atalanta.spark.gateway.gateway import Connector
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.batch import AtalantaBatchReader
-from atalanta.spark.read.batch_plan import Limits, share
+from atalanta.spark.read.batch_plan import Limits, limits_of, share
 from atalanta.spark.read.queue_search import QueueSearch, SharedConnections
 from atalanta.spark.read.stream_reader import AtalantaStreamReader, mean_bytes
 
@@ -119,11 +116,7 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        if self.options.max_messages is not None:
-            return ReadMaxRows(self.options.max_messages)
-        if self.options.max_bytes is not None:
-            return ReadMaxBytes(self.options.max_bytes)
-        return ReadAllAvailable()
+        return limits_of(self.options).read_limit()
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._bounded = self._named()
@@ -138,18 +131,11 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for queue in names:
             reader, bound = self._reader(queue), limits[queue]
             reader.set_limits(bound)
-            own: ReadLimit = ReadAllAvailable()
-            if bound.messages is not None:
-                own = ReadMaxRows(bound.messages)
-            elif bound.bytes is not None:
-                own = ReadMaxBytes(bound.bytes)
-            part = reader.latestOffset(before.get(queue) or nothing(queue), own)
+            part = reader.latestOffset(before.get(queue) or nothing(queue), bound.read_limit())
             if part["nodes"]:
                 result[queue] = part
             elif self.options.queue_pattern is None:
-                raise SparkSourceError(
-                    f"no node of {', '.join(self.options.login.servers)} has a queue {queue}"
-                )
+                raise no_queue(self.options.login.servers, queue)
         return joined(result)
 
     def reportLatestOffset(self) -> Json | None:
@@ -242,13 +228,10 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self, limit: ReadLimit, names: Sequence[str], before: Mapping[str, Json]
     ) -> dict[str, Limits]:
         """Returns the part of each queue in the limits of the batch, by its backlog."""
-        messages, size = self.options.max_messages, self.options.max_bytes
-        if isinstance(limit, ReadMaxRows):
-            messages = limit.max_rows
-        elif isinstance(limit, ReadMaxBytes):
-            size = limit.max_bytes
-        else:
-            return {queue: Limits(None, None) for queue in names}
+        whole = limits_of(self.options).within(limit)
+        messages, size = whole.messages, whole.bytes
+        if messages is None and size is None:
+            return dict.fromkeys(names, whole)
         waiting: dict[str, int] = {}
         waiting_bytes: dict[str, int] = {}
         for queue in names:

@@ -21,16 +21,13 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from atalanta.spark.environment.compatibility import (
-    ReadAllAvailable,
     ReadLimit,
-    ReadMaxBytes,
-    ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
-from atalanta.spark.errors import DataLost, Fenced, SparkSourceError
+from atalanta.spark.errors import Fenced, lose, no_queue
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import ReadOptions
-from atalanta.spark.read.batch_plan import Limits, Stretch, ends
+from atalanta.spark.read.batch_plan import Limits, Stretch, ends, limits_of
 from atalanta.spark.read.leases import Leases
 from atalanta.spark.read.members import Located, Members
 from atalanta.spark.read.offsets import Entry, Offset, ranges, spans, split_all
@@ -76,10 +73,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._begin()
         found = self.members.wait_for({}, True, self.options.position_cache_s)
         if not found:
-            raise SparkSourceError(
-                f"no node of {', '.join(self.options.login.servers)} has a queue "
-                f"{self.options.queue}"
-            )
+            raise no_queue(self.options.login.servers, self.options.queue)
         self.leases.take(found)
         entries = {}
         for node, located in found.items():
@@ -96,11 +90,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def getDefaultReadLimit(self) -> ReadLimit:
         self._shared.join()  # Spark asks every source of a query before it asks one for an offset
-        if self.options.max_messages is not None:
-            return ReadMaxRows(self.options.max_messages)
-        if self.options.max_bytes is not None:
-            return ReadMaxBytes(self.options.max_bytes)
-        return ReadAllAvailable()
+        return limits_of(self.options).read_limit()
 
     def prepareForTriggerAvailableNow(self) -> None:
         found = self.members.poll(0.0)
@@ -252,7 +242,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- planning ---------------------------------------------------------------------------------
     def _end(self, before: Offset, found: Mapping[str, Located], limit: ReadLimit) -> Offset:
         stretches = self._stretches(before, found)
-        planned = ends(self.members, self.options.queue, stretches, self._limits(limit))
+        planned = ends(self.members, self.options.queue, stretches, limits_of(self.options).within(limit))
         entries = dict(before.entries)
         for node, stretch in stretches.items():
             end = planned[node]
@@ -290,14 +280,6 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             result[node] = Stretch(position.incarnation, start, last, mean_bytes(located))
         return result
 
-    def _limits(self, limit: ReadLimit) -> Limits:
-        """Returns the limits. ReadAllAvailable overrides the options; of two limits Spark passes only one."""
-        if isinstance(limit, ReadMaxRows):
-            return Limits(limit.max_rows, self.options.max_bytes)
-        if isinstance(limit, ReadMaxBytes):
-            return Limits(self.options.max_messages, limit.max_bytes)
-        return Limits(None, None)
-
     def _check_lost(self, node: str, stretch: Stretch, end: int) -> None:
         lost = self.members.call(
             node,
@@ -328,10 +310,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _lost(self, node: str, incarnation: str, why: str) -> None:
         """Raises Fenced if another query has taken over, else DataLost unless the query may lose messages."""
         self.leases.verify(node, incarnation)
-        text = f"queue {self.options.queue} at node {node}: {why}"
-        if self.options.fail_on_data_loss:
-            raise DataLost(f"{text}. Set failOnDataLoss=false to continue without them")
-        log.warning("%s; going on (failOnDataLoss=false)", text)
+        lose(self.options.fail_on_data_loss, f"queue {self.options.queue} at node {node}: {why}")
 
 
 def acknowledge(

@@ -11,11 +11,11 @@ from pyspark.sql.types import StructType
 
 from atalanta.client import ClientError
 from atalanta.client.log.log_entries import EntryWriter
-from atalanta.spark.errors import QueueMissing, SparkSourceError
+from atalanta.spark.errors import QueueMissing, SparkSourceError, no_queue
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.wal.wal_file import CHUNK_BYTES
 from atalanta.spark.wal.wal_node import Opener, WalNode
-from atalanta.spark.wal.wal_nodes import WalNodes, open_at
+from atalanta.spark.wal.wal_nodes import WalNodes
 from atalanta.spark.wal.wal_options import check_batch
 
 
@@ -49,9 +49,7 @@ class BrowseReader(DataSourceReader):
         finally:
             nodes.close()
         if not found:
-            raise SparkSourceError(
-                f"no node of {', '.join(self.options.login.servers)} has a queue {self.options.queue}"
-            )
+            raise no_queue(self.options.login.servers, self.options.queue)
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -59,7 +57,7 @@ class BrowseReader(DataSourceReader):
             raise TypeError(f"{partition!r} is not a partition of this source")
         from atalanta.spark.wal.wal_batches import batches
 
-        node = open_at(self.options.login, self.open_node, partition.server)
+        node = self.open_node(partition.server, self.options.login.quick_credentials())
         try:
             if node.node_id != partition.node_id:
                 raise SparkSourceError(

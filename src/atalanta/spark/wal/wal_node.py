@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from atalanta import client
 from atalanta.client import ReceivedMessage, Xid, blocking
 from atalanta.spark.errors import GatewayError, QueueMissing
-from atalanta.spark.gateway.core_gateway import bracketed, translated, url_of
+from atalanta.spark.gateway.core_gateway import bracketed, connection_to, translated
 from atalanta.spark.gateway.gateway import Credentials, Member
 
 XID_FORMAT: Final = 0x4154_4C57  # of the branches in which messages are received
@@ -172,11 +172,7 @@ class CoreNode:
 
 def open_node(server: str, credentials: Credentials) -> WalNode:
     """Connects to a node. Raises NodeUnavailable, LoginRefused or GatewayError."""
-    with translated(server):
-        connection = blocking.connect(
-            url_of(server, credentials), user=credentials.user, password=credentials.password
-        )
-    return CoreNode(server, connection)
+    return CoreNode(server, connection_to(server, credentials))
 
 
 def xid_of(folder_id: str, branch: str) -> Xid:

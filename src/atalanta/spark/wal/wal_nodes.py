@@ -7,16 +7,11 @@ import os
 import time
 
 from atalanta.spark.errors import DriverGone, NodeTimeout, NodeUnavailable
-from atalanta.spark.options import LoginOptions, ReadOptions
-from atalanta.spark.read.members import CONNECT_TIMEOUT_S, RETRY_S
+from atalanta.spark.options import ReadOptions
+from atalanta.spark.read.members import RETRY_S
 from atalanta.spark.wal.wal_node import Opener, WalNode
 
 log = logging.getLogger("atalanta.spark")
-
-
-def open_at(login: LoginOptions, open_node: Opener, server: str) -> WalNode:
-    timeout_s = min(CONNECT_TIMEOUT_S, login.request_timeout_s)
-    return open_node(server, login.credentials(timeout_s))
 
 
 class WalNodes:
@@ -84,7 +79,7 @@ class WalNodes:
             server = pending.pop(0)
             node = self.nodes.get(server)
             try:
-                node = node or open_at(self.options.login, self.open_node, server)
+                node = node or self.open_node(server, self.options.login.quick_credentials())
             except NodeUnavailable as error:
                 absent.append(f"server {server}: {error}")
                 continue

@@ -23,21 +23,19 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from atalanta.spark.environment.compatibility import (
-    ReadAllAvailable,
     ReadLimit,
-    ReadMaxBytes,
-    ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
 from atalanta.spark.errors import (
-    DataLost,
     NodeTimeout,
     NodeUnavailable,
     QueueMissing,
     SparkSourceError,
+    lose,
+    no_queue,
 )
 from atalanta.spark.options import ReadOptions
-from atalanta.spark.read.batch_plan import share
+from atalanta.spark.read.batch_plan import limits_of, share
 from atalanta.spark.read.members import RETRY_S
 from atalanta.spark.wal.location import location_of
 from atalanta.spark.wal.wal_file import INDEX_BITS, WalFileReader
@@ -82,18 +80,12 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:
         """Returns the offset before the oldest file. The queue must be at one node at least."""
         if not self._waiting()[1]:
-            raise SparkSourceError(
-                f"no node of {', '.join(self.options.login.servers)} has a queue {self.options.queue}"
-            )
+            raise no_queue(self.options.login.servers, self.options.queue)
         folder = self.receiver.folder
         return self._offset(min(folder.files, default=folder.last + 1) - 1)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        if self.options.max_messages is not None:
-            return ReadMaxRows(self.options.max_messages)
-        if self.options.max_bytes is not None:
-            return ReadMaxBytes(self.options.max_bytes)
-        return ReadAllAvailable()
+        return limits_of(self.options).read_limit()
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._target = self._waiting()[1]
@@ -296,17 +288,8 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
 
     def _limits(self, limit: ReadLimit) -> Share:
-        """Returns the limits of a batch. ReadAllAvailable overrides the options; of two limits Spark passes one."""
-        messages, size = self.options.max_messages, self.options.max_bytes
-        if isinstance(limit, ReadMaxRows):
-            messages = limit.max_rows
-        elif isinstance(limit, ReadMaxBytes):
-            size = limit.max_bytes
-        else:
-            messages, size = None, None
-        return Share(messages or 1 << 62, size or 1 << 62)
+        limits = limits_of(self.options).within(limit)
+        return Share(limits.messages or 1 << 62, limits.bytes or 1 << 62)
 
     def _lost(self, why: str) -> None:
-        if self.options.fail_on_data_loss:
-            raise DataLost(f"{why}. Set failOnDataLoss=false to continue without them")
-        log.warning("%s; going on (failOnDataLoss=false)", why)
+        lose(self.options.fail_on_data_loss, why)

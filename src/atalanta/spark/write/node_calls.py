@@ -10,7 +10,6 @@ from typing import Final, TypeVar
 from atalanta.spark.errors import NodeTimeout, NodeUnavailable
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import LoginOptions
-from atalanta.spark.read.members import CONNECT_TIMEOUT_S
 
 RETRY_S: Final = 0.2
 Result = TypeVar("Result")
@@ -49,8 +48,8 @@ class NodeCalls:
         """Returns the connection to a server. Raises NodeUnavailable at once if it is away."""
         gateway = self.gateways.get(server)
         if gateway is None:
-            credentials = self.login.credentials(min(CONNECT_TIMEOUT_S, self.login.request_timeout_s))
-            gateway = self.gateways[server] = self.connect(server, credentials)
+            gateway = self.connect(server, self.login.quick_credentials())
+            self.gateways[server] = gateway
         return gateway
 
     def _drop(self, server: str) -> None:
