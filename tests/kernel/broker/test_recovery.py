@@ -12,7 +12,7 @@ from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint, consume, e
 
 
 def test_a_sequence_acknowledged_through_is_never_given_to_a_new_message() -> None:
-    """A message that was non-durable before the first lease has no sequence twice, either."""
+    """The same holds for the sequence of a message that was non-durable before the first lease."""
     bench = Bench()
     bench.queue("archive", "flights", 0)
     session = bench.session()
