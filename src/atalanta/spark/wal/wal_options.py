@@ -14,6 +14,8 @@ def check_stream(options: ReadOptions) -> None:
             "Artemis) needs a folder for received messages, beside the checkpoint: a path that the driver and "
             "all workers share, or a URI (hdfs://, s3://, gs://, abfss://)"
         )
+    if options.retention is not None:
+        raise OptionError("option retention needs the log view, which a real Artemis does not have")
     check_batch(options)
 
 

@@ -27,6 +27,7 @@ from atalanta.wire.core.packets.logview import (
     LogPosition,
     LogQueues,
     LogRead,
+    LogRetain,
     LogSeek,
 )
 from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage, SendMessage
@@ -203,6 +204,7 @@ class Chaos:
                 LogLost(correlation=6, queue=name, incarnation="", start=low, end=high),
                 LogSeek(7, name, self.small()),
                 LogQueues(8, name),
+                LogRetain(9, name, "", "g", pick.randrange(3), pick.choice((-1, 0, 50)), 0, low - 1),
             )
         )
 

@@ -87,6 +87,17 @@ class Page:
         self.unread_bytes -= size
         self.damaged = True
 
+    def hand_over(self) -> None:
+        """Records that no entry is unread: those that are not finished are in memory, or retained."""
+        self.read = self.entries
+        self.unread = 0
+        self.unread_bytes = 0
+
+    def keep_back(self, count: int, index: int) -> None:
+        """Records at recovery that the live entries are unread but for `count` retained ones, those before `index`."""
+        self.read = index
+        self.unread = self.live - count
+
     def block_is_finished(self, block: int) -> bool:
         """Returns true if no entry of the block is needed: a damaged block is not read again."""
         if not self.finished:
