@@ -324,6 +324,7 @@ class LogViews:
                 self.store.reply_when_durable(self.store.journal.last, endpoint, token)
             return 0
         taken = 0
+        batch = records.Batch()
         references = queue.references
         index = 0
         done: list[Reference] = []
@@ -339,18 +340,17 @@ class LogViews:
             if retained is None:
                 self.store.drop_from_queue(reference)
             else:
-                self.retention.keep(retained, reference)
+                self.retention.keep(retained, reference, batch)
             if self.trace.on:
                 trace_message(self.trace, "trace_acknowledged_through", reference.message, queue.name)
         taken += drop_through(self.store.paging, queue, end, retained)
         self.freed.add(done)
         queue.count_acknowledged(taken)
         queue.log.acknowledge_through(end)
-        self.retention.close_range(queue, taken)
+        self.retention.close_range(queue)
         writer = Writer()
         writer.int64(queue.id)
         writer.int64(end)
-        batch = records.Batch()
         batch.add(records.ACK_THROUGH, writer.getvalue())
         self.retention.append(queue, batch, endpoint, token)
         if retained is not None and queue.active_lease() is None:

@@ -70,8 +70,8 @@ class Retention(Observer):
         if retained is not None and retained.replay_group != group:
             retained.end_replay()
 
-    def keep(self, retained: RetainedMessages, reference: Reference) -> None:
-        """Keeps a message of the queue's list that was acknowledged."""
+    def keep(self, retained: RetainedMessages, reference: Reference, batch: records.Batch) -> None:
+        """Keeps a message of the queue's list that was acknowledged; the batch gets LOST if that is impossible."""
         queue = reference.queue
         if not isinstance(reference, PagedReference) and not reference.durable:
             self.store.drop_from_queue(reference)
@@ -80,9 +80,10 @@ class Retention(Observer):
             retained.keep(reference)
         else:
             queue.log.add_lost(reference.sequence, NOT_KEPT)
+            batch.add(records.LOST, records.encode_lost(queue.id, reference.sequence, NOT_KEPT))
             self.store.drop_from_queue(reference)
 
-    def close_range(self, queue: Queue, messages: int) -> None:
+    def close_range(self, queue: Queue) -> None:
         """Ends a range that was acknowledged now, and releases what is above the limits."""
         retained = retained_of(queue)
         if retained is None:
@@ -91,7 +92,7 @@ class Retention(Observer):
         now_ms = self.store.now // 1_000_000
         at_ms = (now_ms + step_ms - 1) // step_ms * step_ms
         merged = max(BYTES_LEAST, retained.bytes_max // RANGES) if retained.bytes_max > 0 else UNLIMITED
-        retained.close_range(at_ms, queue.log.acked_through, messages, merged)
+        retained.close_range(at_ms, queue.log.acked_through, merged)
         retained.end_replay()
         self._release(self.store.now, queue, retained)
 

@@ -53,10 +53,11 @@ def drop_through(
     before = paged.count
     while paged.pages and paged.pages[0].first <= sequence:
         page = paged.pages[0]
+        count = page.unread
         size = page.unread_bytes
         _drop_entries(paging, queue, paged, page, sequence, retained is None)
         if retained is not None:
-            retained.take_page(page, size - page.unread_bytes)
+            retained.take_page(page, count - page.unread, size - page.unread_bytes)
         if page.unread > 0:
             break
         paged.leave(page)

@@ -36,7 +36,8 @@ class RetainedMessages(RetainedRanges):
         self.store = paging.store
         self.queue = queue
         self.kept = PagedQueue(queue, paging.reader)
-        self.arrived_bytes: int = 0  # since the last range
+        self.arrived: int = 0  # messages and their bytes, since the last range
+        self.arrived_bytes: int = 0
 
     # -- messages arrive ------------------------------------------------------------------------
     def follows(self, reference: Reference) -> bool:
@@ -58,6 +59,7 @@ class RetainedMessages(RetainedRanges):
     def keep(self, reference: Reference) -> None:
         """Keeps a message that has left its queue; it is no longer charged to memory."""
         self.store.memory.release(reference)
+        self.arrived += 1
         self.arrived_bytes += reference.size
         if isinstance(reference, PagedReference):
             self.add_page(reference.page)
@@ -81,9 +83,10 @@ class RetainedMessages(RetainedRanges):
         for body in page.bodies.values():
             self.arrived_bytes += body.size
 
-    def take_page(self, page: Page, size: int) -> None:
-        """Takes a page over of which messages of `size` bytes were acknowledged outside of memory."""
+    def take_page(self, page: Page, count: int, size: int) -> None:
+        """Takes a page over of which `count` messages of `size` bytes were acknowledged outside of memory."""
         self.add_page(page)
+        self.arrived += count
         self.arrived_bytes += size
 
     def last_of_pages(self) -> int:
@@ -91,9 +94,10 @@ class RetainedMessages(RetainedRanges):
         pages = self.kept.pages
         return pages[len(pages) - 1].last if pages else 0
 
-    def close_range(self, at_ms: int, end: int, messages: int, merged_bytes: int) -> None:
+    def close_range(self, at_ms: int, end: int, merged_bytes: int) -> None:
         """Ends the range of the messages that arrived since the last call."""
-        added = RetainedRange(at_ms, end, messages, self.arrived_bytes)
+        added = RetainedRange(at_ms, end, self.arrived, self.arrived_bytes)
+        self.arrived = 0
         self.arrived_bytes = 0
         self.add_range(added, merged_bytes)
 
