@@ -20,7 +20,7 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.journal import records
 from atalanta.kernel.log.chunk import Chunk, cost_of
-from atalanta.kernel.log.first_lease import FirstLease, refuse_paged
+from atalanta.kernel.log.first_lease import FirstLease
 from atalanta.kernel.log.lease import Lease
 from atalanta.kernel.log.position import Position
 from atalanta.kernel.log.retention import Retention
@@ -421,7 +421,6 @@ class LogViews:
             changed = held.ttl_ns != ttl_ns
         else:
             if not queue.leased:
-                refuse_paged(queue)
                 self.first_leases[queue] = FirstLease(self.store, queue, self.first_leases)
                 starts = True
             self.retention.lease(queue, group)

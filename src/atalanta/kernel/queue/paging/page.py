@@ -87,6 +87,16 @@ class Page:
         self.unread_bytes -= size
         self.damaged = True
 
+    def all_durable(self) -> bool:
+        """Returns true if all entries count as durable, whatever the file says."""
+        return self.durable_count == self.entries
+
+    def make_durable(self) -> None:
+        """Makes all entries durable. The record gets the bits of finished ones, so that a restart counts the others."""
+        if not self.finished:
+            self.finished = bytearray((self.entries + 7) >> 3)
+        self.durable_count = self.entries
+
     def hand_over(self) -> None:
         """Records that no entry is unread: those that are not finished are in memory, or retained."""
         self.read = self.entries
