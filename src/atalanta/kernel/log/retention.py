@@ -38,12 +38,13 @@ class Retention(Observer):
         self.store = plans.store
 
     def choose(self, queue: Queue, age_ms: int, bytes_max: int) -> None:
-        """Sets the limits of the queue; without any, all retained messages are released. BrokerError: none possible.
+        """Sets the limits of the queue; 0 is none, and without any all retained messages are released.
+
+        BrokerError if the node has no page files.
         """
         retained = retained_of(queue)
-        if age_ms < 0 or bytes_max < 0 or not self.store.paging.on:
-            why = "needs page files" if not self.store.paging.on else "is a time or a size of at least 0"
-            raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: a retention {why}")
+        if not self.store.paging.on:
+            raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: a retention needs page files")
         if age_ms == 0 and bytes_max == 0:
             if retained is not None:
                 retained.release(queue.log.acked_through)
