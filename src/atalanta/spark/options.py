@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -140,6 +140,10 @@ class ReadOptions:
     queues: tuple[str, ...] = ()
     queue_pattern: str | None = None
     removed_queues: frozenset[str] = frozenset()
+
+    def receiving_credentials(self) -> Credentials:
+        """Returns the credentials of a connection that receives messages: no larger body is kept in memory."""
+        return replace(self.login.quick_credentials(), body_bytes_max=self.max_body_bytes)
 
     @property
     def several(self) -> bool:

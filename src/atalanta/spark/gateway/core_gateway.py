@@ -218,6 +218,8 @@ def url_of(server: str, credentials: Credentials) -> str:
         "connect-timeout-millis": str(max(1, int(credentials.connect_timeout_s * 1000))),
         "callTimeout": str(max(1, int(credentials.request_timeout_s * 1000))),
     }
+    if credentials.body_bytes_max is not None:
+        settings["largeMessageMaxBytes"] = str(credentials.body_bytes_max)
     settings.update((name, quote(value, safe="")) for name, value in credentials.tls)
     added = "&".join(f"{name}={value}" for name, value in settings.items())
     return f"{base}{'&' if '?' in base else '?'}{added}"

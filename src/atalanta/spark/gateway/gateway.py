@@ -45,13 +45,17 @@ class OutMessage:
 
 @dataclass(frozen=True)
 class Credentials:
-    """The login, and the timeouts (s) of connecting and of one request; `tls`: parameters of the URL."""
+    """The login, and the timeouts (s) of connecting and of one request; `tls`: parameters of the URL.
+
+    `body_bytes_max` is the limit of the body of a received message in memory; None is the client's.
+    """
 
     user: str | None
     password: str | None = field(repr=False)
     connect_timeout_s: float
     request_timeout_s: float
     tls: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    body_bytes_max: int | None = None
 
 
 class Gateway(Protocol):

@@ -27,7 +27,7 @@ from atalanta.spark.errors import (
     NodeUnavailable,
     QueueMissing,
     RangeLost,
-    Undecodable,
+    body_too_large,
     lose,
 )
 from atalanta.spark.gateway.gateway import Connector, Gateway
@@ -142,11 +142,7 @@ class RangeReader:
     def _check_body(self, chunk: Chunk) -> None:
         """Raises Undecodable if a body is too large to be read: the acknowledgement of its row would remove it."""
         if chunk.unread and self.builder.has_bodies and not self.options.drop_large_bodies:
-            raise Undecodable(
-                f"message {chunk.next} of queue {self.options.queue} at node {self.part.node_id}: {chunk.error} "
-                "(maxBodyBytes). Raise maxBodyBytes, or set undecodable=error to get a row without the body: the "
-                "message is then removed like the others"
-            )
+            raise body_too_large(chunk.next, self.options.queue, self.part.node_id, chunk.error)
 
     # -- the connection -------------------------------------------------------------------------
     def _gateway(self) -> Gateway:
