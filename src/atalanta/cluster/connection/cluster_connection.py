@@ -76,6 +76,7 @@ class ClusterConnection(MemberListener, BridgeListener):
         self.mode = load_balancing(config)
         self.has_names = own.dns_text(config.name, number) is not None
         self.peers: dict[str, PeerRecord] = {}
+        self.taken_names: dict[str, bool] = {}  # nodes without link: another queue has their name, told once
         self.stopping: bool = False
         self.topology = Topology()
         self.subscribers = TopologySubscribers(self.local, self.topology)
@@ -150,7 +151,10 @@ class ClusterConnection(MemberListener, BridgeListener):
         node_id = member.node_id
         record = self.peers.get(node_id)
         if record is None:
-            record = PeerRecord(self._bindings(node_id, self._forward_queue(now, node_id)))
+            forward = self._forward_queue(now, node_id)
+            if forward is None:
+                return
+            record = PeerRecord(self._bindings(node_id, forward))
             self.peers[node_id] = record
             self.departures.forget(node_id)
         record.member = member
@@ -183,24 +187,45 @@ class ClusterConnection(MemberListener, BridgeListener):
         """Returns the name of the store-and-forward queue of a node."""
         return self.local.forward_name(node_id)
 
-    def _forward_queue(self, now: int, node_id: str) -> Queue:
-        """Returns the store-and-forward queue of a node; creates it durable and internal."""
+    def _forward_queue(self, now: int, node_id: str) -> Queue | None:
+        """Returns the store-and-forward queue of a node; creates it durable and internal.
+
+        None if another queue has its name (of an old journal or a configuration). Then there is no link to the node.
+        """
         name = self.forward_name(node_id)
         queue = self.queues.by_name.get(name)
         if queue is None:
             spec = QueueSpec(name, name, MULTICAST)
             spec.internal = True
             queue = self.queues.create(now, spec)
+        elif not queue.internal or queue.spec.address != name:
+            self._tell_taken(node_id, queue)
+            return None
         self.addresses[name].internal = True
         return queue
 
-    def expect(self, now: int, node_id: str) -> Queue:
-        """Returns the store-and-forward queue of a node.
+    def _tell_taken(self, node_id: str, queue: Queue) -> None:
+        if node_id in self.taken_names:
+            return
+        self.taken_names[node_id] = True
+        self.local.trace.event(
+            "store_and_forward_name_taken",
+            {
+                "queue": queue.name,
+                "address": queue.spec.address,
+                "node": node_id,
+                "what_to_do": "move its messages to another queue, delete it, and start this node again: until then "
+                "there is no link to that node",
+            },
+        )
+
+    def expect(self, now: int, node_id: str) -> Queue | None:
+        """Returns the store-and-forward queue of a node; None if another queue has its name.
 
         A node that is not a peer counts as away (cluster/store_and_forward/parked_messages.py).
         """
         queue = self._forward_queue(now, node_id)
-        if node_id not in self.peers:
+        if queue is not None and node_id not in self.peers:
             self.parked.expect(now, node_id)
         return queue
 
