@@ -132,6 +132,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._acknowledging.settle()
         queue = self.options.queue
         self._planned = Offset.from_json(end, queue)
+        self._progress.plan(self._planned)
         wholes = ranges(Offset.from_json(start, queue), self._planned)
         self.leases.check()
         unleased = {
