@@ -76,7 +76,6 @@ class ClusterConnection(MemberListener, BridgeListener):
         self.mode = load_balancing(config)
         self.has_names = own.dns_text(config.name, number) is not None
         self.peers: dict[str, PeerRecord] = {}
-        self.taken_names: dict[str, bool] = {}  # nodes without link: another queue has their name, told once
         self.stopping: bool = False
         self.topology = Topology()
         self.subscribers = TopologySubscribers(self.local, self.topology)
@@ -199,25 +198,10 @@ class ClusterConnection(MemberListener, BridgeListener):
             spec.internal = True
             queue = self.queues.create(now, spec)
         elif not queue.internal or queue.spec.address != name:
-            self._tell_taken(node_id, queue)
+            self.local.tell_taken(node_id, name, queue.spec.address)
             return None
         self.addresses[name].internal = True
         return queue
-
-    def _tell_taken(self, node_id: str, queue: Queue) -> None:
-        if node_id in self.taken_names:
-            return
-        self.taken_names[node_id] = True
-        self.local.trace.event(
-            "store_and_forward_name_taken",
-            {
-                "queue": queue.name,
-                "address": queue.spec.address,
-                "node": node_id,
-                "what_to_do": "move its messages to another queue, delete it, and start this node again: until then "
-                "there is no link to that node",
-            },
-        )
 
     def expect(self, now: int, node_id: str) -> Queue | None:
         """Returns the store-and-forward queue of a node; None if another queue has its name.
