@@ -99,6 +99,12 @@ class CoreGateway:
         with translated(self.server):
             return self.connection.logview(queue, incarnation).ack_through(group, epoch, end)
 
+    def dead_letter(
+        self, queue: str, incarnation: str, group: str, epoch: int, sequence: int, why: str
+    ) -> None:
+        with translated(self.server):
+            self.connection.logview(queue, incarnation).dead_letter(group, epoch, sequence, why)
+
     def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> Lease:
         with translated(self.server):
             return self.connection.logview(queue).lease(group, owner, ttl_ms, epoch)

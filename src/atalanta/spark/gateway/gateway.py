@@ -91,6 +91,11 @@ class Gateway(Protocol):
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         """Acknowledges and returns the number of messages. The result is durable; a repeat has no effect."""
 
+    def dead_letter(
+        self, queue: str, incarnation: str, group: str, epoch: int, sequence: int, why: str
+    ) -> None:
+        """Moves a message to the queue's dead-letter address, durably; a repeat has no effect."""
+
     def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> Lease:
         """Leases the queue. Epoch 0 takes over with a new epoch, any other epoch is renewed."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atalanta.client import MessageTooLarge, ReceivedMessage
 from atalanta.spark.errors import body_too_large
-from atalanta.spark.options import ReadOptions
+from atalanta.spark.options import ERROR, ReadOptions
 
 
 def body_error(message: ReceivedMessage, options: ReadOptions, node_id: str) -> str:
@@ -19,6 +19,6 @@ def body_error(message: ReceivedMessage, options: ReadOptions, node_id: str) -> 
             return ""
     except MessageTooLarge as error:
         why = str(error)
-    if not options.drop_large_bodies:
+    if options.undecodable != ERROR:
         raise body_too_large(message.message_id, options.queue, node_id, why)
     return why
