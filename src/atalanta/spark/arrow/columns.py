@@ -22,11 +22,12 @@ from atalanta.client.log.log_entries import (
     split_entries,
 )
 from atalanta.spark.arrow.chunk import Chunk, texts
+from atalanta.spark.arrow.compressed_bodies import MARK, inflated
 from atalanta.spark.arrow.property_columns import PropertyColumn, canonical, property_map
 from atalanta.spark.arrow.schema import KINDS, PROPERTIES
 from atalanta.spark.environment.compatibility import to_arrow_schema
-from atalanta.spark.errors import Undecodable
-from atalanta.spark.options import DEAD_LETTER, FAIL
+from atalanta.spark.errors import Undecodable, body_too_large
+from atalanta.spark.options import DEAD_LETTER, FAIL, MAX_BODY_BYTES
 
 # pyarrow.compute creates its functions at import, so that type checkers do not know them.
 compute: Any = pa.compute
@@ -53,11 +54,17 @@ class BatchBuilder:
     """
 
     def __init__(
-        self, schema: StructType, queue: str, node_id: str, undecodable: str | None = None
+        self,
+        schema: StructType,
+        queue: str,
+        node_id: str,
+        undecodable: str | None = None,
+        body_bytes_max: int = MAX_BODY_BYTES,
     ) -> None:
         self.queue = queue
         self.node_id = node_id
         self.undecodable = undecodable
+        self.body_bytes_max = body_bytes_max
         self.omitted: list[tuple[int, str]] = []
         self.schema: pa.Schema = to_arrow_schema(schema)
         self.makers: list[tuple[pa.Field, ColumnMaker]] = [
@@ -77,19 +84,20 @@ class BatchBuilder:
             raise ValueError("a batch without columns has no rows")
         if not self.has_bodies:
             error = ""
-        try:
-            return self._build(count, entries, error)
-        except DecodeError:
-            self.omitted = []
-            rows = [self._row(entry) for entry in split_entries(count, entries)]
-            batches = pa.Table.from_batches(rows).combine_chunks().to_batches()
-            return batches[0] if batches else rows[0]
+        if not self.has_bodies or MARK not in entries:
+            try:
+                return self._build(count, entries, error)
+            except DecodeError:
+                self.omitted = []
+        rows = [self._row(entry, error) for entry in split_entries(count, entries)]
+        batches = pa.Table.from_batches(rows).combine_chunks().to_batches()
+        return batches[0] if batches else rows[0]
 
     def _build(self, count: int, entries: bytes, error: str) -> pa.RecordBatch:
         rows = Chunk(count, entries, self.queue, self.node_id, error)
         arrays = [maker(field.type, rows) for field, maker in self.makers]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-        if error or self.undecodable == FAIL or self.undecodable == DEAD_LETTER and self.has_bodies:
+        if error or self.has_bodies and self.undecodable in {FAIL, DEAD_LETTER}:
             for row, why in rows.errors.items():
                 sequence = int.from_bytes(rows.columns.sequences[8 * row : 8 * row + 8], "little")
                 self._refuse(sequence, why, error != "")
@@ -97,10 +105,15 @@ class BatchBuilder:
                 return batch.take(pa.array([row for row in range(count) if row not in rows.errors], pa.int32()))
         return batch
 
-    def _row(self, entry: EncodedEntry) -> pa.RecordBatch:
+    def _row(self, entry: EncodedEntry, error_text: str) -> pa.RecordBatch:
         """Returns the row of one entry; of a malformed one what is known about it, and its bytes as `body`."""
         try:
-            return self._build(1, entry.encoded, "")
+            encoded = entry.encoded
+            if self.has_bodies and MARK in encoded and not error_text:
+                encoded, error_text, large = inflated(encoded, self.body_bytes_max)
+                if large and self.undecodable is None:
+                    raise body_too_large(entry.sequence, self.queue, self.node_id, error_text)
+            return self._build(1, encoded, error_text)
         except DecodeError as error:
             why = f"the message is malformed: {error}"
         self._refuse(entry.sequence, why, True)

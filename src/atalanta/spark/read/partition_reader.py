@@ -95,7 +95,7 @@ class RangeReader:
         from atalanta.spark.arrow.columns import BatchBuilder
 
         self.builder = BatchBuilder(
-            schema, options.queue, part.node_id, options.undecodable
+            schema, options.queue, part.node_id, options.undecodable, options.max_body_bytes
         )
         spare_collector()
 

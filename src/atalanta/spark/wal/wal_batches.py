@@ -27,7 +27,9 @@ def batches(
     first: int,
 ) -> Iterator[pa.RecordBatch]:
     """Yields the batches of chunks (count, entries, error), with `first` added to their sequences."""
-    builder = BatchBuilder(schema, options.queue, node_id, options.undecodable)
+    builder = BatchBuilder(
+        schema, options.queue, node_id, options.undecodable, options.max_body_bytes
+    )
     for count, entries, error in chunks:
         batch = builder.build(count, entries, error)
         at = batch.schema.get_field_index(SEQUENCE)
