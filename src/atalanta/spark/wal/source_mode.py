@@ -42,7 +42,7 @@ def stream_reader(
             )
         return OlderStreamReader(options, schema, connect, load)
     if options.several:
-        return QueuesStreamReader(options, schema, connect)
+        return QueuesStreamReader(options, schema, connect, load)
     if options.source_mode == WAL_MODE:
         return WalStreamReader(options, schema, open_node)
     if options.source_mode == LOG_MODE:
