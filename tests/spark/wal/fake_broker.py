@@ -24,6 +24,7 @@ class FakeBroker:
         self.messages: list[int] = []
         self.prepared: dict[tuple[str, str], list[int]] = {}
         self.added = 0
+        self.changed: dict[int, Message] = {}  # messages that are not as `received` makes them
 
     def add(self, count: int) -> None:
         for _ in range(count):
@@ -35,6 +36,7 @@ class FakeBroker:
 
     def received(self, number: int) -> ReceivedMessage:
         message = Message.create(QUEUE, f"{self.node_id}/{number}".encode(), BYTES)
+        message = self.changed.get(number, message)
         return ReceivedMessage(message.copy(number), QUEUE)
 
 

@@ -17,7 +17,7 @@ from atalanta.spark.environment.compatibility import (
 )
 from atalanta.spark.errors import LogViewUnsupported, OptionError
 from atalanta.spark.gateway.gateway import Connector
-from atalanta.spark.options import LOG_MODE, WAL_MODE, ReadOptions
+from atalanta.spark.options import DEAD_LETTER, LOG_MODE, WAL_MODE, ReadOptions
 from atalanta.spark.read.batch import AtalantaBatchReader
 from atalanta.spark.read.older_stream_reader import OlderStreamReader
 from atalanta.spark.read.partition_reader import RangePartition
@@ -42,7 +42,7 @@ def stream_reader(
             )
         return OlderStreamReader(options, schema, connect, load)
     if options.several:
-        return QueuesStreamReader(options, schema, connect)
+        return QueuesStreamReader(options, schema, connect, load)
     if options.source_mode == WAL_MODE:
         return WalStreamReader(options, schema, open_node)
     if options.source_mode == LOG_MODE:
@@ -55,6 +55,8 @@ def batch_reader(
 ) -> DataSourceReader:
     """Returns the reader of the mode, or one that chooses. Raises OptionError."""
     check_several(options)
+    if options.undecodable == DEAD_LETTER:
+        raise OptionError("undecodable=dead-letter is for streams: a batch read leaves every message in its queue")
     if options.several:
         return QueuesBatchReader(options, schema, connect)
     if options.source_mode == WAL_MODE:

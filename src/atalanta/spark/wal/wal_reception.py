@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from atalanta.client import ClientError
 from atalanta.spark.errors import NodeUnavailable, SparkSourceError
 from atalanta.spark.options import ReadOptions
+from atalanta.spark.wal.body_limit import body_error
 from atalanta.spark.wal.wal_file import MESSAGES_MAX, WalFileWriter
 from atalanta.spark.wal.wal_folder import WalFolder
 from atalanta.spark.wal.wal_node import WalNode
@@ -108,7 +109,7 @@ class Receiver:
                     draft = self.folder.draft(token)
                     writer = WalFileWriter(draft, node.node_id, node.server, self.options.queue)
                 try:
-                    writer.add(message)
+                    writer.add(message, body_error(message, self.options, node.node_id))
                 except ClientError as error:
                     raise SparkSourceError(
                         f"message {message.message_id} of queue {self.options.queue} at node {node.node_id} "

@@ -137,7 +137,7 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         file = WalFileReader(location_of(partition.location), partition.name)
         node_id = str(file.header()["node"])
         first = partition.number << INDEX_BITS
-        return batches(self.schema, self.options.queue, node_id, file.chunks(), first)
+        return batches(self.schema, self.options, node_id, file.chunks(), first)
 
     # -- offsets --------------------------------------------------------------------------------------
     @property
