@@ -56,6 +56,7 @@ def answers(brokers: BrokerCluster) -> Counter[str]:
         with blocking.connect(f"tcp://{node.server}", user=USER, password=PASSWORD) as connection:
             consumer = connection.consumer("out")
             while (message := consumer.receive(1)) is not None:
+                message.acknowledge()
                 found[str(message.text)] += 1
     return found
 
