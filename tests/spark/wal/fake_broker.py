@@ -111,5 +111,9 @@ class FakeServers:
         self.brokers = {f"{name}:1": broker for name, broker in brokers.items()}
         self.kill: Callable[[str], None] = lambda step: None
 
+    @property
+    def names(self) -> str:
+        return ",".join(self.brokers)
+
     def __call__(self, server: str, credentials: Credentials) -> FakeWalNode:
         return FakeWalNode(self.brokers[server], server, lambda step: self.kill(step))

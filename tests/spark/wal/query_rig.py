@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
+from atalanta.spark.gateway.gateway import Credentials
 from atalanta.spark.options import read_options
+from atalanta.spark.wal.wal_node import WalNode
 from atalanta.spark.wal.wal_stream_reader import WalStreamReader
-from tests.spark.wal.fake_broker import QUEUE, FakeBroker, FakeServers
+from tests.spark.wal.fake_broker import QUEUE, FakeBroker
 
 SCHEMA = StructType([StructField("body", BinaryType()), StructField("queue", StringType())])
 Json = dict[str, Any]
 
 
+class Servers(Protocol):
+    """The nodes, as an Opener. `kill` is called at every step of the driver, and may end it."""
+
+    kill: Callable[[str], None]
+
+    @property
+    def names(self) -> str:
+        """Returns the option servers."""
+        ...
+
+    def __call__(self, server: str, credentials: Credentials) -> WalNode: ...
+
+
 class Query:
     """The durable part of a query. `run` is one run of a driver."""
 
-    def __init__(self, location: str, servers: FakeServers, **options: str) -> None:
+    def __init__(self, location: str, servers: Servers, **options: str) -> None:
         self.location = location
         self.servers = servers
         self.options = {"queue": QUEUE} | options
@@ -29,7 +45,7 @@ class Query:
         self.queues: Counter[str] = Counter()
 
     def reader(self, **options: str) -> WalStreamReader:
-        given = {"servers": ",".join(self.servers.brokers), "nodeTimeout": "2s"}
+        given = {"servers": self.servers.names, "nodeTimeout": "2s"}
         given |= {"walLocation": self.location, "maxOffsetsPerTrigger": "4"}
         given |= self.options | options
         return WalStreamReader(read_options(given), SCHEMA, self.servers)

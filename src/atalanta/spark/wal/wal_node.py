@@ -51,7 +51,11 @@ class WalNode(Protocol):
         """Returns the next message of the branch, None if the queue has none now."""
 
     def prepare(self) -> None:
-        """Acknowledges every received message in the branch and prepares it."""
+        """Acknowledges every received message in the branch, prepares it, and ends its session.
+
+        The messages that the client has and the branch has not return to the queue before that: if a session fails
+        whose branch was committed elsewhere, Artemis keeps them in delivery for ever (ServerSessionImpl.pendingTX).
+        """
 
     def end(self) -> None:
         """Ends the branch. One that is not prepared returns its messages."""
@@ -171,11 +175,13 @@ class CoreNode:
         return message
 
     def prepare(self) -> None:
-        if self._branch is None or self._last is None:
+        if self._branch is None or self._consumer is None or self._last is None:
             raise GatewayError(f"{self.server}: a branch without messages is not prepared")
         with translated(self.server):
             self._last.acknowledge()  # of a transaction: every message up to it
+            self._consumer.close()
             self._branch.prepare()
+        self.end()
 
     def end(self) -> None:
         branch, self._branch, self._consumer, self._last = self._branch, None, None, None
