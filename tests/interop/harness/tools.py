@@ -63,6 +63,18 @@ def artemis_home() -> Path:
 
 
 @cache
+def maven_jar(group: str, artifact: str, version: str) -> Path:
+    """Returns a jar of Maven Central; fetched on first use."""
+    jar = CACHE / f"{artifact}-{version}.jar"
+    if not jar.exists():
+        CACHE.mkdir(exist_ok=True)
+        name = f"{group}:{artifact}:{version}"
+        maven("dependency:get", "-Dtransitive=false", f"-Dartifact={name}")
+        maven("dependency:copy", f"-Dartifact={name}", f"-DoutputDirectory={CACHE}")
+    return jar
+
+
+@cache
 def class_path() -> str:
     """The class path of scenarios and driver; compiled when their sources have changed."""
     built = CACHE / "interop-java"

@@ -60,7 +60,7 @@ def test_a_larger_body_stops_the_query_and_stays(
     servers = FakeServers(b=broker)
     with pytest.raises(Undecodable, match="message 2 of queue orders at node node-1: the body has 50 bytes"):
         read(servers, tmp_path, maxBodyBytes="20")
-    assert broker.messages == [1, 2, 3, 4, 5] and not broker.prepared
+    assert broker.queues[QUEUE] == [1, 2, 3, 4, 5] and not broker.prepared
     assert [len(row["body"]) for row in read(servers, tmp_path, maxBodyBytes="50")][1] == 50
 
 
@@ -69,7 +69,7 @@ def test_a_larger_body_is_a_row_without_it(
     tmp_path: Path, broker: FakeBroker, read: Callable[..., Rows]
 ) -> None:
     rows = read(FakeServers(b=broker), tmp_path, maxBodyBytes="20", undecodable="error")
-    bodies = [b"node-1/1", None, b"node-1/3", b"no text", b"node-1/5"]
+    bodies = [b"node-1/orders/1", None, b"node-1/orders/3", b"no text", b"node-1/orders/5"]
     assert [row["body"] for row in rows] == bodies
     first = rows[0]["sequence"]
     assert [row["sequence"] - first for row in rows] == [0, 1, 2, 3, 4]

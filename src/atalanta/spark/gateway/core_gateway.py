@@ -28,6 +28,7 @@ DECISIONS: Final = "atalanta.spark.decisions"
 XA_HEURRB: Final = 6
 XA_HEURCOM: Final = 7
 XID_FORMAT: Final = 0x4154_4C53  # of the branches that the sink prepares
+OPENWIRE: Final = "speaks OpenWire"
 # The client's errors, subclasses first. After an error of the first group the connection is unusable.
 GONE: Final = (
     client.ConnectionLost,
@@ -237,6 +238,8 @@ def translated(server: str) -> Iterator[None]:
     try:
         yield
     except GONE as error:
+        if OPENWIRE in str(error):  # ActiveMQ Classic: a retry is useless
+            raise GatewayError(f"{server}: {error}", error.code) from error
         raise NodeUnavailable(f"{server}: {error}", error.code) from error
     except client.ClientError as error:
         for known, kind in TRANSLATED:

@@ -7,7 +7,9 @@ from atalanta.spark.errors import body_too_large
 from atalanta.spark.options import ERROR, ReadOptions
 
 
-def body_error(message: ReceivedMessage, options: ReadOptions, node_id: str) -> str:
+def body_error(
+    message: ReceivedMessage, options: ReadOptions, queue: str, node_id: str
+) -> str:
     """Returns why the row has no body; "" if it has.
 
     Raises Undecodable for a body above the limit, unless `undecodable=error`. Raises ClientError for a damaged one.
@@ -20,5 +22,5 @@ def body_error(message: ReceivedMessage, options: ReadOptions, node_id: str) -> 
     except MessageTooLarge as error:
         why = str(error)
     if options.undecodable != ERROR:
-        raise body_too_large(message.message_id, options.queue, node_id, why)
+        raise body_too_large(message.message_id, queue, node_id, why)
     return why

@@ -22,13 +22,14 @@ SEQUENCE = "sequence"
 def batches(
     schema: StructType,
     options: ReadOptions,
+    queue: str,
     node_id: str,
     chunks: Iterable[tuple[int, bytes, str]],
     first: int,
 ) -> Iterator[pa.RecordBatch]:
     """Yields the batches of chunks (count, entries, error), with `first` added to their sequences."""
     builder = BatchBuilder(
-        schema, options.queue, node_id, options.undecodable, options.max_body_bytes
+        schema, queue, node_id, options.undecodable, options.max_body_bytes
     )
     for count, entries, error in chunks:
         batch = builder.build(count, entries, error)
