@@ -14,15 +14,19 @@ BATCH_MESSAGES = 300
 
 
 def main(servers: str, queue: str, folder: str) -> None:
+    """Reads a queue, or the queues of a pattern."""
+    names = {"queuePattern" if "*" in queue else "queue": queue}
     spark = session(name="driver")
     reader = spark.readStream.format("atalanta").options(
-        servers=servers, user=USER, password=PASSWORD, queue=queue, nodeTimeout="60s",
-        maxOffsetsPerTrigger=BATCH_MESSAGES, walLocation=f"{folder}/wal",
+        servers=servers, user=USER, password=PASSWORD, nodeTimeout="60s",
+        maxOffsetsPerTrigger=BATCH_MESSAGES, walLocation=f"{folder}/wal", **names,
     )  # fmt: skip
-    frame = reader.load().select("node", "sequence", "message_id", "text")
+    frame = reader.load().select("queue", "node", "sequence", "message_id", "text")
     writer = frame.writeStream.format("parquet").option("path", f"{folder}/out")
     writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
     writer.trigger(availableNow=True).start().awaitTermination()
+    # Files that a killed task has left in the folder are no rows: Spark reads what its batches have committed.
+    spark.read.parquet(f"{folder}/out").write.mode("overwrite").parquet(f"{folder}/rows")
     spark.stop()
 
 

@@ -18,9 +18,13 @@ import pytest
 
 from atalanta.client import Message, blocking
 from atalanta.spark.arrow.schema import COLUMNS
+from atalanta.spark.errors import GatewayError
+from atalanta.spark.gateway.gateway import Credentials
 from atalanta.spark.source import AtalantaDataSource
+from atalanta.spark.wal.wal_node import open_node
 from tests.interop.harness.jms import PASSWORD, USER
 from tests.interop.harness.node import BrokerProcess
+from tests.interop.wal_steps import query_at
 
 USUAL_TARGET = "artemis"
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,24 +66,61 @@ def test_a_batch_read_leaves_everything_in_place(node: BrokerProcess) -> None:
     assert waiting(server, queue) == 3_001
 
 
-def test_a_stream_is_exactly_once_under_driver_kills(node: BrokerProcess, tmp_path: Path) -> None:
-    server, queue = f"127.0.0.1:{node.port}", "spark.stream"
-    fill(server, queue, MESSAGES)
+def test_a_stream_of_several_queues_is_exactly_once_under_driver_kills(
+    node: BrokerProcess, tmp_path: Path
+) -> None:
+    """The queues are found by a pattern, and a column says which."""
+    server, pattern = f"127.0.0.1:{node.port}", "spark.stream.*"
+    queues = ["spark.stream.eu", "spark.stream.us"]
+    for queue in queues:
+        fill(server, queue, MESSAGES // 2)
+    fill(server, "spark.other", 3)
     chance = random.Random(17)
     for number in range(KILLS + 1):
-        process = start(server, queue, tmp_path)
+        process = start(server, pattern, tmp_path)
         if number < KILLS:
             kill_during(process, tmp_path, chance)
         else:
             assert process.wait(200) == 0, (tmp_path / "log").read_text()[-3000:]
     assert "sourceMode=wal" in (tmp_path / "log").read_text()
     parquet: Any = pyarrow.parquet
-    rows = parquet.read_table(tmp_path / "out").to_pylist()
-    counts = Counter(row["text"] for row in rows if not row["text"].startswith("large"))
-    assert counts == Counter(str(number) for number in range(MESSAGES))
-    assert len(rows) == MESSAGES + 1
+    rows = parquet.read_table(tmp_path / "rows").to_pylist()
+    counts = Counter((row["queue"], row["text"]) for row in rows if not row["text"].startswith("large"))
+    assert counts == Counter((queue, str(number)) for queue in queues for number in range(MESSAGES // 2))
+    assert len(rows) == MESSAGES + len(queues)
     assert len({(row["node"], row["sequence"]) for row in rows}) == len(rows)
-    assert waiting(server, queue) == 0
+    assert [waiting(server, queue) for queue in (*queues, "spark.other")] == [0, 0, 4]
+
+
+def test_queues_that_appear_are_read_and_a_batch_read_browses_all(
+    node: BrokerProcess, tmp_path: Path
+) -> None:
+    server = f"127.0.0.1:{node.port}"
+    fill(server, "found.eu", 5)
+    options = {"queue": "", "queuePattern": "found.#"}
+    query = query_at(server, "", str(tmp_path), **options)
+    query.run()
+    fill(server, "found.asia.late", 7)
+    time.sleep(1.1)  # the list of queues is asked once a second
+    login = {"servers": server, "user": USER, "password": PASSWORD, "queuePattern": "found.#"}
+    reader = AtalantaDataSource(login).reader(COLUMNS)
+    browsed: Counter[str] = Counter()
+    for part in reader.partitions():
+        for batch in reader.read(part):
+            browsed.update(row["queue"] for row in pyarrow.Table.from_batches([batch]).to_pylist())
+    assert browsed == {"found.asia.late": 8}
+    query.run()
+    assert query.queues == {"found.eu": 6, "found.asia.late": 8}
+    assert waiting(server, "found.asia.late") == 0
+
+
+def test_a_user_who_may_not_list_queues_is_told_the_permission(node: BrokerProcess) -> None:
+    opened = open_node(f"127.0.0.1:{node.port}", Credentials("guest", "guests", 5.0, 10.0))
+    try:
+        with pytest.raises(GatewayError, match="give the user the permission manage .* or name the queues in"):
+            opened.queues()
+    finally:
+        opened.close()
 
 
 def start(server: str, queue: str, folder: Path) -> subprocess.Popen[bytes]:

@@ -79,6 +79,7 @@ class FakeQueue:
     limits: tuple[int, int] = (0, 0)  # of the retention
     past: dict[int, tuple[int, bytes]] = field(default_factory=dict)  # the retained messages
     replay: int = -1
+    dead: list[tuple[bytes, str]] = field(default_factory=list)
 
     def add(self, body: bytes | str, timestamp_ms: int = 0, **properties: PropertyValue) -> None:
         encoded = message(body, properties, timestamp_ms)
@@ -249,6 +250,16 @@ class FakeNode:
         found.replay = max(found.replay, end) if 0 <= found.replay and end < found.acked else -1
         return len(taken)
 
+    def do_dead_letter(
+        self, queue: str, incarnation: str, group: str, epoch: int, sequence: int, why: str
+    ) -> None:
+        found = self.find(queue, incarnation)
+        if (group, epoch) != (found.group, found.epoch):
+            raise Fenced(f"the lease of group {group} has epoch {found.epoch}", 200)
+        moved = found.messages.pop(sequence, None)
+        if moved is not None:
+            self.queue("DLQ").dead.append((moved[1], why))
+
     def do_lease(self, queue: str, group: str, owner: str, ttl: int, epoch: int) -> list[Any]:
         found = self.find(queue)
         if epoch == 0:
@@ -405,6 +416,13 @@ class FakeGateway:
             "ack", queue=queue, incarnation=incarnation, group=group, epoch=epoch, end=end
         )
         return count
+
+    def dead_letter(
+        self, queue: str, incarnation: str, group: str, epoch: int, sequence: int, why: str
+    ) -> None:
+        self.ask(
+            "dead_letter", queue=queue, incarnation=incarnation, group=group, epoch=epoch, sequence=sequence, why=why
+        )
 
     def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> Lease:
         return Lease(

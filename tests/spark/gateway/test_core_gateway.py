@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -184,3 +186,22 @@ def test_the_queues_of_a_node_that_match_a_pattern(gateway: Gateway) -> None:
     assert list(gateway.queues("arch*")) == ["archive"]
     assert {"archive", "out"} <= set(gateway.queues("#"))
     assert list(gateway.queues("flights.#")) == []
+
+
+def test_a_node_of_activemq_classic_is_an_error_at_once() -> None:
+    hello = (240).to_bytes(4, "big") + b"\x01ActiveMQ" + bytes(231)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+        def classic() -> None:
+            peer, _ = listener.accept()
+            with peer:
+                peer.sendall(hello)
+                peer.recv(1)
+
+        thread = threading.Thread(target=classic)
+        thread.start()
+        with pytest.raises(GatewayError, match="speaks OpenWire there, as ActiveMQ Classic") as caught:
+            connect(f"127.0.0.1:{port}", LOGIN)
+        thread.join()
+    assert not isinstance(caught.value, NodeUnavailable)  # which is tried again for nodeTimeout

@@ -1,4 +1,4 @@
-"""A broker with one queue and XA branches, in memory, which a test stops at any step."""
+"""A broker with queues and XA branches, in memory, which a test stops at any step."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from atalanta.spark.errors import QueueMissing
 from atalanta.spark.gateway.gateway import Credentials, Member
 
 QUEUE = "orders"
+Numbers = list[int]
 
 
 class Killed(BaseException):
@@ -19,23 +20,25 @@ class Killed(BaseException):
 class FakeBroker:
     """The broker: messages in order, those of open branches, prepared branches."""
 
-    def __init__(self, node_id: str = "node-1") -> None:
+    def __init__(self, node_id: str = "node-1", *queues: str) -> None:
         self.node_id = node_id
-        self.messages: list[int] = []
-        self.prepared: dict[tuple[str, str], list[int]] = {}
-        self.added = 0
+        self.queues: dict[str, Numbers] = {name: [] for name in queues or (QUEUE,)}
+        self.prepared: dict[tuple[str, str], tuple[str, Numbers]] = {}
+        self.added: dict[str, int] = {}
+        self.changed: dict[int, Message] = {}  # messages that are not as `received` makes them
 
-    def add(self, count: int) -> None:
+    def add(self, count: int, queue: str = QUEUE) -> None:
         for _ in range(count):
-            self.added += 1
-            self.messages.append(self.added)
+            self.added[queue] = self.added.get(queue, 0) + 1
+            self.queues.setdefault(queue, []).append(self.added[queue])
 
-    def give_back(self, messages: list[int]) -> None:
-        self.messages = sorted(self.messages + messages)
+    def give_back(self, queue: str, messages: Numbers) -> None:
+        self.queues[queue] = sorted(self.queues[queue] + messages)
 
-    def received(self, number: int) -> ReceivedMessage:
-        message = Message.create(QUEUE, f"{self.node_id}/{number}".encode(), BYTES)
-        return ReceivedMessage(message.copy(number), QUEUE)
+    def received(self, queue: str, number: int) -> ReceivedMessage:
+        message = Message.create(queue, f"{self.node_id}/{queue}/{number}".encode(), BYTES)
+        message = self.changed.get(number, message)
+        return ReceivedMessage(message.copy(number), queue)
 
 
 class FakeWalNode:
@@ -47,15 +50,19 @@ class FakeWalNode:
         self.server = server
         self.kill = kill
         self.branch: tuple[str, str] | None = None
-        self.open: list[int] = []
+        self.queue = ""
+        self.open: Numbers = []
 
     def members(self) -> Sequence[Member]:
         return []
 
+    def queues(self) -> Sequence[str]:
+        return list(self.broker.queues)
+
     def waiting(self, queue: str) -> int:
-        if queue != QUEUE:
+        if queue not in self.broker.queues:
             raise QueueMissing(f"there is no queue {queue}")
-        return len(self.broker.messages)
+        return len(self.broker.queues[queue])
 
     def prepared(self, folder_id: str) -> list[str]:
         return [branch for folder, branch in self.broker.prepared if folder == folder_id]
@@ -66,31 +73,34 @@ class FakeWalNode:
         self.kill("after commit")
 
     def roll_back(self, folder_id: str, branch: str) -> None:
-        self.broker.give_back(self.broker.prepared.pop((folder_id, branch), []))
+        if (folder_id, branch) in self.broker.prepared:
+            self.broker.give_back(*self.broker.prepared.pop((folder_id, branch)))
 
     def begin(self, folder_id: str, branch: str, queue: str, selector: str | None) -> None:
-        self.branch = (folder_id, branch)
+        self.waiting(queue)
+        self.branch, self.queue = (folder_id, branch), queue
 
     def receive(self) -> ReceivedMessage | None:
-        if not self.broker.messages:
+        if not self.broker.queues[self.queue]:
             return None
-        self.open.append(self.broker.messages.pop(0))
+        self.open.append(self.broker.queues[self.queue].pop(0))
         self.kill("received")
-        return self.broker.received(self.open[-1])
+        return self.broker.received(self.queue, self.open[-1])
 
     def prepare(self) -> None:
         self.kill("before prepare")
         assert self.branch is not None
-        self.broker.prepared[self.branch] = self.open
+        self.broker.prepared[self.branch] = (self.queue, self.open)
         self.open = []
         self.kill("after prepare")
 
     def end(self) -> None:
-        self.broker.give_back(self.open)
+        if self.open:
+            self.broker.give_back(self.queue, self.open)
         self.open, self.branch = [], None
 
     def browse(self, queue: str, selector: str | None) -> Iterator[ReceivedMessage]:
-        return iter([self.broker.received(number) for number in self.broker.messages])
+        return iter([self.broker.received(queue, number) for number in self.broker.queues[queue]])
 
     def close(self) -> None:
         self.end()
@@ -102,6 +112,10 @@ class FakeServers:
     def __init__(self, **brokers: FakeBroker) -> None:
         self.brokers = {f"{name}:1": broker for name, broker in brokers.items()}
         self.kill: Callable[[str], None] = lambda step: None
+
+    @property
+    def names(self) -> str:
+        return ",".join(self.brokers)
 
     def __call__(self, server: str, credentials: Credentials) -> FakeWalNode:
         return FakeWalNode(self.brokers[server], server, lambda step: self.kill(step))

@@ -6,78 +6,16 @@ import os
 from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
-from pyspark.sql.types import BinaryType, StructField, StructType
 
 from atalanta.spark.errors import DataLost, Fenced, NodeUnavailable, OptionError, SparkSourceError
 from atalanta.spark.options import read_options
 from atalanta.spark.wal import location
 from atalanta.spark.wal.wal_stream_reader import WalStreamReader
-from tests.spark.wal.fake_broker import QUEUE, FakeBroker, FakeServers, Killed
-
-SCHEMA = StructType([StructField("body", BinaryType())])
-Json = dict[str, Any]
-
-
-class Spark:
-    """The part of a query that is durable: planned and committed offsets, and the rows of committed batches."""
-
-    def __init__(self, folder: Path, servers: FakeServers) -> None:
-        self.folder = folder
-        self.servers = servers
-        self.planned: list[Json] = []
-        self.committed = 0
-        self.rows: list[str] = []
-
-    def reader(self, **options: str) -> WalStreamReader:
-        given = {"servers": ",".join(self.servers.brokers), "queue": QUEUE, "nodeTimeout": "2s"}
-        given |= {"walLocation": str(self.folder), "maxOffsetsPerTrigger": "4"} | options
-        return WalStreamReader(read_options(given), SCHEMA, self.servers)
-
-    def run(self, **options: str) -> None:
-        """Runs the query until the queues are empty, as Spark does after a start."""
-        reader = self.reader(**options)
-        if not self.planned:
-            self.planned.append(reader.initialOffset())
-        if self.committed < len(self.planned) - 1:
-            self._batch(reader)
-        while True:
-            start = self.planned[-1]
-            end = reader.latestOffset(start, ReadMaxRows(4))
-            if end == start:
-                return
-            self.servers.kill("before offset log")
-            self.planned.append(end)
-            self.servers.kill("after offset log")
-            self._batch(reader)
-
-    def _batch(self, reader: WalStreamReader) -> None:
-        rows = []
-        for part in reader.partitions(self.planned[self.committed], self.planned[-1]):
-            for batch in reader.read(part):
-                rows += [body.decode() for body in batch.column("body").to_pylist()]
-        self.servers.kill("before batch commit")
-        self.rows += rows
-        self.committed += 1
-        self.servers.kill("after batch commit")
-
-
-class Count:
-    """Kills the driver at the `at`th step of all."""
-
-    def __init__(self, at: int, error: BaseException) -> None:
-        self.left = at
-        self.error = error
-        self.where = ""
-
-    def __call__(self, step: str) -> None:
-        self.left -= 1
-        if self.left == 0:
-            self.where = step
-            raise self.error
+from tests.spark.wal.fake_broker import FakeBroker, FakeServers, Killed
+from tests.spark.wal.query_rig import SCHEMA, Kill, Query, expected
 
 
 @pytest.fixture
@@ -100,10 +38,6 @@ def files(monkeypatch: pytest.MonkeyPatch) -> list[FakeServers]:
     return servers
 
 
-def expected(*brokers: FakeBroker) -> Counter[str]:
-    return Counter(f"{each.node_id}/{n}" for each in brokers for n in range(1, each.added + 1))
-
-
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_each_message_is_in_one_batch_wherever_a_driver_ends(
     tmp_path: Path, files: list[FakeServers], nodes: int
@@ -114,8 +48,8 @@ def test_each_message_is_in_one_batch_wherever_a_driver_ends(
         files[:] = [servers]
         for broker in brokers.values():
             broker.add(6)
-        spark = Spark(tmp_path / str(at), servers)
-        kill = servers.kill = Count(at, Killed())
+        spark = Query(str(tmp_path / str(at)), servers)
+        kill = servers.kill = Kill(at, Killed())
         try:
             spark.run()
             return  # the run has fewer steps
@@ -134,7 +68,7 @@ def test_each_message_is_in_one_batch_wherever_a_driver_ends(
     raise AssertionError("the run never ended")
 
 
-def broker_steps(kill: Count, step: str) -> None:
+def broker_steps(kill: Kill, step: str) -> None:
     """Calls `kill` for steps at the broker only."""
     if "offset" not in step and "batch" not in step:
         kill(step)
@@ -148,8 +82,8 @@ def test_a_node_that_is_lost_at_any_step_is_asked_again(
         servers = FakeServers(b=broker)
         files[:] = [FakeServers()]  # the files themselves do not fail
         broker.add(6)
-        spark = Spark(tmp_path / str(at), servers)
-        lost = Count(at, NodeUnavailable("lost"))
+        spark = Query(str(tmp_path / str(at)), servers)
+        lost = Kill(at, NodeUnavailable("lost"))
         servers.kill = partial(broker_steps, lost)
         spark.run()
         assert Counter(spark.rows) == expected(broker), lost.where
@@ -160,7 +94,7 @@ def test_a_node_that_is_lost_at_any_step_is_asked_again(
 
 def test_a_later_driver_fences_the_earlier_one(tmp_path: Path) -> None:
     broker = FakeBroker()
-    spark = Spark(tmp_path, FakeServers(b=broker))
+    spark = Query(str(tmp_path), FakeServers(b=broker))
     first = spark.reader()
     start = first.initialOffset()
     broker.add(3)
@@ -175,7 +109,7 @@ def test_a_later_driver_fences_the_earlier_one(tmp_path: Path) -> None:
 
 def test_an_old_checkpoint_is_told(tmp_path: Path) -> None:
     broker = FakeBroker()
-    spark = Spark(tmp_path, FakeServers(b=broker))
+    spark = Query(str(tmp_path), FakeServers(b=broker))
     broker.add(12)
     spark.run()
     reader = spark.reader()
@@ -185,7 +119,7 @@ def test_an_old_checkpoint_is_told(tmp_path: Path) -> None:
 
 def test_a_damaged_or_missing_file_is_told(tmp_path: Path) -> None:
     broker = FakeBroker()
-    spark = Spark(tmp_path, FakeServers(b=broker))
+    spark = Query(str(tmp_path), FakeServers(b=broker))
     broker.add(3)
     reader = spark.reader()
     start = reader.initialOffset()
@@ -209,10 +143,10 @@ def test_a_damaged_or_missing_file_is_told(tmp_path: Path) -> None:
 def test_a_folder_of_another_queue_or_checkpoint_is_refused(tmp_path: Path) -> None:
     broker = FakeBroker()
     servers = FakeServers(b=broker)
-    spark = Spark(tmp_path / "one", servers)
+    spark = Query(str(tmp_path / "one"), servers)
     start = spark.reader().initialOffset()
     with pytest.raises(SparkSourceError, match="belong together"):
-        Spark(tmp_path / "two", servers).reader().latestOffset(start, ReadMaxRows(1))
+        Query(str(tmp_path / "two"), servers).reader().latestOffset(start, ReadMaxRows(1))
     with pytest.raises(SparkSourceError, match="messages of queue orders"):
         other = start | {"queue": "others"}
         spark.reader(queue="others").partitions(other, other)

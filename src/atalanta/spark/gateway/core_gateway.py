@@ -28,6 +28,7 @@ DECISIONS: Final = "atalanta.spark.decisions"
 XA_HEURRB: Final = 6
 XA_HEURCOM: Final = 7
 XID_FORMAT: Final = 0x4154_4C53  # of the branches that the sink prepares
+OPENWIRE: Final = "speaks OpenWire"
 # The client's errors, subclasses first. After an error of the first group the connection is unusable.
 GONE: Final = (
     client.ConnectionLost,
@@ -98,6 +99,12 @@ class CoreGateway:
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         with translated(self.server):
             return self.connection.logview(queue, incarnation).ack_through(group, epoch, end)
+
+    def dead_letter(
+        self, queue: str, incarnation: str, group: str, epoch: int, sequence: int, why: str
+    ) -> None:
+        with translated(self.server):
+            self.connection.logview(queue, incarnation).dead_letter(group, epoch, sequence, why)
 
     def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> Lease:
         with translated(self.server):
@@ -226,6 +233,8 @@ def url_of(server: str, credentials: Credentials) -> str:
         "connect-timeout-millis": str(max(1, int(credentials.connect_timeout_s * 1000))),
         "callTimeout": str(max(1, int(credentials.request_timeout_s * 1000))),
     }
+    if credentials.body_bytes_max is not None:
+        settings["largeMessageMaxBytes"] = str(credentials.body_bytes_max)
     settings.update((name, quote(value, safe="")) for name, value in credentials.tls)
     added = "&".join(f"{name}={value}" for name, value in settings.items())
     return f"{base}{'&' if '?' in base else '?'}{added}"
@@ -237,6 +246,8 @@ def translated(server: str) -> Iterator[None]:
     try:
         yield
     except GONE as error:
+        if OPENWIRE in str(error):  # ActiveMQ Classic: a retry is useless
+            raise GatewayError(f"{server}: {error}", error.code) from error
         raise NodeUnavailable(f"{server}: {error}", error.code) from error
     except client.ClientError as error:
         for known, kind in TRANSLATED:

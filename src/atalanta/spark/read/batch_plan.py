@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from atalanta.client import Plan
 from atalanta.spark.environment.compatibility import (
@@ -128,7 +128,10 @@ class Request:
         )
 
 
-def share(limit: int, weights: Mapping[str, int]) -> dict[str, int]:
+Name = TypeVar("Name", str, tuple[str, str])
+
+
+def share(limit: int, weights: Mapping[Name, int]) -> dict[Name, int]:
     """Distributes `limit` in proportion to `weights`, in whole numbers by largest remainder.
 
     No share exceeds its weight. Each positive weight gets at least 1 as long as `limit` allows it. The sum is
@@ -141,8 +144,8 @@ def share(limit: int, weights: Mapping[str, int]) -> dict[str, int]:
     if limit <= len(names):
         first = sorted(names, key=lambda name: (-weights[name], name))[:limit]
         return {name: 1 if name in first else 0 for name in names}
-    shares: dict[str, int] = {}
-    remainders: list[tuple[int, str]] = []
+    shares: dict[Name, int] = {}
+    remainders: list[tuple[int, Name]] = []
     for name in names:
         shares[name], remainder = divmod(weights[name] * limit, total)
         remainders.append((-remainder, name))

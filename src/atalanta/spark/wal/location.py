@@ -1,18 +1,28 @@
-"""Folders for write-ahead files: a local path, or a URI of a file system that pyarrow knows (hdfs, s3, gs, abfss).
+"""Folders for write-ahead files: a local path, or a URI of a file system that all machines share.
 
-A file is written under a draft's name and gets its own name when it is complete. A local file is durable then (fsync of
-file and folder). With HDFS and object stores it is as durable as a closed file is there. A listing must show every file
-that was renamed before it began; today's object stores and HDFS do.
+A file is written under a draft's name and gets its own name when it is complete. The write-ahead folder
+(wal_folder.py) needs of a file system:
+
+- A closed file is durable. A local file is (fsync of file and folder); elsewhere it is as durable as a closed file.
+- A new name appears with the whole file or not at all. HDFS renames; object stores copy, and a copy is one object.
+- A listing shows every file whose name was given before the listing began. HDFS and today's object stores do.
+
+Exclusive creation and names that replace others are not needed: all names are different (epoch and token).
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from atalanta.spark.errors import OptionError
+from atalanta.spark.wal.web_hdfs import WebHdfsFolder
+
+# The schemes of pyarrow whose file systems have these properties.
+ARROW: Final = ("hdfs", "viewfs", "s3", "gs", "gcs", "abfs", "abfss")
+WEB_HDFS: Final = ("webhdfs", "swebhdfs")
 
 
 class Draft(Protocol):
@@ -87,7 +97,7 @@ class LocalDraft:
 
 
 class ArrowFolder:
-    """A folder of one of pyarrow's file systems."""
+    """A folder of one of pyarrow's file systems (HDFS, object stores)."""
 
     def __init__(self, system: Any, path: str) -> None:
         self.system = system
@@ -124,15 +134,21 @@ class ArrowDraft:
         self.folder = folder
         self.name = name
         self.file = system.open_output_stream(f"{folder}/{name}")
+        self.bytes = 0
 
     def write(self, data: bytes) -> None:
         self.file.write(data)
+        self.bytes += len(data)
 
     def close(self) -> None:
         self.file.close()
 
     def publish(self, name: str) -> None:
+        """See Draft. An object store copies and then deletes: the copy's length is looked at."""
         self.system.move(f"{self.folder}/{self.name}", f"{self.folder}/{name}")
+        found = self.system.get_file_info(f"{self.folder}/{name}")
+        if found.size != self.bytes:
+            raise OSError(f"{name} has {found.size} of {self.bytes} bytes after its move")
 
 
 def location_of(text: str) -> Location:
@@ -143,6 +159,10 @@ def location_of(text: str) -> Location:
         parts = urlsplit(text)
         if parts.scheme == "file":
             return LocalFolder(Path(unquote(parts.path)))
+        if parts.scheme in WEB_HDFS:
+            return WebHdfsFolder(text)
+        if parts.scheme not in ARROW:
+            raise ValueError(f"{parts.scheme} is not the scheme of a file system that is known to be safe")
         import pyarrow.fs
 
         fs: Any = pyarrow.fs
@@ -151,6 +171,6 @@ def location_of(text: str) -> Location:
         return ArrowFolder(system, path)
     except (OSError, ValueError) as error:
         raise OptionError(
-            f"option walLocation: {text!r} cannot be used: {error}. It is a local path, or a URI of a "
-            "file system that pyarrow knows (hdfs://, s3://, gs://, abfss://)"
+            f"option walLocation: {text!r} cannot be used: {error}. It is a local path, or a URI of a file system: "
+            "s3://, gs://, abfss://, webhdfs://namenode:9870/…, or hdfs:// where Hadoop's libhdfs is installed"
         ) from error

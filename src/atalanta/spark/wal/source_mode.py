@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,15 +17,22 @@ from atalanta.spark.environment.compatibility import (
 )
 from atalanta.spark.errors import LogViewUnsupported, OptionError
 from atalanta.spark.gateway.gateway import Connector
-from atalanta.spark.options import LOG_MODE, WAL_MODE, ReadOptions
+from atalanta.spark.options import DEAD_LETTER, LOG_MODE, WAL_MODE, ReadOptions
 from atalanta.spark.read.batch import AtalantaBatchReader
 from atalanta.spark.read.older_stream_reader import OlderStreamReader
 from atalanta.spark.read.partition_reader import RangePartition
-from atalanta.spark.read.several_queues import QueuesBatchReader, QueuesStreamReader
+from atalanta.spark.read.several_queues import (
+    QueuePartition,
+    QueuesBatchReader,
+    QueuesStreamReader,
+)
 from atalanta.spark.read.stream_reader import AtalantaStreamReader
 from atalanta.spark.wal.browse_reader import BrowsePartition, BrowseReader
 from atalanta.spark.wal.wal_node import Opener
 from atalanta.spark.wal.wal_stream_reader import FilePartition, WalStreamReader
+
+LogStreamReader = AtalantaStreamReader | QueuesStreamReader
+LogBatchReader = AtalantaBatchReader | QueuesBatchReader
 
 log = logging.getLogger("atalanta.spark")
 
@@ -34,39 +41,40 @@ def stream_reader(
     options: ReadOptions, schema: StructType, connect: Connector, open_node: Opener, load: str
 ) -> DataSourceStreamReader:
     """Returns the reader of the mode, or one that chooses. `load`: see shared_lease.py. Raises OptionError."""
-    check_several(options)
     if not ADMISSION_CONTROL:
         if options.several or options.source_mode == WAL_MODE:
             raise OptionError(
                 "streams of several queues and sourceMode=wal need Spark 4.2; this is an older version"
             )
         return OlderStreamReader(options, schema, connect, load)
-    if options.several:
-        return QueuesStreamReader(options, schema, connect)
     if options.source_mode == WAL_MODE:
         return WalStreamReader(options, schema, open_node)
+    by_log: LogStreamReader = (
+        QueuesStreamReader(options, schema, connect, load)
+        if options.several
+        else AtalantaStreamReader(options, schema, connect, load)
+    )
     if options.source_mode == LOG_MODE:
-        return AtalantaStreamReader(options, schema, connect, load)
-    return ChosenStreamReader(options, schema, connect, open_node, load)
+        return by_log
+    return ChosenStreamReader(options, schema, by_log, open_node)
 
 
 def batch_reader(
     options: ReadOptions, schema: StructType, connect: Connector, open_node: Opener
 ) -> DataSourceReader:
     """Returns the reader of the mode, or one that chooses. Raises OptionError."""
-    check_several(options)
-    if options.several:
-        return QueuesBatchReader(options, schema, connect)
+    if options.undecodable == DEAD_LETTER:
+        raise OptionError("undecodable=dead-letter is for streams: a batch read leaves every message in its queue")
     if options.source_mode == WAL_MODE:
         return BrowseReader(options, schema, open_node)
+    by_log: LogBatchReader = (
+        QueuesBatchReader(options, schema, connect)
+        if options.several
+        else AtalantaBatchReader(options, schema, connect)
+    )
     if options.source_mode == LOG_MODE:
-        return AtalantaBatchReader(options, schema, connect)
-    return ChosenBatchReader(options, schema, connect, open_node)
-
-
-def check_several(options: ReadOptions) -> None:
-    if options.several and options.source_mode == WAL_MODE:
-        raise OptionError("sourceMode=wal reads one queue: name it in option queue")
+        return by_log
+    return ChosenBatchReader(options, schema, by_log, open_node)
 
 
 class ChosenStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -76,14 +84,13 @@ class ChosenStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self,
         options: ReadOptions,
         schema: StructType,
-        connect: Connector,
+        by_log: LogStreamReader,
         open_node: Opener,
-        load: str,
     ) -> None:
         self.options = options
         self.schema = schema
         self.open_node = open_node
-        self._log = AtalantaStreamReader(options, schema, connect, load)
+        self._log = by_log
         self._wal: WalStreamReader | None = None
 
     # -- calls of Spark in the driver ---------------------------------------------------------------
@@ -130,7 +137,7 @@ class ChosenStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._log.read(partition)
 
     # -- the mode -------------------------------------------------------------------------------------
-    def _by(self, offset: Mapping[str, Any]) -> AtalantaStreamReader | WalStreamReader:
+    def _by(self, offset: dict[str, Any]) -> LogStreamReader | WalStreamReader:
         """Returns the reader whose offsets these are. Spark calls with the checkpoint's before all others."""
         return self._chosen_wal() if "wal" in offset or self._wal is not None else self._log
 
@@ -150,16 +157,20 @@ class ChosenBatchReader(DataSourceReader):
     """The reader of a batch without `sourceMode`: nodes without the log view are browsed."""
 
     def __init__(
-        self, options: ReadOptions, schema: StructType, connect: Connector, open_node: Opener
+        self,
+        options: ReadOptions,
+        schema: StructType,
+        by_log: LogBatchReader,
+        open_node: Opener,
     ) -> None:
         self.options = options
         self.schema = schema
-        self.connect = connect
         self.open_node = open_node
+        self._log = by_log
 
     def partitions(self) -> list[InputPartition]:
         try:
-            return AtalantaBatchReader(self.options, self.schema, self.connect).partitions()
+            return [*self._log.partitions()]
         except LogViewUnsupported as error:
             log.warning("the queues are browsed: %s", error)
             return BrowseReader(self.options, self.schema, self.open_node).partitions()
@@ -167,6 +178,6 @@ class ChosenBatchReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if isinstance(partition, BrowsePartition):
             return BrowseReader(self.options, self.schema, self.open_node).read(partition)
-        if not isinstance(partition, RangePartition):
+        if not isinstance(partition, (RangePartition, QueuePartition)):
             return iter(())  # without a partition, Spark creates one from nothing
-        return AtalantaBatchReader(self.options, self.schema, self.connect).read(partition)
+        return self._log.read(partition)

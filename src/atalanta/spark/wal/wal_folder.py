@@ -1,7 +1,7 @@
 """The write-ahead folder of one stream: numbered files, and the epoch of the driver that may add some.
 
     claim-<epoch>                        a driver has started; the highest claim is the one that counts
-    seal-<epoch>.json                    the folder's id, its queue, and the files that this driver found valid
+    seal-<epoch>.json                    the folder's id, its queues, and the files that this driver found valid
     <number>_<epoch>_<token>.wal         the messages of the XA branch "<epoch>/<token>"
     draft-<epoch>-…                      a file that is being written
 
@@ -27,10 +27,12 @@ from typing import Any, Final
 
 from atalanta.spark.errors import Fenced, SparkSourceError
 from atalanta.spark.wal.location import Draft, Location
+from atalanta.spark.wal.queue_names import QueueNames
 
 CLAIM: Final = "claim-"
 SEAL: Final = "seal-"
 DRAFT: Final = "draft-"
+SEAL_BYTES_MAX: Final = 1 << 28
 _FILE: Final = re.compile(r"(\d{20})_(\d{10}-[0-9a-f]{8})_([0-9a-f]{16})\.wal")
 
 
@@ -58,9 +60,9 @@ class WalName:
 class WalFolder:
     """The folder of a driver that has claimed it. Thread-safe."""
 
-    def __init__(self, location: Location, queue: str) -> None:
+    def __init__(self, location: Location, names: QueueNames) -> None:
         self.location = location
-        self.queue = queue
+        self.names = names
         self.lock = threading.Lock()
         self.id = ""
         self.files: dict[int, WalName] = {}
@@ -89,7 +91,7 @@ class WalFolder:
         else:
             self.id = str(uuid.uuid4())
         self._add(files)
-        text = {"id": self.id, "queue": self.queue, "files": [str(one) for one in files]}
+        text = {"id": self.id, "queue": self.names.options.queue, "files": [str(one) for one in files]}
         self._write(f"{SEAL}{self.epoch}.json", json.dumps(text).encode())
         self.check()
         self._clean(names)
@@ -97,14 +99,21 @@ class WalFolder:
 
     def _read_seal(self, name: str) -> dict[str, Any]:
         with self.location.read(name) as file:
-            seal = json.loads(bytes(file.read(1 << 28)))
-        if seal["queue"] != self.queue:
+            data = bytes(file.read(SEAL_BYTES_MAX))
+        try:
+            seal: dict[str, Any] = json.loads(data)
+            unnamed = self.names.unnamed(str(seal["queue"]))
+        except (ValueError, TypeError, KeyError) as error:
             raise SparkSourceError(
-                f"walLocation holds messages of queue {seal['queue']}, not of {self.queue}: give each "
-                "query a folder of its own"
+                f"{name} in walLocation is damaged ({error!r}): restore the folder from a backup"
+            ) from error
+        if unnamed:
+            said = ",".join(unnamed)
+            raise SparkSourceError(
+                f"walLocation holds messages of queue {said}, not only of {self.names.options.queue}: give each "
+                f"query a folder of its own. If this query shall go on without, set removedQueues={said}"
             )
-        found: dict[str, Any] = seal
-        return found
+        return seal
 
     def _add(self, files: Iterable[WalName]) -> None:
         for one in files:
@@ -169,10 +178,10 @@ class WalFolder:
         """Gives the next file a number above `number`: files up to it are lost."""
         self.last = max(self.last, number)
 
-    def branches(self) -> set[str]:
-        """Returns the branches that have a file."""
+    def branches(self) -> dict[str, WalName]:
+        """Returns the files by their branches."""
         with self.lock:
-            return {one.branch for one in self.files.values()}
+            return {one.branch: one for one in self.files.values()}
 
     def between(self, start: int, end: int) -> tuple[list[WalName], list[int]]:
         """Returns the files (start, end], and the numbers that are missing there."""

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from atalanta import client
 from atalanta.client import ReceivedMessage, Xid, blocking
-from atalanta.spark.errors import GatewayError, QueueMissing
+from atalanta.spark.errors import GatewayError, NodeUnavailable, QueueMissing
 from atalanta.spark.gateway.core_gateway import bracketed, connection_to, translated
 from atalanta.spark.gateway.gateway import Credentials, Member
 
@@ -25,6 +25,10 @@ class WalNode(Protocol):
 
     def members(self) -> Sequence[Member]:
         """Returns the nodes of the cluster that have a connector."""
+
+    def queues(self) -> Sequence[str]:
+        """Returns the durable queues of applications. Raises GatewayError if the user may not list them."""
+        ...
 
     def waiting(self, queue: str) -> int:
         """Returns the number of messages in the queue. Raises QueueMissing."""
@@ -47,7 +51,11 @@ class WalNode(Protocol):
         """Returns the next message of the branch, None if the queue has none now."""
 
     def prepare(self) -> None:
-        """Acknowledges every received message in the branch and prepares it."""
+        """Acknowledges every received message in the branch, prepares it, and ends its session.
+
+        The messages that the client has and the branch has not return to the queue before that: if a session fails
+        whose branch was committed elsewhere, Artemis keeps them in delivery for ever (ServerSessionImpl.pendingTX).
+        """
 
     def end(self) -> None:
         """Ends the branch. One that is not prepared returns its messages."""
@@ -71,6 +79,7 @@ class CoreNode:
         self._branch: blocking.Branch | None = None
         self._consumer: blocking.Consumer | None = None
         self._last: ReceivedMessage | None = None
+        self._management: blocking.Management | None = None
 
     def _node_id(self) -> str:
         """Returns the node's id: one without a host is the answer of a node alone, the others have connectors."""
@@ -96,6 +105,25 @@ class CoreNode:
                 for member in self.connection.topology
                 if member.host is not None and member.port is not None
             ]
+
+    def queues(self) -> Sequence[str]:
+        try:
+            with translated(self.server):
+                if self._management is None:
+                    self._management = self.connection.management()
+                rows = self._management.rows("listQueues")
+        except NodeUnavailable:
+            raise
+        except GatewayError as error:
+            raise GatewayError(
+                f"the queues of queuePattern cannot be listed: give the user the permission manage for the "
+                f"management address, or name the queues in option queue: {error}"
+            ) from error
+        return [
+            str(row["name"])
+            for row in rows
+            if row.get("durable") == "true" and row.get("internalQueue") != "true"
+        ]
 
     def waiting(self, queue: str) -> int:
         with translated(self.server):
@@ -147,11 +175,13 @@ class CoreNode:
         return message
 
     def prepare(self) -> None:
-        if self._branch is None or self._last is None:
+        if self._branch is None or self._consumer is None or self._last is None:
             raise GatewayError(f"{self.server}: a branch without messages is not prepared")
         with translated(self.server):
             self._last.acknowledge()  # of a transaction: every message up to it
+            self._consumer.close()
             self._branch.prepare()
+        self.end()
 
     def end(self) -> None:
         branch, self._branch, self._consumer, self._last = self._branch, None, None, None

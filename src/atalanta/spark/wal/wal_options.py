@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.spark.errors import OptionError
-from atalanta.spark.options import EARLIEST, LATEST, ReadOptions, Start
+from atalanta.spark.options import DEAD_LETTER, EARLIEST, LATEST, ReadOptions, Start
 
 
 def check_stream(options: ReadOptions) -> None:
@@ -12,7 +12,12 @@ def check_stream(options: ReadOptions) -> None:
         raise OptionError(
             "option walLocation is missing: sourceMode=wal (nodes without the log view, such as a real "
             "Artemis) needs a folder for received messages, beside the checkpoint: a path that the driver and "
-            "all workers share, or a URI (hdfs://, s3://, gs://, abfss://)"
+            "all workers share, or a URI (webhdfs://, hdfs://, s3://, gs://, abfss://)"
+        )
+    if options.undecodable == DEAD_LETTER:
+        raise OptionError(
+            "undecodable=dead-letter needs the log view, which a real Artemis does not have: use undecodable=error, "
+            "and write the rows with an error to an address"
         )
     if options.retention is not None:
         raise OptionError("option retention needs the log view, which a real Artemis does not have")
@@ -24,10 +29,11 @@ def check_batch(options: ReadOptions) -> None:
     if options.starting != Start(EARLIEST) or options.ending != Start(LATEST):
         raise OptionError(
             "startingOffsets and endingOffsets need the log view: nodes without it (a real Artemis) are read "
-            "from the first message to the last"
+            "from the first message to the last. Leave the options away; to skip messages use a selector, which "
+            "leaves them in the queue"
         )
     if options.starting_timestamp_ms is not None:
         raise OptionError(
             "option startingTimestamp needs the log view, which a real Artemis does not have: use a selector "
-            "(AMQTimestamp > …)"
+            "(AMQTimestamp >= …), which leaves earlier messages in the queue"
         )

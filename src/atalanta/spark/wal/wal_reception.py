@@ -18,8 +18,14 @@ from dataclasses import dataclass
 from atalanta.client import ClientError
 from atalanta.spark.errors import NodeUnavailable, SparkSourceError
 from atalanta.spark.options import ReadOptions
-from atalanta.spark.wal.wal_file import MESSAGES_MAX, WalFileWriter
-from atalanta.spark.wal.wal_folder import WalFolder
+from atalanta.spark.wal.body_limit import body_error
+from atalanta.spark.wal.wal_file import (
+    MESSAGES_MAX,
+    FileDamaged,
+    WalFileReader,
+    WalFileWriter,
+)
+from atalanta.spark.wal.wal_folder import WalFolder, WalName
 from atalanta.spark.wal.wal_node import WalNode
 
 log = logging.getLogger("atalanta.spark")
@@ -27,7 +33,7 @@ log = logging.getLogger("atalanta.spark")
 
 @dataclass(frozen=True)
 class Share:
-    """The limits of one node's file. There is always at least one message, if the queue has one."""
+    """The limits of one file: of a queue at a node. There is always at least one message, if the queue has one."""
 
     messages: int
     bytes: int
@@ -45,7 +51,8 @@ class Receiver:
     def settle(self, node: WalNode) -> None:
         """Ends the prepared branches that this or an earlier driver has left at the node.
 
-        Raises Fenced, NodeUnavailable, and GatewayError for a branch that an operator has ended in the other way.
+        Raises Fenced, NodeUnavailable, SparkSourceError for a damaged file, and GatewayError for a branch that an
+        operator has ended in the other way.
         """
         folder = self.folder
         left = node.prepared(folder.id)
@@ -53,7 +60,9 @@ class Receiver:
             folder.check()
         filed = folder.branches()
         for branch in left:
-            if branch in filed:
+            name = filed.get(branch)
+            if name is not None:
+                self._check_file(node, name)
                 log.warning(
                     "node %s: committing branch %s, whose file is complete", node.node_id, branch
                 )
@@ -66,8 +75,20 @@ class Receiver:
                 if at == node.node_id:
                     del self.uncommitted[branch]
 
-    def receive(self, node: WalNode, share: Share) -> int:
-        """Receives a file from the node and returns its number of messages, 0 if the queue has none now.
+    def _check_file(self, node: WalNode, name: WalName) -> None:
+        """Raises SparkSourceError if a file is damaged whose messages are still in their prepared branch."""
+        try:
+            for _ in WalFileReader(self.folder.location, str(name), self.folder.id).chunks():
+                pass
+        except FileDamaged as error:
+            raise SparkSourceError(
+                f"{error.what}. Nothing is lost: its messages are still at node {node.node_id} ({node.server}), in the "
+                f"prepared branch {name.branch}. Restore the file from a backup; or remove it and start again (if "
+                "walLocation has later files, once with failOnDataLoss=false): then they return to the queue"
+            ) from error
+
+    def receive(self, node: WalNode, queue: str, share: Share) -> int:
+        """Receives a file from a queue of the node and returns its number of messages, 0 if the queue has none now.
 
         After NodeUnavailable the file may be there, with its branch in `uncommitted`. Any other error ends the query.
         """
@@ -75,8 +96,8 @@ class Receiver:
         token = secrets.token_hex(8)
         branch = f"{self.folder.epoch}/{token}"
         try:
-            node.begin(self.folder.id, branch, self.options.queue, self.options.selector)
-            writer = self._fill(node, token, share)
+            node.begin(self.folder.id, branch, queue, self.options.selector)
+            writer = self._fill(node, queue, token, share)
             if writer is None:
                 return 0
             try:
@@ -95,7 +116,7 @@ class Receiver:
         finally:
             self._end(node)
 
-    def _fill(self, node: WalNode, token: str, share: Share) -> WalFileWriter | None:
+    def _fill(self, node: WalNode, queue: str, token: str, share: Share) -> WalFileWriter | None:
         """Receives messages into a draft, up to the limits. Returns None if there is none."""
         writer: WalFileWriter | None = None
         most = min(share.messages, MESSAGES_MAX)
@@ -106,12 +127,12 @@ class Receiver:
                     break
                 if writer is None:
                     draft = self.folder.draft(token)
-                    writer = WalFileWriter(draft, node.node_id, node.server, self.options.queue)
+                    writer = WalFileWriter(draft, self.folder.id, node, queue)
                 try:
-                    writer.add(message)
+                    writer.add(message, body_error(message, self.options, queue, node.node_id))
                 except ClientError as error:
                     raise SparkSourceError(
-                        f"message {message.message_id} of queue {self.options.queue} at node {node.node_id} "
+                        f"message {message.message_id} of queue {queue} at node {node.node_id} "
                         f"cannot be received: {error}. It stays in the queue: move it away, and start again"
                     ) from error
         except SparkSourceError:

@@ -1,7 +1,7 @@
 """The streaming source over nodes without the log view (`sourceMode=wal`): messages go into a folder first.
 
-The driver receives from every node and writes one file per node and batch; tasks only read files. An offset is the
-number of a file:
+The driver receives from every queue of every node and writes one file for each in a batch; tasks only read files. An
+offset is the number of a file, whose header names its queue:
 
     {"queue": "flights::archive", "wal": "<id of the folder>", "sequence": 12}
 
@@ -32,13 +32,13 @@ from atalanta.spark.errors import (
     QueueMissing,
     SparkSourceError,
     lose,
-    no_queue,
 )
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.batch_plan import limits_of, share
 from atalanta.spark.read.members import RETRY_S
 from atalanta.spark.wal.location import location_of
-from atalanta.spark.wal.wal_file import INDEX_BITS, WalFileReader
+from atalanta.spark.wal.queue_names import QueueNames, check_found
+from atalanta.spark.wal.wal_file import INDEX_BITS, FileDamaged, WalFileReader
 from atalanta.spark.wal.wal_folder import WalFolder
 from atalanta.spark.wal.wal_node import Opener, WalNode
 from atalanta.spark.wal.wal_nodes import WalNodes
@@ -51,6 +51,8 @@ FILE_BYTES: Final = 128 << 20
 # After a node gave nothing although its queue has messages: consumers have them, or they are scheduled.
 NOTHING_S: Final = 0.2
 
+Backlog = dict[tuple[str, str], int]  # node and queue -> number of messages
+
 log = logging.getLogger("atalanta.spark")
 
 
@@ -59,6 +61,7 @@ class FilePartition(InputPartition):
     """The input of a task: one file."""
 
     location: str
+    folder_id: str
     name: str
     number: int
 
@@ -72,15 +75,15 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.schema = schema
         self.open_node = open_node
         self._nodes: WalNodes | None = None
+        self.names = QueueNames(options)
         self._receiver: Receiver | None = None
-        self._target: dict[str, int] | None = None  # node -> messages left, of Trigger.AvailableNow
+        self._target: Backlog | None = None  # messages left, of Trigger.AvailableNow
         self._settled = False
 
     # -- calls of Spark in the driver ---------------------------------------------------------------
     def initialOffset(self) -> dict[str, Any]:
-        """Returns the offset before the oldest file. The queue must be at one node at least."""
-        if not self._waiting()[1]:
-            raise no_queue(self.options.login.servers, self.options.queue)
+        """Returns the offset before the oldest file. Each queue must be at one node at least."""
+        check_found(self.options, {queue for _, queue in self._waiting()[1]})
         folder = self.receiver.folder
         return self._offset(min(folder.files, default=folder.last + 1) - 1)
 
@@ -117,7 +120,10 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"files {missing[0]} to {missing[-1]} of the batch are gone from walLocation"
             )
         return [
-            FilePartition(str(self.options.wal_location), str(one), one.number) for one in found
+            FilePartition(
+                str(self.options.wal_location), self.receiver.folder.id, str(one), one.number
+            )
+            for one in found
         ]
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -134,10 +140,13 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # Imported here: the process that plans a query does not need it and would wait 0.2 s.
         from atalanta.spark.wal.wal_batches import batches
 
-        file = WalFileReader(location_of(partition.location), partition.name)
-        node_id = str(file.header()["node"])
+        file = WalFileReader(
+            location_of(partition.location), partition.name, partition.folder_id
+        )
+        header = file.header()
         first = partition.number << INDEX_BITS
-        return batches(self.schema, self.options.queue, node_id, file.chunks(), first)
+        queue, node_id = str(header["queue"]), str(header["node"])
+        return batches(self.schema, self.options, queue, node_id, file.chunks(), first)
 
     # -- offsets --------------------------------------------------------------------------------------
     @property
@@ -151,7 +160,7 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Returns the receiver. The first call claims the folder."""
         if self._receiver is None:
             location = location_of(str(self.options.wal_location))
-            self._receiver = Receiver(self.options, WalFolder(location, self.options.queue))
+            self._receiver = Receiver(self.options, WalFolder(location, self.names))
         return self._receiver
 
     def _offset(self, sequence: int) -> dict[str, Any]:
@@ -167,7 +176,7 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise SparkSourceError(
                 "the checkpoint is that of a query with sourceMode=log: use a checkpoint of its own"
             )
-        if offset["queue"] != self.options.queue or offset["wal"] != self.receiver.folder.id:
+        if offset["wal"] != self.receiver.folder.id:
             raise SparkSourceError(
                 f"the checkpoint is that of a query over queue {offset['queue']} with another walLocation: "
                 "a checkpoint and its folder belong together"
@@ -194,12 +203,19 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._settled:
             return
         folder = self.receiver.folder
+        damaged: FileDamaged | None = None
         found, _ = folder.between(before, folder.last)
         for one in found:
-            header = WalFileReader(folder.location, str(one)).header()
+            try:
+                header = WalFileReader(folder.location, str(one), folder.id).header()
+            except FileDamaged as error:
+                damaged = damaged or error
+                continue
             self.receiver.uncommitted[one.branch] = str(header["node"])
             self.nodes.add(str(header["server"]))
-        self._settle_all()
+        self._settle_all()  # its error is a better one, if the messages of a damaged file are still at a node
+        if damaged is not None:
+            raise damaged
         self._settled = True
 
     def _settle_all(self) -> None:
@@ -224,16 +240,18 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 )
             time.sleep(RETRY_S)
 
-    def _waiting(self) -> tuple[dict[str, WalNode], dict[str, int]]:
-        """Returns the nodes by id, and the number of messages at those that have the queue."""
+    def _waiting(self) -> tuple[dict[str, WalNode], Backlog]:
+        """Returns the nodes by id, and the number of messages in each of their queues."""
         while True:
             nodes = self.nodes.present()
-            found = {}
+            found: Backlog = {}
             for node_id, node in nodes.items():
                 try:
-                    found[node_id] = node.waiting(self.options.queue)
-                except QueueMissing:
-                    continue
+                    for queue in self.names.at(node):
+                        try:
+                            found[node_id, queue] = node.waiting(queue)
+                        except QueueMissing:
+                            continue
                 except NodeUnavailable as error:
                     log.warning("node %s: %s", node_id, error)
                     self.nodes.drop(node)
@@ -242,32 +260,29 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             time.sleep(RETRY_S)
 
     def _round(self, limits: Share) -> bool:
-        """Receives a file from each node with messages. Returns False if a node failed and nothing was received."""
+        """Receives a file from each queue with messages. Returns False if a node failed and nothing was received."""
         receiver = self.receiver
         nodes, waiting = self._waiting()
         if self._target is not None:
             waiting = {
-                node: min(self._target.get(node, 0), count) for node, count in waiting.items()
+                place: min(self._target.get(place, 0), count) for place, count in waiting.items()
             }
         shares = self._shares(waiting, limits)
         if not shares:
             return True
         before = receiver.folder.last
         with ThreadPoolExecutor(len(shares)) as pool:
-            received = {
-                node: pool.submit(receiver.receive, nodes[node], given)
+            outcomes = {
+                node: pool.submit(self._receive, nodes[node], given)
                 for node, given in shares.items()
             }
         failed = False
-        for node, outcome in received.items():
+        for node, outcome in outcomes.items():
             error = outcome.exception()
             if isinstance(error, NodeUnavailable):
                 failed = True
                 log.warning("node %s: %s", node, error)
                 self.nodes.drop(nodes[node])
-            elif self._target is not None:
-                count = outcome.result()
-                self._target[node] = self._target.get(node, 0) - count if count else 0
             else:
                 outcome.result()
         if failed or receiver.uncommitted:
@@ -276,16 +291,28 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             time.sleep(NOTHING_S)
         return not failed or receiver.folder.last > before
 
+    def _receive(self, node: WalNode, shares: Mapping[str, Share]) -> None:
+        """Receives a file from each of these queues of a node, one after the other. Called in a thread of the node."""
+        for queue, given in shares.items():
+            try:
+                count = self.receiver.receive(node, queue, given)
+            except QueueMissing:  # deleted meanwhile, by itself or by an operator
+                count = 0
+            if self._target is not None:
+                place = (node.node_id, queue)
+                self._target[place] = self._target[place] - count if count else 0
+
     @staticmethod
-    def _shares(waiting: Mapping[str, int], limits: Share) -> dict[str, Share]:
-        """Distributes the limits over the nodes by their backlogs."""
+    def _shares(waiting: Backlog, limits: Share) -> dict[str, dict[str, Share]]:
+        """Distributes the limits by the backlogs. Returns node -> queue -> share."""
         given = share(limits.messages, waiting)
-        used = {node: count for node, count in given.items() if count > 0}
+        used = {place: count for place, count in given.items() if count > 0}
         size = max(1, limits.bytes // max(1, len(used)))
-        return {
-            node: Share(min(count, FILE_MESSAGES), min(size, FILE_BYTES))
-            for node, count in used.items()
-        }
+        shares: dict[str, dict[str, Share]] = {}
+        for (node, queue), count in used.items():
+            part = Share(min(count, FILE_MESSAGES), min(size, FILE_BYTES))
+            shares.setdefault(node, {})[queue] = part
+        return shares
 
     def _limits(self, limit: ReadLimit) -> Share:
         limits = limits_of(self.options).within(limit)

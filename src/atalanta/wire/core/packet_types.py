@@ -150,6 +150,8 @@ LOG_QUEUES: Final = -121
 LOG_QUEUES_RESP: Final = -122
 LOG_RETAIN: Final = -123
 LOG_RETAIN_RESP: Final = -124
+LOG_DEAD_LETTER: Final = -125
+LOG_DEAD_LETTER_RESP: Final = -126
 
 NAMES: Final[dict[int, str]] = {
     PING: "PING",
@@ -265,6 +267,8 @@ NAMES: Final[dict[int, str]] = {
     LOG_QUEUES_RESP: "LOG_QUEUES_RESP",
     LOG_RETAIN: "LOG_RETAIN",
     LOG_RETAIN_RESP: "LOG_RETAIN_RESP",
+    LOG_DEAD_LETTER: "LOG_DEAD_LETTER",
+    LOG_DEAD_LETTER_RESP: "LOG_DEAD_LETTER_RESP",
 }
 
 # Neither numbered nor kept for a reattach (isRequiresConfirmations). The metadata

@@ -131,6 +131,19 @@ def test_nothing_is_sent_beyond_the_credits() -> None:
     assert all(isinstance(p, RequestProducerCredits) and 500 <= p.credits <= 1_000 for p in asked)
 
 
+@pytest.mark.parametrize("length", [240, 330])
+def test_a_broker_that_speaks_openwire_is_named(length: int) -> None:
+    """The first bytes of ActiveMQ Classic: a WireFormatInfo."""
+    pair = Pair()
+    pair.client.start(pair.now)
+    wire_format = length.to_bytes(4, "big") + b"\x01ActiveMQ\x00\x00\x00\x0c\x01" + bytes(length - 14)
+    pair.client.feed(pair.now, wire_format)
+    assert pair.events.told[-1:] == [
+        "broken: the broker sent what cannot be understood: the broker speaks OpenWire there, as ActiveMQ Classic "
+        "does, but CORE is needed: an Artemis or Atalanta node"
+    ]
+
+
 def test_a_message_larger_than_the_window_gets_the_credits_it_needs() -> None:
     pair = connected()
     session = pair.session(producer_window=1_000)
@@ -232,6 +245,28 @@ def test_the_end_of_a_queue_is_told_behind_the_last_piece_of_a_large_message_as_
         pair.link.send(10, packet)
         pair.run()
         assert window > 10 or sum(p.credits for p in pair.link.packets(FlowToken) if isinstance(p, FlowToken)) > window
+    assert end.done and taken(consumer).message.body == b"xx"
+
+
+def test_unread_messages_are_handed_out_when_they_hold_the_credits_of_the_next_piece_of_a_large_message() -> None:
+    """A browser of a real Artemis waited for ever: the broker for credits, the program for the end of the queue."""
+    pair, consumer = filled(6, 600)
+    header = ReceiveLargeMessage(encoded(""), consumer_id=consumer.id, delivery_count=1, body_size=2)
+    pair.link.send(10, header)
+    pair.run()
+    end = consumer.force()
+    pair.run()
+    assert end.done
+    given = len(pair.link.packets(FlowToken))
+    assert [taken(consumer).message.id for _ in range(6)] == [1, 2, 3, 4, 5, 6]
+    pair.run()
+    assert len(pair.link.packets(FlowToken)) > given  # now the broker may send the pieces
+    end = consumer.force()
+    for more in (True, False):
+        pair.run()
+        assert pending(end)
+        pair.link.send(10, ReceiveContinuation(b"x", more, consumer.id))
+    pair.run()
     assert end.done and taken(consumer).message.body == b"xx"
 
 

@@ -21,6 +21,7 @@ from atalanta.wire.core.packets.consumer import (
 )
 from atalanta.wire.core.packets.logview import (
     LogAckThrough,
+    LogDeadLetter,
     LogLease,
     LogLost,
     LogPlan,
@@ -205,6 +206,7 @@ class Chaos:
                 LogSeek(7, name, self.small()),
                 LogQueues(8, name),
                 LogRetain(9, name, "", "g", pick.randrange(3), pick.choice((-1, 0, 50)), 0, low - 1),
+                LogDeadLetter(9, name, "", "g", pick.randrange(3), high, "why"),
             )
         )
 

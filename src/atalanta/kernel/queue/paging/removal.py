@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
+from atalanta.kernel.queue.paging.paged_reference import PagedReference
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.paging.page import Page
     from atalanta.kernel.queue.paging.paged_queue import PagedQueue
-    from atalanta.kernel.queue.paging.paged_reference import PagedReference
     from atalanta.kernel.queue.paging.paging import Paging
     from atalanta.kernel.queue.paging.retained_messages import RetainedMessages
     from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.queue.reference import Reference
 
 
 def clear(paging: Paging, queue: Queue) -> int:
@@ -71,6 +72,26 @@ def drop_through(
             retained.keep(reference)
     paging.touch(queue)
     return before - paged.count
+
+
+def drop_one(paging: Paging, queue: Queue, reference: Reference) -> None:
+    """Removes one message outside of memory for good (log view); the caller writes its ACKS record."""
+    paged = paged_queue_of(queue)
+    if paged is None:
+        return
+    if isinstance(reference, PagedReference):
+        paging.count_removed(paged, 1, reference.size)
+        reference.page.count_read(1, reference.size)
+        paging.finished(reference)
+        paged.leave(reference.page)
+    else:
+        paged.tail.remove(reference)
+        paged.forget_encoding()
+        paged.tail_bytes -= reference.size
+        paging.tail_bytes -= reference.size
+        paging.count_removed(paged, 1, reference.size)
+        paging.store.drop(reference)
+    paging.touch(queue)
 
 
 def _drop_entries(

@@ -27,6 +27,12 @@ from atalanta.wire.http_upgrade import UpgradeRequest
 NO_REASON: Final = -1
 TLS_ALERT: Final = b"\x15\x03"
 TLS_THERE: Final = "the broker speaks TLS there: add sslEnabled=true to the URL or the connector"
+# A broker that speaks OpenWire sends its WireFormatInfo at once: length, type 1, "ActiveMQ".
+OPENWIRE_MARK: Final = b"\x01ActiveMQ"
+OPENWIRE_MARK_AT: Final = 4
+OPENWIRE_THERE: Final = (
+    "the broker speaks OpenWire there, as ActiveMQ Classic does, but CORE is needed: an Artemis or Atalanta node"
+)
 MILLISECOND_NS: Final = 1_000_000
 
 
@@ -107,13 +113,15 @@ class CoreTransport:
     def receive(self, now: int, data: bytes) -> bytes:
         """Takes bytes of the broker, for `step`. Returns the held frames, once they may be written.
 
-        ProtocolError: the other side does not accept the HTTP upgrade, or speaks TLS.
+        ProtocolError: the other side does not accept the HTTP upgrade, or speaks TLS or OpenWire.
         """
         self.last_seen = now
         if self._first:
             self._first = False
             if data.startswith(TLS_ALERT):
                 raise ProtocolError(TLS_THERE)
+            if data.startswith(OPENWIRE_MARK, OPENWIRE_MARK_AT):
+                raise ProtocolError(OPENWIRE_THERE)
         released = b""
         upgrade = self._upgrade
         if upgrade is not None:
