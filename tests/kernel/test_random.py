@@ -13,10 +13,13 @@ from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.log import log_views
+from atalanta.kernel.journal.records import Batch
+from atalanta.kernel.log.chunk import Chunk
 from atalanta.kernel.queue.consumers import configure
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.paging.iteration import everything
+from atalanta.kernel.queue.paging.retained_messages import retained_of
+from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -57,6 +60,7 @@ def state(broker: Broker) -> dict[str, object]:
             queue.log.acked_through,
             {lease.group: (lease.epoch, lease.owner) for lease in queue.log.leases.values()},
             queue.log.lost,
+            retained_sequences(queue),
             [
                 (reference.sequence, reference.message.id, reference.message.body)
                 for reference in everything(queue)
@@ -77,6 +81,11 @@ def state(broker: Broker) -> dict[str, object]:
         ),
         "stored": broker.store.stored_bytes,
     }
+
+
+def retained_sequences(queue: Queue) -> list[int]:
+    retained = retained_of(queue)
+    return [] if retained is None else retained.sequences()
 
 
 class Play:
@@ -204,7 +213,13 @@ class Play:
         self.epoch = held.epoch
         if answers.answers != [1]:
             self.settle()  # a reader waits for its lease
-        start = bench.broker.queues[name].log.acked_through
+        if self.random.random() < 0.3:
+            limits = self.random.choice(((60_000, 0), (0, 2_000), (200_000, 4_000), (0, 0)))
+            bench.broker.log_views.retain(name, "", "g", held.epoch, *limits, -1, answers, 3)
+        log = bench.broker.queues[name].log
+        start = self.random.choice((log.reader_position(), log.reader_position(), log.released_through()))
+        if start < log.reader_position():
+            bench.broker.log_views.retain(name, "", "g", held.epoch, -1, -1, start, answers, 4)
         end = bench.broker.log_views.plan(name, "", start, self.random.randrange(1, 9), -1)[0]
         chunk = bench.broker.log_views.read(name, "", start, end, 0, None)
         self.compare_with_earlier(start, end, chunk)
@@ -212,7 +227,7 @@ class Play:
         if self.random.random() < 0.7:
             bench.broker.log_views.ack_through(name, "", "g", held.epoch, end, answers, 2)
 
-    def compare_with_earlier(self, start: int, end: int, chunk: log_views.Chunk) -> None:
+    def compare_with_earlier(self, start: int, end: int, chunk: Chunk) -> None:
         """What a reader was shown it is shown again, or is told that it was lost."""
         lost = self.bench.broker.log_views.lost_ranges("one", "", start, end)
         found = {reference.sequence: reference.message.body for reference in chunk.references}
@@ -335,6 +350,9 @@ class Play:
         self.ended.extend(self.sessions)
         self.bench.now += 100 * SECOND
         self.bench.broker.log_views.end_leases(self.bench.now)
+        log_queue = self.bench.broker.queues["one"]
+        self.bench.broker.log_views.retention.choose(log_queue, 0, 0)
+        self.bench.broker.log_views.retention.append(log_queue, Batch(), None, 0)
         self.settle()
         scheduled.on_timer(self.bench.broker.store, self.bench.now)
         last = self.bench.session()

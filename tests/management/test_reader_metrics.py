@@ -36,6 +36,8 @@ def test_a_group_has_lag_acknowledged_messages_and_lease() -> None:
         "lag_messages": 2,
         "acknowledged_messages_total": 3,
         "acknowledged_sequence": third,
+        "retained_messages": 0,
+        "retained_bytes": 0,
         "lease_epoch": 2,
         "lease_seconds": 60,
     }

@@ -77,6 +77,9 @@ class FakeQueue:
     lease_ms: int = 0  # 0: no lease, or released
     lost: list[tuple[int, int, str]] = field(default_factory=list)
     dead: list[tuple[bytes, str]] = field(default_factory=list)
+    limits: tuple[int, int] = (0, 0)  # of the retention
+    past: dict[int, tuple[int, bytes]] = field(default_factory=dict)  # the retained messages
+    replay: int = -1
 
     def add(self, body: bytes | str, timestamp_ms: int = 0, **properties: PropertyValue) -> None:
         encoded = message(body, properties, timestamp_ms)
@@ -85,6 +88,14 @@ class FakeQueue:
 
     def live(self, start: int, end: int) -> list[int]:
         return [at for at in range(start + 1, min(end, self.last) + 1) if at in self.messages]
+
+    def readable(self, start: int, end: int) -> dict[int, tuple[int, bytes]]:
+        """With the retained past."""
+        found = self.past | self.messages
+        return {at: found[at] for at in sorted(found) if start < at <= min(end, self.last)}
+
+    def reader_position(self) -> int:
+        return self.acked if self.replay < 0 else self.replay
 
 
 class FakeNode:
@@ -193,8 +204,10 @@ class FakeNode:
         found = self.find(queue)
         live = found.live(0, found.last)
         size = sum(len(encoded) for _, encoded in found.messages.values())
-        first = live[0] if live else found.last + 1
-        return [self.node_id, found.incarnation, first, found.last, len(live), size, found.acked]
+        first = min([*found.readable(found.reader_position(), found.last), found.last + 1])
+        return [
+            self.node_id, found.incarnation, first, found.last, len(live), size, found.reader_position(),
+        ]  # fmt: skip
 
     def do_plan(
         self, queue: str, incarnation: str, start: int, messages: int, size: int
@@ -202,8 +215,8 @@ class FakeNode:
         found = self.find(queue, incarnation)
         end = count = total = 0
         end = start
-        for at in found.live(start, found.last):
-            length = len(found.messages[at][1])
+        for at, (_, encoded) in found.readable(start, found.last).items():
+            length = len(encoded)
             if count and (0 <= messages <= count or 0 <= size < total + length):
                 return [end, count, total]
             end, count, total = at, count + 1, total + length
@@ -213,13 +226,13 @@ class FakeNode:
         self, queue: str, incarnation: str, start: int, end: int, size: int, selector: str | None
     ) -> dict[str, Any]:
         found = self.find(queue, incarnation)
-        if start < found.acked and end > start:
+        if start < found.acked and end > start and not found.past:
             raise RangeLost(f"up to {found.acked} is acknowledged", 202)
         records: list[tuple[int, int, str]] = []
-        for at in found.live(start, end):
+        for at, (_, encoded) in found.readable(start, end).items():
             if len(records) == 100:
                 return {"next": records[-1][0], "last": False, "records": records}
-            records.append((at, 0, base64.b64encode(found.messages[at][1]).decode()))
+            records.append((at, 0, base64.b64encode(encoded).decode()))
         return {"next": end, "last": True, "records": records}
 
     def do_ack(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
@@ -230,8 +243,11 @@ class FakeNode:
             )
         taken = found.live(0, end)
         for at in taken:
-            del found.messages[at]
+            message = found.messages.pop(at)
+            if found.limits != (0, 0):
+                found.past[at] = message
         found.acked = max(found.acked, end)
+        found.replay = max(found.replay, end) if 0 <= found.replay and end < found.acked else -1
         return len(taken)
 
     def do_dead_letter(
@@ -247,7 +263,7 @@ class FakeNode:
     def do_lease(self, queue: str, group: str, owner: str, ttl: int, epoch: int) -> list[Any]:
         found = self.find(queue)
         if epoch == 0:
-            found.epoch += 1
+            found.epoch = found.epoch + 1 if group == found.group else 1
             found.group, found.owner = group, owner
         elif (group, epoch) != (found.group, found.epoch):
             raise Fenced(
@@ -256,14 +272,28 @@ class FakeNode:
         found.lease_ms = ttl
         return [found.epoch, found.incarnation, found.acked]
 
+    def do_retain(
+        self, queue: str, incarnation: str, group: str, epoch: int, limits: list[int], replay: int
+    ) -> int:
+        found = self.find(queue, incarnation)
+        if (group, epoch) != (found.group, found.epoch):
+            raise Fenced("taken over", 200)
+        if limits != [-1, -1]:
+            found.limits = (limits[0], limits[1])
+            if found.limits == (0, 0):
+                found.past.clear()
+        if replay >= 0:
+            found.replay = replay
+        return min([*found.past, found.acked + 1]) - 1
+
     def do_lost(self, queue: str, incarnation: str, start: int, end: int) -> list[Any]:
         found = self.find(queue, incarnation)
         return [part for part in found.lost if part[1] > start and part[0] <= end]
 
     def do_seek(self, queue: str, timestamp: int) -> int:
         found = self.find(queue)
-        for at in found.live(0, found.last):
-            if found.messages[at][0] >= timestamp:
+        for at, (timestamp_ms, _) in found.readable(0, found.last).items():
+            if timestamp_ms >= timestamp:
                 return at - 1
         return found.last
 
@@ -398,6 +428,15 @@ class FakeGateway:
         return Lease(
             *self.ask("lease", queue=queue, group=group, owner=owner, ttl=ttl_ms, epoch=epoch)
         )
+
+    def retain(
+        self, queue: str, incarnation: str, group: str, epoch: int, limits: tuple[int, int], replay_from: int
+    ) -> int:
+        at: int = self.ask(
+            "retain", queue=queue, incarnation=incarnation, group=group, epoch=epoch, limits=limits,
+            replay=replay_from,
+        )  # fmt: skip
+        return at
 
     def lost_ranges(
         self, queue: str, incarnation: str, start: int, end: int

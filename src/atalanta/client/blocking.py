@@ -269,6 +269,11 @@ class LogView:
     def lease(self, group: str, owner: str, ttl_ms: int, epoch: int = 0) -> Lease:
         return self._shell.call(self._view.lease(group, owner, ttl_ms, epoch))
 
+    def retain(
+        self, group: str, epoch: int, age_ms: int = -1, max_bytes: int = -1, replay_from: int = -1
+    ) -> int:
+        return self._shell.call(self._view.retain(group, epoch, age_ms, max_bytes, replay_from))
+
     def lost_ranges(self, start: int, end: int) -> list[LostRange]:
         return self._shell.call(self._view.lost_ranges(start, end))
 

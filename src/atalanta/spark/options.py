@@ -12,6 +12,7 @@ from typing import Final
 from atalanta.message.encoding.digits import all_digits
 from atalanta.spark.errors import OptionError
 from atalanta.spark.gateway.gateway import Credentials
+from atalanta.spark.retention import parse_retention
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
@@ -35,7 +36,7 @@ READ: Final = (
     "minPartitions", "selector", "failOnDataLoss", "unreachable", "nodeTimeout", "removedNodes",
     "includeHeaders", "columns", "leaseTimeout", "positionCache", "requestTimeout", "skipped",
     "maxBodyBytes", "undecodable", "queuePattern", "removedQueues", "propertyTypes",
-    "sourceMode", "walLocation",
+    "sourceMode", "walLocation", "retention",
 )  # fmt: skip
 WRITE: Final = (
     *TLS,
@@ -140,6 +141,7 @@ class ReadOptions:
     queues: tuple[str, ...] = ()
     queue_pattern: str | None = None
     removed_queues: frozenset[str] = frozenset()
+    retention: tuple[int, int] | None = None  # ms and bytes, 0 is no such limit; None: as the queue has it
 
     def receiving_credentials(self) -> Credentials:
         """Returns the credentials of a connection that receives messages: no larger body is kept in memory."""
@@ -347,6 +349,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         removed_queues=removed,
         source_mode=values.choice("sourceMode", None, (LOG_MODE, WAL_MODE)),
         wal_location=values.text("walLocation"),
+        retention=parse_retention(values.text("retention")),
     )
 
 

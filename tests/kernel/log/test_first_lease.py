@@ -7,8 +7,10 @@ import pytest
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.log.first_lease import STEP_MESSAGES
-from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint
-from tests.kernel.queue.paging.paging_rig import SMALL, bench_with
+from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint, consume
+from tests.kernel.broker_rig import endpoint as endpoint_of
+from tests.kernel.memory.large_rig import LargeBench, fill
+from tests.kernel.queue.paging.paging_rig import SMALL, bench_with, files
 
 TTL = 60 * SECOND
 
@@ -112,20 +114,55 @@ def test_a_restart_before_the_lease_is_granted_leaves_only_rows() -> None:
     assert rows(bench) == found and found[-2:] == ["d1", "n2"]
 
 
-def test_messages_in_page_files_refuse_the_lease_and_tail_messages_do_not() -> None:
+@pytest.mark.parametrize("taken", [0, 3, 120])
+@pytest.mark.parametrize("kinds", ["n", "nd"])
+def test_messages_in_page_files_are_rows_also_after_restarts(kinds: str, taken: int) -> None:
+    """Some were taken by a consumer before; some of the others it has read into memory."""
     bench = bench_with(SMALL)
-    send(bench, [f"n{number}" + "x" * 900 for number in range(300)], "orders")
-    with pytest.raises(BrokerError, match="non-durable messages in page files"):
-        lease(bench, "orders")
-    assert not bench.broker.queues["orders"].leased
-    bench.restart()  # they are gone
-    bodies = [f"d{number}" + "x" * 900 for number in range(300)]
+    bodies = [f"{kinds[number % len(kinds)]}{number}" + "x" * 900 for number in range(300)]
     send(bench, bodies, "orders")
-    send(bench, ["n300"], "orders")
-    bodies.append("n300")
-    _, endpoint = lease(bench, "orders")
+    consumer = bench.session()
+    consume(consumer, bench, "orders")
+    while len(endpoint_of(consumer).message_ids) < taken:
+        bench.settle()
+    for message_id in endpoint_of(consumer).message_ids[:taken]:
+        consumer.acknowledge(bench.now, 0, message_id, True, 0)
+    consumer.close_consumer(bench.now, 0)
     bench.settle()
-    assert endpoint.answers == [7] and rows(bench, "orders") == bodies
+    left = bodies[taken:]
+    epoch, endpoint = lease(bench, "orders")
+    bench.settle()
+    assert endpoint.answers == [7] and rows(bench, "orders") == left
+    send(bench, ["n300"], "orders")
+    left.append("n300")
+    for step in range(3):
+        invariants.validate(bench.broker)
+        if step == 1:
+            bench.compact(bench.journal.last)
+        bench.restart()
+        assert rows(bench, "orders") == left
+    views = bench.broker.log_views
+    views.ack_through("orders", "", "g", epoch, 301, RecordingEndpoint(), 1)
+    bench.settle()
+    assert bench.broker.queues["orders"].message_count == 0 and files(bench) == 0
+
+
+def test_messages_of_page_files_that_a_restart_has_lost_stay_lost() -> None:
+    bench = bench_with(SMALL)
+    bodies = [("n" if number % 2 else "d") + f"{number}" + "x" * 900 for number in range(300)]
+    send(bench, bodies, "orders")
     bench.restart()
-    assert rows(bench, "orders") == bodies
-    invariants.validate(bench.broker)
+    lease(bench, "orders")
+    bench.settle()
+    for _ in range(2):
+        assert rows(bench, "orders") == [body for body in bodies if body.startswith("d")]
+        invariants.validate(bench.broker)
+        bench.restart()
+
+
+def test_large_non_durable_messages_in_page_files_refuse_the_lease() -> None:
+    bench = LargeBench({"max_size_bytes": 20_000, "page_size_bytes": 8_000})
+    fill(bench, 30, durable=False)
+    with pytest.raises(BrokerError, match="large non-durable messages in page files"):
+        lease(bench, "orders")
+    assert not bench.broker.queues["orders"].leased and not bench.broker.log_views.first_leases

@@ -25,8 +25,10 @@ class Query:
         self.reader = AtalantaStreamReader(read_options(settings), COLUMNS, FakeGateway, load)
         self.reader.getDefaultReadLimit()
 
-    def plan(self, start: Json) -> Json:
-        end = self.reader.latestOffset(start, ReadAllAvailable())
+    def plan(self, start: Json, limited: bool = False) -> Json:
+        """The next batch; `limited`: within the limits of the options."""
+        limit = self.reader.getDefaultReadLimit() if limited else ReadAllAvailable()
+        end = self.reader.latestOffset(start, limit)
         initial = self.reader._initial
         if end != start and (initial is None or start != initial.to_json()):
             self.reader.commit(start)

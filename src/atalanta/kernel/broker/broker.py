@@ -161,7 +161,8 @@ class Broker:
             self.caches,
             self.trace,
         )
-        self.log_views = LogViews(self.queue_registry, self.plans, self.timers, self.trace)
+        self.log_views = LogViews(self.queue_registry, self.plans, self.values, self.timers, self.trace)
+        self.observers.append(self.log_views.retention)
 
     def _build_publisher(self) -> None:
         """Creates the ways of a message into the queues, and from one queue to others."""

@@ -8,6 +8,7 @@ from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY
 from atalanta.kernel.queue.paging.iteration import validate_paged
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
+from atalanta.kernel.queue.paging.retained_messages import DAMAGED, retained_of
 from atalanta.kernel.queue.priorities import LEVELS, level_of
 from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED
 
@@ -65,11 +66,29 @@ def validate(broker: Broker) -> None:
             f"queue {queue.name}: delivering count"
         )
         assert previous < queue.next_sequence
+        _validate_retained(queue)
     prepared = [plan for branch in broker.branches.list_prepared() for plan in branch.plans]
     _validate_pending(broker.store, broker.queues, prepared)
     _validate_memory(broker.store, broker.queues)
     _validate_stored(broker.store)
     _validate_large(broker.store, broker.queues)
+
+
+def _validate_retained(queue: Queue) -> None:
+    """Checks that the retained messages are those of the ranges, in order."""
+    log = queue.log
+    retained = retained_of(queue)
+    if retained is None:
+        return
+    end = retained.end()
+    assert end == log.acked_through, f"queue {queue.name}: retained to {end}, not {log.acked_through}"
+    found = retained.sequences()
+    assert found == sorted(set(found)), f"queue {queue.name}: order of retained messages"
+    assert all(retained.released_through < sequence <= end for sequence in found)
+    damaged = any(why == DAMAGED for _, _, why in log.lost)
+    assert damaged or len(found) == retained.messages(), (
+        f"queue {queue.name}: {len(found)} retained, {retained.messages()} counted"
+    )
 
 
 def _validate_values(queue: Queue, special: SpecialQueue) -> None:
@@ -167,7 +186,9 @@ def _validate_stored(store: MessageStore) -> None:
         assert message.id == message_id
         assert message.references, f"message {message_id} is kept for no queue"
         for reference in store.references_of(message):
-            assert reference.state != DONE and reference.durable, f"message {message_id}: reference"
+            retained = 0 < reference.sequence <= reference.queue.log.acked_through
+            needed = reference.state != DONE or retained
+            assert needed and reference.durable, f"message {message_id}: reference"
         stored += message.size
     assert stored == store.stored_bytes, f"stored: {stored} != {store.stored_bytes}"
 

@@ -15,10 +15,12 @@ from atalanta.kernel.journal.message_record import (
     decode_message_record,
     decode_plain_message,
 )
+from atalanta.kernel.log import retention
 from atalanta.kernel.log.lease import Lease
 from atalanta.kernel.queue.delivery.displacement import restore
 from atalanta.kernel.queue.paging.paged_queue import behind_pages, paged_queue_of
 from atalanta.kernel.queue.paging.recovery import PagingRecovery
+from atalanta.kernel.queue.paging.retained_messages import retained_of
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import decode_queue_spec
@@ -289,12 +291,16 @@ class Recovery:
                 lease.until = now + lease.ttl_ns
         for address in list(broker.addresses.values()):
             broker.address_registry.add(address)
+        retention.restore(broker.values, broker.paging, broker.queue_registry.by_id)
         self.paging.attach(broker.paging, broker.queue_registry.by_id)
         for stored, lsn in self.messages.values():
             self._restore(now, stored, lsn)
         self._restore_duplicates()
         for queue in broker.queues.values():
             queue.references.sort(key=_by_sequence)
+            retained = retained_of(queue)
+            if retained is not None:
+                retained.end_restore()
             paged = paged_queue_of(queue)
             if paged is not None:
                 paged.tail.sort(key=_by_sequence)
@@ -329,7 +335,14 @@ class Recovery:
             return
         for found in stored.routes:
             queue = broker.queue_registry.by_id.get(found.queue_id)
-            if queue is None or 0 < found.sequence <= queue.log.acked_through:
+            if queue is None or 0 < found.sequence <= queue.log.released_through():
+                continue
+            retained = retained_of(queue)
+            if retained is not None and 0 < found.sequence <= queue.log.acked_through:
+                if found.sequence > retained.last_of_pages():
+                    reference = Reference(message, queue, found.sequence, found.route_to)
+                    retained.take_restored(reference)
+                    references.append(reference)
                 continue
             reference = Reference(message, queue, found.sequence, found.route_to)
             reference.delivery_count = found.delivery_count

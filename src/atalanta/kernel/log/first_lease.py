@@ -11,7 +11,7 @@ from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.journal import records
 from atalanta.kernel.journal.message_record import encode_message_record
-from atalanta.kernel.queue.paging.paged_queue import PagedQueue, paged_queue_of
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.reference import DONE, SCHEDULED, Reference
 
@@ -38,6 +38,7 @@ class FirstLease(Reply):
         self.store = store
         self.queue = queue
         self.position: int = 0  # all messages up to this sequence are durable with the current step
+        self.paged_through = make_paged_durable(store, queue)
         self.waiting: list[tuple[Reply, int]] = []
         self.scheduled: list[Reference] = [
             each for each in store.scheduled.times if each.queue is queue and not each.durable
@@ -57,6 +58,7 @@ class FirstLease(Reply):
         if found:
             self._store(found)
         else:
+            queue.note_durable(self.paged_through)
             self._end("")
 
     def failed(self, token: int, error: BrokerError) -> None:
@@ -97,12 +99,7 @@ class FirstLease(Reply):
         batch = records.Batch()
         for reference in found:
             message = reference.message
-            delayed = reference.state == SCHEDULED
-            if delayed:
-                self.queue.count_scheduled(reference, -1)
-            reference.make_durable()
-            if delayed:
-                self.queue.count_scheduled(reference, 1)
+            _make_durable(reference)
             store.keep_also(reference)
             record = encode_message_record(message, store.references_of(message), [])
             batch.add(records.MESSAGE, record)
@@ -126,27 +123,37 @@ class FirstLease(Reply):
                 store.reply_when_durable(store.journal.last, endpoint, token)
 
 
-def refuse_paged(queue: Queue) -> None:
-    """Raises BrokerError if non-durable messages of the queue are in page files, where they stay non-durable."""
-    paged = paged_queue_of(queue)
-    if paged is None or not _has_paged(paged):
-        return
-    raise BrokerError(
-        ILLEGAL_STATE,
-        f"queue {queue.name} has non-durable messages in page files, which a log view cannot keep: let a consumer"
-        " take them (selector AMQDurable = 'NON_DURABLE'), or remove them, before the first lease",
-    )
+def _make_durable(reference: Reference) -> None:
+    delayed = reference.state == SCHEDULED
+    if delayed:
+        reference.queue.count_scheduled(reference, -1)
+    reference.make_durable()
+    if delayed:
+        reference.queue.count_scheduled(reference, 1)
 
 
-def _has_paged(paged: PagedQueue) -> bool:
-    for reference in paged.queue.references:
-        if reference.state != DONE and not reference.durable and isinstance(reference, PagedReference):
-            return True
-    for page in paged.pages:
-        if page.old or page.durable_count == page.entries:
-            continue
-        for block in range(page.block_of(page.read), len(page.starts)):
-            for reference in paged.reader.block(paged.queue, page, block):
-                if not reference.durable:
-                    return True
-    return False
+def make_paged_durable(store: MessageStore, queue: Queue) -> int:
+    """Makes the non-durable messages in the queue's page files durable, with the next record of the journal.
+
+    The files are on disk like those of durable messages: only the PAGE records must say so. Returns the last sequence
+    in the files. BrokerError if one of the messages has a large body, whose file is not on disk.
+    """
+    paging = store.paging
+    pages = [page for page in paging.pages.values() if page.queue_id == queue.id]
+    lighter = [page for page in pages if not page.old and not page.all_durable()]
+    if any(page.bodies.keys() & page.non_durable.keys() for page in lighter):
+        raise BrokerError(
+            ILLEGAL_STATE,
+            f"queue {queue.name} has large non-durable messages in page files, which a log view cannot keep: let a"
+            " consumer take them (selector AMQDurable = 'NON_DURABLE'), or remove them, before the first lease",
+        )
+    for page in lighter:
+        page.make_durable()
+        paging.store_page(page)
+    for reference in queue.references:
+        if isinstance(reference, PagedReference) and not reference.durable and reference.page.all_durable():
+            _make_durable(reference)
+            if reference.state == SCHEDULED:
+                store.store_delivery_count(reference, store.scheduled.times[reference])
+    paging.reader.forget()
+    return max([page.last for page in pages], default=0)

@@ -19,12 +19,16 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.journal import records
-from atalanta.kernel.log.first_lease import FirstLease, refuse_paged
+from atalanta.kernel.log.chunk import Chunk, cost_of
+from atalanta.kernel.log.first_lease import FirstLease
 from atalanta.kernel.log.lease import Lease
+from atalanta.kernel.log.position import Position
+from atalanta.kernel.log.retention import Retention
 from atalanta.kernel.queue.delivery.freed_references import FreedReferences
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.paging.removal import drop_through
+from atalanta.kernel.queue.paging.retained_messages import retained_of
 from atalanta.kernel.queue.reference import DONE, Reference
 from atalanta.kernel.routing.wildcard import WildcardMatch
 from atalanta.kernel.trace import trace_message
@@ -32,6 +36,7 @@ from atalanta.message.encoding.buffer import Writer
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
+    from atalanta.kernel.journal.named_values import NamedValues
     from atalanta.kernel.ports import Timers, Trace
     from atalanta.kernel.publish.plan_writer import PlanWriter
     from atalanta.kernel.queue.queue import Queue
@@ -47,36 +52,6 @@ PLAN_BLOCKS_MAX: Final = 64  # of page files; a longer range is planned in parts
 LOOK_MAX: Final = 1_000
 TTL_NS_MAX: Final = 24 * 3600 * 1_000_000_000
 LEASE_TIMER: Final = "kernel.leases"
-
-
-class Position:
-    """A log view's range. `first`: lowest live sequence (or last + 1). `last`: highest stable one.
-
-    See docs/internals/protocols/log-view.md.
-    """
-
-    def __init__(self, queue: Queue) -> None:
-        self.incarnation = queue.incarnation
-        self.acked_through = queue.log.acked_through
-        self.last: int = queue.stable_end()
-        self.first: int = self.last + 1
-        self.messages: int = 0
-        self.bytes: int = 0
-        self.first_timestamp_ms: int = 0
-        self.last_timestamp_ms: int = 0
-
-
-class Chunk:
-    """Messages of one read; `next`: start of the next read; `last`: the range is exhausted.
-
-    `large`: the only message is larger than a chunk, and its body is read in pieces.
-    """
-
-    def __init__(self) -> None:
-        self.references: list[Reference] = []
-        self.next: int = 0
-        self.last: bool = False
-        self.large: bool = False
 
 
 def refusal(queue: Queue) -> str:
@@ -103,11 +78,13 @@ class LogViews:
         self,
         queues: QueueRegistry,
         plans: PlanWriter,
+        values: NamedValues,
         timers: Timers,
         trace: Trace,
     ) -> None:
         self.queues = queues
         self.plans = plans
+        self.retention = Retention(plans, values)
         self.store = plans.store
         self.freed = FreedReferences(timers)
         self.first_leases: dict[Queue, FirstLease] = {}  # until they are granted
@@ -143,7 +120,7 @@ class LogViews:
     def position(self, name: str) -> Position:
         queue = self.queue_for(name, "")
         result = Position(queue)
-        for reference in self._after(queue, 0):
+        for reference in self._after(queue, result.acked_through):
             # Non-durable ones count: the first lease makes them durable.
             if reference.durable or reference.sequence < result.last:
                 result.first = reference.sequence
@@ -176,7 +153,8 @@ class LogViews:
         blocks = 0
         found = self._after(queue, start)
         while found and not limited and found[0].sequence <= last:
-            if queue.paged is not None and isinstance(found[0], PagedReference):
+            outside = queue.paged is not None or queue.log.retained is not None
+            if outside and isinstance(found[0], PagedReference):
                 blocks += 1
                 if blocks > PLAN_BLOCKS_MAX:
                     limited = True
@@ -212,14 +190,13 @@ class LogViews:
     ) -> Chunk:
         """Returns the messages of (start, end] in order, within the limits (at least one).
 
-        BrokerError RANGE_LOST if the range begins below the acknowledged sequence.
+        BrokerError RANGE_LOST if the range begins below the acknowledged sequence, and is not retained.
         """
         queue = self.queue_for(name, incarnation)
-        if start < queue.log.acked_through and end > start:
-            raise BrokerError(
-                RANGE_LOST,
-                f"queue {queue.name}: {start + 1} to {queue.log.acked_through} was acknowledged and is gone",
-            )
+        gone = queue.log.released_through()
+        if start < gone and end > start:
+            text = f"queue {queue.name}: {start + 1} to {gone} was acknowledged and is gone"
+            raise BrokerError(RANGE_LOST, text)
         limit = min(bytes_max, READ_BYTES_MAX) if bytes_max > 0 else READ_BYTES_MAX
         end = min(end, queue.stable_end())
         chunk = Chunk()
@@ -293,7 +270,15 @@ class LogViews:
         return found[0]
 
     def _after(self, queue: Queue, sequence: int) -> list[Reference]:
-        """Returns the next unfinished messages behind `sequence`, in memory or in page files; none at the end."""
+        """Returns the next unfinished messages behind `sequence`, in memory or in page files; none at the end.
+
+        Retained ones come first.
+        """
+        retained = retained_of(queue)
+        if retained is not None and sequence < queue.log.acked_through:
+            kept = retained.after(sequence)
+            if kept:
+                return kept
         references = queue.references
         index = queue.index_of(sequence + 1)
         while index < len(references):
@@ -337,10 +322,16 @@ class LogViews:
                 ILLEGAL_STATE,
                 f"queue {queue.name} ends at {queue.stable_end()}: cannot acknowledge {end}",
             )
+        retained = retained_of(queue)
         if end <= queue.log.acked_through:
-            self.store.reply_when_durable(self.store.journal.last, endpoint, token)
+            if retained is not None and 0 <= retained.replay_from < end:
+                retained.replay(group, end)
+                self.retention.append(queue, records.Batch(), endpoint, token)
+            else:
+                self.store.reply_when_durable(self.store.journal.last, endpoint, token)
             return 0
         taken = 0
+        batch = records.Batch()
         references = queue.references
         index = 0
         done: list[Reference] = []
@@ -349,24 +340,53 @@ class LogViews:
             index += 1
             if reference.state != DONE:
                 done.append(reference)
-        taken += drop_through(self.store.paging, queue, end)
         for reference in done:
             # Non-durable messages were never shown, and no consumer would take them.
             if reference.durable:
                 taken += 1
-            self.store.drop_from_queue(reference)
+            if retained is None:
+                self.store.drop_from_queue(reference)
+            else:
+                self.retention.keep(retained, reference, batch)
             if self.trace.on:
                 trace_message(self.trace, "trace_acknowledged_through", reference.message, queue.name)
+        taken += drop_through(self.store.paging, queue, end, retained)
         self.freed.add(done)
         queue.count_acknowledged(taken)
         queue.log.acknowledge_through(end)
+        self.retention.close_range(queue)
         writer = Writer()
         writer.int64(queue.id)
         writer.int64(end)
-        batch = records.Batch()
         batch.add(records.ACK_THROUGH, writer.getvalue())
-        self.plans.append(batch, [], [], endpoint, token)
+        self.retention.append(queue, batch, endpoint, token)
+        if retained is not None and queue.active_lease() is None:
+            self.timers.set(LEASE_TIMER, self.store.now + 1_000_000_000)
         return taken
+
+    def retain(
+        self,
+        name: str,
+        incarnation: str,
+        group: str,
+        epoch: int,
+        age_ms: int,
+        bytes_max: int,
+        replay_from: int,
+        endpoint: Reply,
+        token: int,
+    ) -> None:
+        """Sets the limits of the retention (unless negative), and the start of a replay (unless negative).
+
+        `endpoint.done(token)` when durable. BrokerError FENCED, and RANGE_LOST for a start that is not retained.
+        """
+        queue = self.queue_for(name, incarnation)
+        check_epoch(queue, group, epoch)
+        if age_ms >= 0 or bytes_max >= 0:
+            self.retention.choose(queue, max(0, age_ms), max(0, bytes_max))
+        if replay_from >= 0:
+            self.retention.replay(queue, group, replay_from)
+        self.retention.append(queue, records.Batch(), endpoint, token)
 
     def lease(
         self,
@@ -408,9 +428,9 @@ class LogViews:
             changed = held.ttl_ns != ttl_ns
         else:
             if not queue.leased:
-                refuse_paged(queue)
                 self.first_leases[queue] = FirstLease(self.store, queue, self.first_leases)
                 starts = True
+            self.retention.lease(queue, group)
             previous = queue.log.leases.get(group)
             held = Lease(group, 1 if previous is None else previous.epoch + 1, owner, ttl_ns)
             queue.lease(held)
@@ -428,15 +448,15 @@ class LogViews:
         if changed:
             batch = records.Batch()
             batch.add(records.LEASE, _encode_lease(queue, held))
-            self.plans.append(batch, [], [], reply, token)
+            self.retention.append(queue, batch, reply, token)
         elif first is None:
             endpoint.done(token)
         self.timers.set(LEASE_TIMER, now + 1_000_000_000)
         return held
 
     def end_leases(self, now: int) -> None:
-        """Ends expired leases, which no longer pin their queue (the epoch stays)."""
-        any_active = False
+        """Ends expired leases, which no longer pin their queue (the epoch stays), and releases retained messages."""
+        any_active = self.retention.release_due(now, self.queues.by_name)
         for queue in self.queues.by_name.values():
             for held in queue.log.leases.values():
                 if held.active and held.until <= now:
@@ -464,21 +484,20 @@ class LogViews:
         return found
 
     def seek(self, name: str, timestamp_ms: int) -> int:
-        """Returns the sequence before the first live message whose timestamp is >= `timestamp_ms`."""
+        """Returns the sequence before the first live or retained message whose timestamp is >= `timestamp_ms`.
+
+        Ranges that were acknowledged before that time are not searched.
+        """
         queue = self.queue_for(name, "")
-        found = self._after(queue, 0)
+        retained = queue.log.retained
+        start = 0 if retained is None else retained.acknowledged_before(timestamp_ms)
+        found = self._after(queue, start)
         while found:
             for reference in found:
                 if reference.durable and reference.message.timestamp >= timestamp_ms:
                     return reference.sequence - 1
             found = self._after(queue, found[len(found) - 1].sequence)
         return queue.stable_end()
-
-
-def cost_of(reference: Reference) -> int:
-    """Returns the bytes of a message, the file of a large one included."""
-    large = reference.message.large
-    return reference.size if large is None else reference.size + large.size
 
 
 def check_epoch(queue: Queue, group: str, epoch: int) -> Lease:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from atalanta.kernel.log.lease import Lease
+    from atalanta.kernel.queue.paging.retained_ranges import RetainedRanges
 
 LOST_RANGES_MAX: Final = 1_000  # of a queue; then the two oldest become one, with all that lies between them
 
@@ -14,7 +15,8 @@ class LogState:
     """The part of a queue that only log views use (kernel/log/log_views.py).
 
     Everything up to `acked_through` is acknowledged. A reader has been shown messages up to `shown_through`. Messages
-    behind `show_until` are not shown; -1: no such limit. `lost` holds (first, last, reason).
+    behind `show_until` are not shown; -1: no such limit. `lost` holds (first, last, reason). `retained`: acknowledged
+    messages that can be read again; None without a retention.
     """
 
     def __init__(self) -> None:
@@ -23,6 +25,7 @@ class LogState:
         self.show_until: int = -1
         self.leases: dict[str, Lease] = {}
         self.lost: list[tuple[int, int, str]] = []
+        self.retained: RetainedRanges | None = None
 
     def active_lease(self) -> Lease | None:
         """Returns the lease that pins the queue; None without one."""
@@ -30,6 +33,19 @@ class LogState:
             if lease.active:
                 return lease
         return None
+
+    def retain(self, retained: RetainedRanges | None) -> None:
+        """Sets the retained messages; None ends the retention."""
+        self.retained = retained
+
+    def released_through(self) -> int:
+        """Returns the sequence up to which no message can be read (again)."""
+        return self.acked_through if self.retained is None else self.retained.released_through
+
+    def reader_position(self) -> int:
+        """Returns the sequence up to which the reader has acknowledged: in a replay one of the retained messages'."""
+        retained = self.retained
+        return self.acked_through if retained is None or retained.replay_from < 0 else retained.replay_from
 
     def acknowledge_through(self, sequence: int) -> None:
         """Records that everything up to `sequence` is acknowledged; a lower one changes nothing."""
@@ -68,3 +84,8 @@ class LogState:
         if len(lost) >= LOST_RANGES_MAX:
             lost[:2] = [(lost[0][0], lost[1][1], "messages in between, for several reasons")]
         lost.append((sequence, sequence, why))
+
+    def add_lost_range(self, start: int, end: int, why: str) -> None:
+        """Records once that the messages from `start` to `end` are lost."""
+        if (start, end, why) not in self.lost:
+            self.lost.append((start, end, why))

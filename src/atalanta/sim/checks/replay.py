@@ -12,6 +12,7 @@ from collections.abc import Callable
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.ports import Ids, Links, Timers, Trace, Wire
 from atalanta.kernel.queue.paging.iteration import everything
+from atalanta.kernel.queue.paging.retained_messages import retained_of
 from atalanta.kernel.queue.queue import Queue
 from atalanta.node.config import Ports
 from atalanta.sim.checks.ledger import Violation
@@ -83,6 +84,12 @@ def _waiting(broker: Broker) -> list[tuple[int, int, int]]:
     )
 
 
+def _retained(queue: Queue) -> tuple[bytes, list[int]]:
+    """Returns the limits and ranges of the queue's retention, and the sequences of its retained messages."""
+    retained = retained_of(queue)
+    return (b"", []) if retained is None else (retained.encode(), retained.sequences())
+
+
 def _compare_queue(name: str, live: Queue, replayed: Queue) -> None:
     prefix = f"{name}, queue {live.name}: a restart would"
     after = {reference.sequence: reference for reference in everything(replayed)}
@@ -107,5 +114,7 @@ def _compare_queue(name: str, live: Queue, replayed: Queue) -> None:
     epochs = {group: lease.epoch for group, lease in live.log.leases.items()}
     if epochs != {group: lease.epoch for group, lease in replayed.log.leases.items()}:
         raise Violation(f"{prefix} know other lease epochs than {epochs}")
+    if _retained(live) != _retained(replayed):
+        raise Violation(f"{prefix} retain {_retained(replayed)}, not {_retained(live)}")
     if live.log.lost != replayed.log.lost:
         raise Violation(f"{prefix} know other lost ranges than {live.log.lost}")

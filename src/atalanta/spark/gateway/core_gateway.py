@@ -110,6 +110,14 @@ class CoreGateway:
         with translated(self.server):
             return self.connection.logview(queue).lease(group, owner, ttl_ms, epoch)
 
+    def retain(
+        self, queue: str, incarnation: str, group: str, epoch: int, limits: tuple[int, int], replay_from: int
+    ) -> int:
+        with translated(self.server):
+            return self.connection.logview(queue, incarnation).retain(
+                group, epoch, *limits, replay_from
+            )
+
     def lost_ranges(
         self, queue: str, incarnation: str, start: int, end: int
     ) -> Sequence[LostRange]:

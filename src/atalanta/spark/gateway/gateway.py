@@ -99,6 +99,15 @@ class Gateway(Protocol):
     def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> Lease:
         """Leases the queue. Epoch 0 takes over with a new epoch, any other epoch is renewed."""
 
+    def retain(
+        self, queue: str, incarnation: str, group: str, epoch: int, limits: tuple[int, int], replay_from: int
+    ) -> int:
+        """Sets the retention: `limits` are ms and bytes (0: none; -1, -1: as it is). `replay_from`: -1 is no replay.
+
+        Raises RangeLost if the group cannot go back to there. Returns the sequence behind which messages can be read.
+        """
+        ...
+
     def lost_ranges(
         self, queue: str, incarnation: str, start: int, end: int
     ) -> Sequence[LostRange]: ...

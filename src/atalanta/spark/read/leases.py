@@ -162,7 +162,22 @@ class Leases:
             raise self.refused(error) from error
         self.epochs[node_id, grant.incarnation] = grant.epoch
         self.renewed_at_s[node_id, grant.incarnation] = asked_at_s
+        limits = self.options.retention
+        if limits is not None:
+            self.members.call(node_id, partial(self._retain, grant.incarnation, grant.epoch, limits, -1))
         taken[key_of(node_id, grant.incarnation)] = grant.epoch
+
+    def replay(self, node_id: str, incarnation: str, sequence: int) -> None:
+        """Sets the group back to an acknowledged sequence, durably. Raises RangeLost if that is not retained."""
+        epoch = self.epoch(node_id, incarnation)
+        self.members.call(node_id, partial(self._retain, incarnation, epoch, (-1, -1), sequence))
+
+    def _retain(
+        self, incarnation: str, epoch: int, limits: tuple[int, int], replay_from: int, gateway: Gateway
+    ) -> int:
+        return gateway.retain(
+            self.options.queue, incarnation, self.options.group, epoch, limits, replay_from
+        )
 
     def _lease(self, epoch: int, gateway: Gateway) -> Lease:
         return gateway.lease(self.options.queue, self.options.group, self.owner, self.ttl_ms, epoch)

@@ -17,6 +17,8 @@ from atalanta.spark.read.members import Located
 def initial_sequence(options: ReadOptions, located: Located, new: bool, gateway: Gateway) -> int:
     """Returns the sequence after which the query begins. Raises DataLost if `startingOffsets` names lost messages.
 
+    It may be in the retained past.
+
     `latest` and `startingTimestamp` are for a group that is `new` at the node. A group that has lost its checkpoint
     goes on after the last message that it has acknowledged.
     """
@@ -25,19 +27,23 @@ def initial_sequence(options: ReadOptions, located: Located, new: bool, gateway:
     if not new and not options.starting.sequences:
         return earliest
     if options.starting_timestamp_ms is not None:
-        return max(earliest, gateway.seek(options.queue, options.starting_timestamp_ms))
+        found = gateway.seek(options.queue, options.starting_timestamp_ms)
+        return found if found < position.acked_through else max(earliest, found)
     named = sequence_of(options.starting, located)
     if named == EARLIEST_SEQUENCE:
         return earliest
     if named == LATEST_SEQUENCE:
         return position.last
-    if named < position.acked_through and options.fail_on_data_loss:
+    if named >= position.acked_through:
+        return named
+    oldest = min(gateway.seek(options.queue, 0), position.acked_through)  # of the retained messages
+    if named < oldest and options.fail_on_data_loss:
         raise DataLost(
             f"startingOffsets: queue {options.queue} at node {position.node_id} "
-            f"({located.server}) is acknowledged up to {position.acked_through}, "
+            f"({located.server}) is acknowledged up to {position.acked_through} and can be read from {oldest} on, "
             f"so it cannot be read from {named}"
         )
-    return max(named, position.acked_through)
+    return max(named, oldest)
 
 
 def earliest_of(located: Located) -> int:

@@ -87,6 +87,9 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             choose = partial(initial_sequence, self.options, located, new)
             entry = Entry(incarnation, self.members.call(node, choose), located.server)
             self.members.call(node, partial(check_skipped, self.options, located, entry.sequence))
+            if entry.sequence < located.position.acked_through:
+                self.leases.replay(node, incarnation, entry.sequence)
+                self.members.poll(0.0)  # its position is another now
             entries[node] = entry
         self._initial = Offset(self.options.queue, entries)
         self._order.begin(self._initial.to_json())

@@ -19,6 +19,8 @@ def check_stream(options: ReadOptions) -> None:
             "undecodable=dead-letter needs the log view, which a real Artemis does not have: use undecodable=error, "
             "and write the rows with an error to an address"
         )
+    if options.retention is not None:
+        raise OptionError("option retention needs the log view, which a real Artemis does not have")
     check_batch(options)
 
 

@@ -28,6 +28,7 @@ from atalanta.wire.core.packets.logview import (
     LogPosition,
     LogQueues,
     LogRead,
+    LogRetain,
     LogSeek,
 )
 from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage, SendMessage
@@ -205,6 +206,7 @@ class Chaos:
                 LogSeek(7, name, self.small()),
                 LogQueues(8, name),
                 LogDeadLetter(9, name, "", "g", pick.randrange(3), high, "why"),
+                LogRetain(9, name, "", "g", pick.randrange(3), pick.choice((-1, 0, 50)), 0, low - 1),
             )
         )
 

@@ -16,6 +16,7 @@ from atalanta.wire.core.packets.logview import (
     LogPlan,
     LogPosition,
     LogRead,
+    LogRetain,
     LogSeek,
 )
 from atalanta.wire.core.packets.message import SendMessage
@@ -73,6 +74,7 @@ REQUESTS: list[tuple[str, str, Packet]] = [
     ),
     ("consume", "secret", LogLease(correlation=5, queue="secret", group="g", owner="me", ttl_ms=9)),
     ("consume", "secret", LogSeek(5, "secret", 0)),
+    ("consume", "secret", LogRetain(5, "secret", "", "g", 1, 9, 9)),
 ]  # fmt: skip
 
 

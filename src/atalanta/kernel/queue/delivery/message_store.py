@@ -309,12 +309,16 @@ class MessageStore(MessageTable):
     def drop_from_queue(self, reference: Reference) -> None:
         """Removes the reference from its queue in memory, and the message with its last reference."""
         queue = reference.queue
-        if reference.state == SCHEDULED:
-            self.scheduled.remove(reference)
-        queue.remove(reference)
+        self.take_from_queue(reference)
         self.drop(reference)
         if queue.special is not None and queue.delivering_count == 0:
             self.dispatches.mark_dirty(queue)  # its gate may have waited for this
+
+    def take_from_queue(self, reference: Reference) -> None:
+        """Removes the reference from its queue in memory; the message stays."""
+        if reference.state == SCHEDULED:
+            self.scheduled.remove(reference)
+        reference.queue.remove(reference)
 
     def drop(self, reference: Reference) -> None:
         """Ends the reference's part in its message (the reference may never have entered its queue)."""

@@ -92,6 +92,27 @@ class Page:
         self.unread_bytes -= size
         self.damaged = True
 
+    def all_durable(self) -> bool:
+        """Returns true if all entries count as durable, whatever the file says."""
+        return self.durable_count == self.entries
+
+    def make_durable(self) -> None:
+        """Makes all entries durable. The record gets the bits of finished ones, so that a restart counts the others."""
+        if not self.finished:
+            self.finished = bytearray((self.entries + 7) >> 3)
+        self.durable_count = self.entries
+
+    def hand_over(self) -> None:
+        """Records that no entry is unread: those that are not finished are in memory, or retained."""
+        self.read = self.entries
+        self.unread = 0
+        self.unread_bytes = 0
+
+    def keep_back(self, count: int, index: int) -> None:
+        """Records at recovery that the live entries are unread but for `count` retained ones, those before `index`."""
+        self.read = index
+        self.unread = self.live - count
+
     def block_is_finished(self, block: int) -> bool:
         """Returns true if no entry of the block is needed: a damaged block is not read again."""
         if not self.finished:

@@ -92,11 +92,26 @@ class Paging:
         paged = paged_queue_of(queue)
         assert paged is not None
         queue.count_in(reference)
+        self.add_to_tail(paged, reference)
+        self.count_outside(paged, 1, reference.size)
+        paged.last = max(paged.last, reference.sequence)
+
+    def add_to_tail(self, paged: PagedQueue, reference: Reference) -> None:
+        """Appends a message to a tail."""
         paged.tail.append(reference)
         paged.tail_bytes += reference.size
         self.tail_bytes += reference.size
-        self.count_outside(paged, 1, reference.size)
-        paged.last = max(paged.last, reference.sequence)
+
+    def take_from_tail(self, paged: PagedQueue, sequence: int) -> list[Reference]:
+        """Removes the messages up to `sequence` from a tail, and returns them."""
+        taken = paged.tail[: paged.index_in_tail(sequence + 1)]
+        if taken:
+            paged.tail = paged.tail[len(taken) :]
+            paged.forget_encoding()
+            for reference in taken:
+                paged.tail_bytes -= reference.size
+                self.tail_bytes -= reference.size
+        return taken
 
     def count_outside(self, paged: PagedQueue, count: int, size: int) -> None:
         """Counts messages and bytes of the queue that are outside its list (negative: that entered the list)."""
@@ -142,7 +157,7 @@ class Paging:
                 queue.paged = None
                 continue
             paged.encode_tail()
-            if self._page_is_due(paged):
+            if self.page_is_due(paged):
                 self._write(paged)
 
     def _read_back(self, now: int, queue: Queue, paged: PagedQueue) -> None:
@@ -154,7 +169,8 @@ class Paging:
         elif paged.wanted or queue.consumer_count() > 0 or not (paged.pages or full):
             self.read_more(now, queue, False)
 
-    def _page_is_due(self, paged: PagedQueue) -> bool:
+    def page_is_due(self, paged: PagedQueue) -> bool:
+        """Returns true if the tail has the size of a page, or memory is short."""
         size = paged.tail_bytes
         account = paged.queue.account
         memory = self.store.memory
@@ -169,6 +185,13 @@ class Paging:
 
     def _write(self, paged: PagedQueue) -> None:
         """Writes the whole tail as a page; its messages leave memory."""
+        tail = paged.tail
+        self.write_tail(paged)
+        for reference in tail:
+            self.store.drop(reference)
+
+    def write_tail(self, paged: PagedQueue) -> Page:
+        """Writes the whole tail as a page and returns it; the caller drops the messages of the old tail."""
         store = self.store
         paged.encode_tail()
         tail = paged.tail
@@ -203,13 +226,13 @@ class Paging:
         for reference in tail:
             if store.trace.on:
                 trace_message(store.trace, "trace_paged", reference.message, paged.queue.name)
-            store.drop(reference)
         self.pages[page.number] = page
         paged.pages.append(page)
         paged.tail = []
         self.tail_bytes -= paged.tail_bytes
         paged.tail_bytes = 0
         store.trace.count("pages_written")
+        return page
 
     def write_page(self, page: Page, blocks: list[bytes], batch: records.Batch) -> None:
         """Writes the file of a new page, and appends its PAGE record with the rest of the batch."""

@@ -43,7 +43,14 @@ class PageReader:
         if len(entries) != page.end_of(block) - page.starts[block]:
             self._note(queue, page, f"block {block} has {len(entries)} entries")
             return None
+        if page.all_durable():
+            for entry in entries:
+                entry.durable = True  # as the file says, or by Page.make_durable
         return entries
+
+    def forget(self) -> None:
+        """Drops the blocks in memory: the next reads decode them again."""
+        self._cache.clear()
 
     def take_damaged(self) -> list[Damage]:
         """Returns the pages found damaged since the last call."""

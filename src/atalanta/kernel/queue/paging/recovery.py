@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.queue.paging.page import Page, decode_page
 from atalanta.kernel.queue.paging.paged_queue import PagedQueue, paged_queue_of
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
+from atalanta.kernel.queue.paging.retained_messages import retained_of
 from atalanta.kernel.queue.reference import Reference
 from atalanta.message.encoding.buffer import DecodeError, Reader
 
@@ -131,15 +132,24 @@ class PagingRecovery:
     def _attach(self, paging: Paging, queue: Queue, page: Page) -> None:
         paging.pages[page.number] = page
         page.live = page.durable_count
+        page.keep_back(0, 0)
         page.unread_bytes = page.durable_bytes
+        log = queue.log
+        whole = log.released_through() < page.first and page.last <= log.acked_through  # retained
         _restore_bodies(paging.store.large, queue, page)
         acked = self.acked.pop(page.number, {})
         delivered = self.delivered.pop(page.number, {})
-        if acked or delivered or page.finished or page.first <= queue.log.acked_through:
-            _count(paging, queue, page, acked, delivered)
-        page.unread = page.live
+        retained = retained_of(queue)
+        kept = page.live if whole else 0
+        if acked or delivered or page.finished or (page.first <= log.acked_through and not whole):
+            kept = _count(paging, queue, page, acked, delivered)
         if page.live == 0:
             paging.done(page)
+            return
+        if retained is not None and kept > 0:
+            retained.add_page(page)
+        if page.live == kept:
+            page.hand_over()
             return
         paged = paged_queue_of(queue)
         if paged is None:
@@ -159,14 +169,17 @@ def _count(
     page: Page,
     acked: dict[int, bool],
     delivered: dict[int, tuple[int, int]],
-) -> None:
-    """Examines every entry: marks the finished ones and counts the others.
+) -> int:
+    """Examines every entry: marks the finished ones and counts the others. Returns the number of retained ones.
 
     The entries of damaged blocks count, too, as far as they may be unfinished: Paging.drop_damaged reports them.
     """
     live = 0
     live_bytes = 0
     unread = 0
+    kept = 0
+    last = 0
+    released = queue.log.released_through()
     for block in range(len(page.starts)):
         if page.block_is_finished(block):
             continue
@@ -178,7 +191,7 @@ def _count(
         for at, entry in enumerate(entries):
             index = page.starts[block] + at
             message_id = int(entry.message.id)
-            below = entry.sequence <= queue.log.acked_through
+            below = entry.sequence <= released
             was_acked = acked.pop(message_id, False)
             if was_acked or not entry.durable or below:
                 if not page.is_finished(index):
@@ -191,9 +204,15 @@ def _count(
             if message_id in delivered:
                 page.deliveries[index] = delivered[message_id]
             live += 1
-            live_bytes += entry.message.size
+            if entry.sequence <= queue.log.acked_through:
+                kept += 1
+                last = index + 1
+            else:
+                live_bytes += entry.message.size
     page.live = live + max(0, unread - len(acked))
     page.unread_bytes = live_bytes
+    page.keep_back(kept, last)
+    return kept
 
 
 def _restore_bodies(bodies: LargeBodies, queue: Queue, page: Page) -> None:

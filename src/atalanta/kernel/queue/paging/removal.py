@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.paging.page import Page
     from atalanta.kernel.queue.paging.paged_queue import PagedQueue
     from atalanta.kernel.queue.paging.paging import Paging
+    from atalanta.kernel.queue.paging.retained_messages import RetainedMessages
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
 
@@ -40,26 +41,35 @@ def clear(paging: Paging, queue: Queue) -> int:
     return dropped
 
 
-def drop_through(paging: Paging, queue: Queue, sequence: int) -> int:
-    """Removes messages outside of memory up to `sequence`, durably (log view); returns their number."""
+def drop_through(
+    paging: Paging, queue: Queue, sequence: int, retained: RetainedMessages | None
+) -> int:
+    """Removes messages outside of memory up to `sequence`, durably (log view); returns their number.
+
+    `retained` takes them over, if the queue retains them.
+    """
     paged = paged_queue_of(queue)
     if paged is None:
         return 0
     before = paged.count
     while paged.pages and paged.pages[0].first <= sequence:
         page = paged.pages[0]
-        _drop_entries(paging, queue, paged, page, sequence)
+        count = page.unread
+        size = page.unread_bytes
+        _drop_entries(paging, queue, paged, page, sequence, retained is None)
+        if retained is not None:
+            retained.take_page(page, count - page.unread, size - page.unread_bytes)
         if page.unread > 0:
             break
         paged.leave(page)
         if page.live <= 0 and not page.ended:
             paging.done(page)
-    dropped = [reference for reference in paged.tail if reference.sequence <= sequence]
-    if dropped:
-        paged.tail = paged.tail[len(dropped) :]
-        paged.forget_encoding()
-        for reference in dropped:
-            _drop_of_tail(paging, paged, reference)
+    for reference in paging.take_from_tail(paged, sequence):
+        paging.count_removed(paged, 1, reference.size)
+        if retained is None:
+            paging.store.drop(reference)
+        else:
+            retained.keep(reference)
     paging.touch(queue)
     return before - paged.count
 
@@ -77,20 +87,17 @@ def drop_one(paging: Paging, queue: Queue, reference: Reference) -> None:
     else:
         paged.tail.remove(reference)
         paged.forget_encoding()
-        _drop_of_tail(paging, paged, reference)
+        paged.tail_bytes -= reference.size
+        paging.tail_bytes -= reference.size
+        paging.count_removed(paged, 1, reference.size)
+        paging.store.drop(reference)
     paging.touch(queue)
 
 
-def _drop_of_tail(paging: Paging, paged: PagedQueue, reference: Reference) -> None:
-    paged.tail_bytes -= reference.size
-    paging.tail_bytes -= reference.size
-    paging.count_removed(paged, 1, reference.size)
-    paging.store.drop(reference)
-
-
 def _drop_entries(
-    paging: Paging, queue: Queue, paged: PagedQueue, page: Page, sequence: int
+    paging: Paging, queue: Queue, paged: PagedQueue, page: Page, sequence: int, finish: bool
 ) -> None:
+    """Removes the unread entries up to `sequence` from the queue; `finish`: from the page, too."""
     count = page.unread
     size = page.unread_bytes
     read = page.entries
@@ -103,11 +110,12 @@ def _drop_entries(
         for reference in found:
             size += reference.size
             read = reference.index + 1
-    for index in range(page.read, read):
-        if not page.is_finished(index):
-            paging.finish_entry(page, index)
+    if finish:
+        for index in range(page.read, read):
+            if not page.is_finished(index):
+                paging.finish_entry(page, index)
+        page.live -= count
     page.read = read
-    page.live -= count
     page.unread -= count
     page.unread_bytes -= size
     paging.count_removed(paged, count, size)

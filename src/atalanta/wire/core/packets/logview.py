@@ -249,6 +249,32 @@ class LogQueuesResponse(Packet):
 
 
 @dataclass(eq=False, repr=False)
+class LogRetain(Packet):
+    """LOG_RETAIN: sets how long acknowledged messages stay, and where a replay of them begins; under a lease's epoch.
+
+    Limits: ms and bytes, 0 is none, both 0 release all that is retained; both -1 leave them. `replay_from`: the
+    sequence to go back to, -1 none; code 202 if it is not retained.
+    """
+
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    group: str = field(metadata=wire(SIMPLE_STRING))
+    epoch: int = field(metadata=wire(INT64))
+    age_ms: int = field(default=-1, metadata=wire(INT64))
+    max_bytes: int = field(default=-1, metadata=wire(INT64))
+    replay_from: int = field(default=-1, metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class LogRetainResponse(Packet):
+    """LOG_RETAIN_RESP: durable. `released_through`: the sequence behind which messages can be read (again)."""
+
+    correlation: int = field(metadata=wire(INT64))
+    released_through: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
 class LogDeadLetter(Packet):
     """LOG_DEAD_LETTER: moves the message of a sequence to the dead-letter address, with the reason `why`.
 
@@ -304,6 +330,8 @@ PACKETS: Final = numbered(
         packet_types.LOG_BODY_RESP: LogBodyResponse,
         packet_types.LOG_QUEUES: LogQueues,
         packet_types.LOG_QUEUES_RESP: LogQueuesResponse,
+        packet_types.LOG_RETAIN: LogRetain,
+        packet_types.LOG_RETAIN_RESP: LogRetainResponse,
         packet_types.LOG_DEAD_LETTER: LogDeadLetter,
         packet_types.LOG_DEAD_LETTER_RESP: LogDeadLetterResponse,
     }

@@ -26,6 +26,7 @@ from atalanta.wire.core.packet_types import (
     LOG_POSITION,
     LOG_QUEUES,
     LOG_READ,
+    LOG_RETAIN,
     LOG_SEEK,
 )
 from atalanta.wire.core.packets.base import Packet
@@ -49,13 +50,15 @@ from atalanta.wire.core.packets.logview import (
     LogQueuesResponse,
     LogRead,
     LogReadLargeResponse,
+    LogRetain,
+    LogRetainResponse,
     LogSeek,
     LogSeekResponse,
     LostRange,
 )
 
 if TYPE_CHECKING:
-    from atalanta.kernel.log.log_views import Chunk
+    from atalanta.kernel.log.chunk import Chunk
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.reference import Reference
     from atalanta.message.message import Message
@@ -63,7 +66,7 @@ if TYPE_CHECKING:
 
 LOG_REQUESTS: Final = (
     LOG_POSITION, LOG_PLAN, LOG_READ, LOG_ACK_THROUGH, LOG_LEASE, LOG_LOST, LOG_SEEK, LOG_BODY,
-    LOG_QUEUES, LOG_DEAD_LETTER,
+    LOG_QUEUES, LOG_RETAIN, LOG_DEAD_LETTER,
 )  # fmt: skip
 
 
@@ -91,7 +94,8 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
     try:
         if isinstance(
             packet,
-            LogPosition | LogPlan | LogRead | LogBody | LogAckThrough | LogLease | LogLost | LogSeek | LogDeadLetter,
+            LogPosition | LogPlan | LogRead | LogBody | LogAckThrough | LogLease | LogLost | LogSeek | LogRetain
+            | LogDeadLetter,
         ):
             correlation = packet.correlation
             queue = session.broker.queue_registry.find(packet.queue)
@@ -117,6 +121,8 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
             _ack_through(session, packet)
         elif isinstance(packet, LogLease):
             _lease(session, now, packet)
+        elif isinstance(packet, LogRetain):
+            _retain(session, packet)
         elif isinstance(packet, LogDeadLetter):
             _dead_letter(session, now, packet)
         elif isinstance(packet, LogLost):
@@ -248,13 +254,23 @@ def _lease(session: CoreSession, now: int, packet: LogLease) -> None:
     )
     queue = session.broker.log_views.queue_for(packet.queue, "")
     reply.incarnation = queue.incarnation
-    reply.acked_through = queue.log.acked_through
+    reply.acked_through = queue.log.reader_position()
     deferred = DeferredReply(session, reply)
     held = session.broker.log_views.lease(
         now, packet.queue, packet.group, packet.owner, packet.ttl_ms * 1_000_000, packet.epoch,
         deferred, packet.correlation,
     )  # fmt: skip
     reply.epoch = held.epoch
+
+
+def _retain(session: CoreSession, packet: LogRetain) -> None:
+    reply = LogRetainResponse(packet.correlation, 0)
+    session.broker.log_views.retain(
+        packet.queue, packet.incarnation, packet.group, packet.epoch, packet.age_ms,
+        packet.max_bytes, packet.replay_from, DeferredReply(session, reply), packet.correlation,
+    )  # fmt: skip
+    queue = session.broker.log_views.queue_for(packet.queue, "")
+    reply.released_through = queue.log.released_through()
 
 
 def _dead_letter(session: CoreSession, now: int, packet: LogDeadLetter) -> None:
