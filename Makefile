@@ -106,7 +106,7 @@ quick: $(STAMPS)/dev  ## about a minute: lint, types of changed files, the fast 
 interop: $(STAMPS)/installed $(STAMPS)/dev  ## against the real Artemis and its JMS client (Java, Maven)
 	@for tool in java mvn; do command -v $$tool >/dev/null || { \
 	 echo "make interop needs Java 17 or newer and Maven; $$tool is not on PATH" >&2; exit 1; }; done
-	@$(PYTHON) -m pytest tests/interop $(if $(ARGS),$(ARGS),--lineup all --table docs/internals/interop.md)
+	@$(PYTHON) -m pytest -m "not soak" tests/interop $(if $(ARGS),$(ARGS),--lineup all --table docs/internals/interop.md)
 
 # BENCH_ONLY=name,name selects, BENCH_SECONDS=1 shortens, BENCH_REPEATS=1 too (bench/settings.py).
 .PHONY: bench
@@ -149,6 +149,10 @@ endef
 test: $(STAMPS)/dev  ## lint, types and the suite; at most 12 minutes on two cores
 	@$(MAKE) -j2 $(STAMPS)/installed check
 	$(call in_both_builds,not soak,the suite)
+
+.PHONY: interop-soak
+interop-soak: $(STAMPS)/installed $(STAMPS)/dev  ## an hour: Spark at two real Artemis nodes, with kills
+	@$(PYTHON) -m pytest -s -m soak tests/interop
 
 .PHONY: soak
 soak: $(STAMPS)/installed fuzz  ## hours: every decoder fuzzed, slow tests, simulated clusters; SEED=N begins elsewhere

@@ -76,10 +76,10 @@ class FakeQueue:
     owner: str = ""
     lease_ms: int = 0  # 0: no lease, or released
     lost: list[tuple[int, int, str]] = field(default_factory=list)
+    dead: list[tuple[bytes, str]] = field(default_factory=list)
     limits: tuple[int, int] = (0, 0)  # of the retention
     past: dict[int, tuple[int, bytes]] = field(default_factory=dict)  # the retained messages
     replay: int = -1
-    dead: list[tuple[bytes, str]] = field(default_factory=list)
 
     def add(self, body: bytes | str, timestamp_ms: int = 0, **properties: PropertyValue) -> None:
         encoded = message(body, properties, timestamp_ms)

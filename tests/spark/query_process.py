@@ -1,12 +1,14 @@
-"""tests/spark/driver.py in processes of its own: each of them can be killed alone."""
+"""The query of tests/spark/soak_driver.py in processes of its own: each of them can be killed alone."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +16,7 @@ from tests.spark.nodes import ROOT
 
 # Words of the command line of each kind of process.
 KINDS: Final = {
-    "driver": "tests.spark.driver",
+    "driver": "tests.spark.soak_driver",
     "jvm": "org.apache.spark.deploy.SparkSubmit",
     "planner": "python_streaming_source_runner",
     "committer": "python_streaming_sink_runner",
@@ -26,12 +28,12 @@ END_TIMEOUT_S: Final = 300.0
 class QueryProcess:
     """One run of the query, from its checkpoint in `folder` until nothing is left to read."""
 
-    def __init__(self, servers: str, folder: Path, partitions: int) -> None:
+    def __init__(self, settings: Mapping[str, object], folder: Path) -> None:
         self.log = folder / "log"
         environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.spark.driver", servers, str(folder), str(partitions)],
+                [sys.executable, "-m", KINDS["driver"], json.dumps(settings)],
                 start_new_session=True, cwd=folder, env=environment, stdout=log, stderr=log,
             )  # fmt: skip
 

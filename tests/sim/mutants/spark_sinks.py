@@ -16,6 +16,7 @@ from tests.sim.mutants.patching import Patch
 from tests.sim.spark.sink_load import SparkSinks
 
 LOAD: Final = SparkSinks
+Decided = tuple[list[str], dict[int, list[Prepared]]]
 
 
 def decision_after_commit(patch: Patch) -> None:
@@ -31,26 +32,39 @@ def decision_after_commit(patch: Patch) -> None:
 
 
 def decision_forgets_a_branch(patch: Patch) -> None:
-    decide = batch_commit.decide
+    decide = BatchCommit._decide
 
-    def forgetful(
-        node: Gateway, query: str, batch: int, prepared: Sequence[Prepared], known: dict[int, str]
-    ) -> dict[int, list[Prepared]]:
-        return decide(node, query, batch, prepared[: max(1, len(prepared) - 1)], known)
+    def forgetful(self: BatchCommit, query: str, batch: int, prepared: Sequence[Prepared]) -> Decided:
+        return decide(self, query, batch, prepared[: max(1, len(prepared) - 1)])
 
-    patch.setattr(batch_commit, "decide", forgetful)
+    patch.setattr(BatchCommit, "_decide", forgetful)
 
 
 def repeat_commits_its_own_branches(patch: Patch) -> None:
     """The decision of the batch is not asked for: each run takes its own branches."""
-    decide = batch_commit.decide
+    decide = BatchCommit._decide
 
-    def stubborn(
-        node: Gateway, query: str, batch: int, prepared: Sequence[Prepared], known: dict[int, str]
-    ) -> dict[int, list[Prepared]]:
-        return decide(node, query, batch, prepared, known) | {batch: list(prepared)}
+    def stubborn(self: BatchCommit, query: str, batch: int, prepared: Sequence[Prepared]) -> Decided:
+        places, decisions = decide(self, query, batch, prepared)
+        return places, decisions | {batch: list(prepared)}
 
-    patch.setattr(batch_commit, "decide", stubborn)
+    patch.setattr(BatchCommit, "_decide", stubborn)
+
+
+def moved_branch_counts_as_committed(patch: Patch) -> None:
+    """A node without a decided branch is taken for one that has committed it."""
+    patch.setattr(BatchCommit, "_commit_those", lambda self, left, node: None)
+
+
+def moved_decision_is_not_found(patch: Patch) -> None:
+    """Only the server that the query's id names is asked for decisions."""
+    known = BatchCommit._known
+
+    def near(self: BatchCommit, query: str) -> dict[str, dict[int, str]]:
+        home = self._home(query)
+        return {server: found for server, found in known(self, query).items() if server == home}
+
+    patch.setattr(BatchCommit, "_known", near)
 
 
 def decided_batch_is_not_finished(patch: Patch) -> None:

@@ -1,7 +1,8 @@
 """A simulated streaming query that writes through the Spark sink. Its checkpoint survives its driver.
 
 The driver plans a batch, cuts it into partitions, has the tasks prepare them, and commits with the sink's own code
-(batch_commit.py). It dies between any two steps. Tasks fail, run twice, or outlive their driver.
+(batch_commit.py). It dies between any two steps. Tasks fail, run twice, or outlive their driver. Nodes with prepared
+branches are scaled down.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ TASK_DIES: Final = 0.1  # after its branch was prepared
 BATCH_FAILS: Final = 0.04  # for each task
 SPECULATIVE: Final = 0.15  # share of the tasks with a second attempt
 GIVES_UP: Final = 0.3  # share of the lost calls after which nodeTimeout is over
+NODE_LEAVES: Final = 0.02  # at each call of the driver
 ROWS_MAX: Final = 12
 PARTITIONS_MAX: Final = 5
 DECIDING: Final = ("decisions", "decide", "forget_decisions")
@@ -43,6 +45,8 @@ class Book(Protocol):
 
     def committed(self, batch: int) -> None: ...
 
+    def scaled_down(self) -> bool: ...
+
 
 class SparkQuery:
     """The query. `finish` lets it end after one more batch, without faults, at every node."""
@@ -55,6 +59,7 @@ class SparkQuery:
         branches: dict[str, BranchConnection],
         decisions: dict[str, DecisionConnection],
         executors: dict[str, list[BranchConnection]],
+        leave: Callable[[str], None],
     ) -> None:
         self.world = world
         self.name = name
@@ -62,7 +67,9 @@ class SparkQuery:
         self.branches = branches
         self.decisions = decisions
         self.executors = executors
+        self.leave = leave
         self.random = world.random(f"spark/{name}")
+        self.leaving = world.random(f"spark/leaving/{name}")
         options = write_options({"servers": ",".join(branches), "address": OUT})
         self.login = options.login
         self.servers = options.login.servers
@@ -77,6 +84,7 @@ class SparkQuery:
         self.written: list[WriterCommitMessage | None] = []
         self.last = -1  # the batch after which it ends
         self.calm = False
+        self.cleaned = False
         self.ended = False
         self.repeats = 0
         self.timeouts = 0
@@ -227,6 +235,8 @@ class SparkQuery:
             elif self._happens(DRIVER_DIES):
                 self._die()
             else:
+                if not self.calm and self.leaving.random() < NODE_LEAVES:
+                    self.leave(self.leaving.choice(list(self.branches.values())).target)
                 self._connection(call).ask(call.method, call.arguments, answered)
 
         def answered(result: object) -> None:
@@ -249,20 +259,29 @@ class SparkQuery:
 
     # -- the end --------------------------------------------------------------------------------
     def _clean_up(self) -> None:
-        """Checks that the decision of the last batch alone is kept, and removes it."""
+        """Checks that the decision of the last batch is kept, and removes it. A scale-down may leave older ones.
+
+        Those are removed again until none is left: a consumer draws messages from other nodes.
+        """
+        found: dict[str, list[int]] = {}
 
         def clean(steps: Steps) -> None:
-            kept = {}
+            found.clear()
             for server in self.servers:
                 decisions = steps.call(server, lambda node: node.decisions(self.name))
                 if decisions:
-                    kept[server] = list(decisions)
-            if len(kept) > 1 or [self.last] not in kept.values():
-                raise Violation(f"decisions of {self.name} after batch {self.last}: {kept}")
-            for server in kept:
+                    found[server] = list(decisions)
+            for server in found:
                 steps.call(server, lambda node: node.forget_decisions(self.name, self.last + 1))
 
-        self._perform(clean, self._end, False)
+        def cleaned() -> None:
+            newest = any(self.last in batches for batches in found.values())
+            alone = list(found.values()) == [[self.last]]
+            if not self.cleaned and not (alone or (newest and self.book.scaled_down())):
+                raise Violation(f"decisions of {self.name} after batch {self.last}: {found}")
+            self.cleaned = True
+            self.ended = not found
+            if found:
+                self.world.at(SECOND, self._clean_up)
 
-    def _end(self) -> None:
-        self.ended = True
+        self._perform(clean, cleaned, False)

@@ -48,7 +48,6 @@ class SparkSinks(Subject):
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
         self.hosts = hosts
-        self.staying = [host.name for host in hosts]
         for name in QUERIES:
             self.queries.append(self._query(name))
         for host in hosts:
@@ -70,12 +69,24 @@ class SparkSinks(Subject):
                 for number in range(EXECUTORS)
             ]
             self.takers += [branches[server], decisions[server], *executors[server]]
-        query = SparkQuery(self.world, name, Batches(self, name), branches, decisions, executors)
+        query = SparkQuery(
+            self.world, name, Batches(self, name), branches, decisions, executors,
+            lambda node: self.leave(node),
+        )  # fmt: skip
         self.world.at(self.world.random("spark").randint(1, 2 * SECOND), query.start)
         return query
 
     def repair(self) -> None:
         super().repair()
+        for query in self.queries:
+            query.calm = True
+        self._finish()
+
+    def _finish(self) -> None:
+        """Lets the queries end after the last scale-down: it may move a branch that no task knows of any more."""
+        if self.departed.under_way() or any(host.node is None for host in self.hosts):
+            self.world.at(SECOND, self._finish)
+            return
         for query in self.queries:
             query.finish()
 
@@ -121,6 +132,9 @@ class Batches:
 
     def committed(self, batch: int) -> None:
         self.load.finished[self.query, batch] = True
+
+    def scaled_down(self) -> bool:
+        return bool(self.load.departed.sources)
 
 
 if __name__ == "__main__":

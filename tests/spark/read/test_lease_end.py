@@ -81,6 +81,24 @@ def test_a_query_that_was_fenced_does_not_release_the_lease_of_the_other(
     second.reader.stop()
 
 
+def test_a_fenced_query_is_told_so_at_a_node_that_it_has_not_leased(cluster: FakeCluster) -> None:
+    """A repeated batch leases its own nodes only; another query then takes over and reads at the others."""
+    first, old, new = Query(cluster), Query(cluster), Query(cluster)
+    cluster.nodes[1].queue(QUEUE)
+    cluster.nodes[0].queue(QUEUE).add("row")
+    start = first.reader.initialOffset()
+    end = first.plan(start)
+    first.reader.stop()
+    assert old.read(start, end) == new.read(start, end) == [1]
+    cluster.nodes[1].queue(QUEUE).add("row")
+    last = new.plan(end)
+    assert (new.read(end, last), new.plan(last)) == ([1], last)
+    with pytest.raises(Fenced, match="another query took over"):
+        old.plan(end)
+    old.reader.stop()
+    new.reader.stop()
+
+
 def test_no_renewal_follows_the_release(cluster: FakeCluster) -> None:
     query = Query(cluster)
     add(cluster, 1)

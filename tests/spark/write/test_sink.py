@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructType
 from atalanta.spark.errors import BatchDecided, BranchLost, GatewayError, NodeTimeout
 from atalanta.spark.options import write_options
 from atalanta.spark.write.batch_commit import branches_of
-from atalanta.spark.write.servers import server_for
+from atalanta.spark.write.servers import DECISIONS_PARTITION, server_for
 from atalanta.spark.write.sink import AtalantaStreamWriter, PartitionWriter, Written
 from tests.spark.fake_node import FakeCluster, FakeDataSource, FakeNode
 from tests.spark.read.streaming_rig import eventually, fill, source, waiting
@@ -115,8 +115,97 @@ def test_a_branch_that_is_gone_is_told(cluster: FakeCluster) -> None:
     written = run(cluster, 0, "ab")
     for node in cluster.nodes:
         node.prepared.clear()
-    with pytest.raises(BranchLost, match="does not have the prepared branch q/0/0"):
+    with pytest.raises(BranchLost, match="no node has the prepared branch q/0/0"):
         commit(cluster, 0, written)
+
+
+def scale_down(source: FakeNode, target: FakeNode) -> None:
+    """Moves branches and decisions to the target. The source starts again without them."""
+    target.prepared |= source.prepared
+    for query, decisions in source.decided.items():
+        target.decided.setdefault(query, {}).update(decisions)
+    source.prepared, source.decided = {}, {}
+
+
+def home(cluster: FakeCluster) -> FakeNode:
+    """Returns the node with the decisions of the query."""
+    server = server_for(cluster.servers.split(","), "q", DECISIONS_PARTITION)
+    return next(node for node in cluster.nodes if node.address == server)
+
+
+@pytest.fixture
+def trio(cluster: FakeCluster) -> FakeCluster:
+    """Three nodes, of which the options of `pair` name the first two."""
+    cluster.join()
+    return cluster
+
+
+def pair(cluster: FakeCluster, timeout: str = "10s") -> PartitionWriter:
+    servers = ",".join(node.address for node in cluster.nodes[:2])
+    options = {"servers": servers, "address": "out", "nodeTimeout": timeout}
+    return PartitionWriter(write_options(options), TEXT, FakeDataSource.connect)
+
+
+def run_pair(cluster: FakeCluster, batch: int, *partitions: str) -> list[Written]:
+    return [
+        pair(cluster).write(iter(batches(*rows)), "q", batch, number)
+        for number, rows in enumerate(partitions)
+    ]
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["all_servers_named", "target_not_named"])
+def test_a_scale_down_between_prepare_and_commit(trio: FakeCluster, named: bool) -> None:
+    make = writer if named else pair
+    written = (run if named else run_pair)(trio, 0, *"abcdef")
+    for node in trio.nodes[:2]:
+        scale_down(node, trio.nodes[2])
+    make(trio).commit("q", 0, written)
+    assert (sent(trio), prepared(trio)) == (list("abcdef"), 0)
+
+
+@pytest.mark.parametrize("leaving", [0, 1])
+def test_a_scale_down_after_the_decision_and_a_repeat(trio: FakeCluster, leaving: int) -> None:
+    """The repeat finds the decided branches that the driver had not committed, at a further node."""
+    written = run_pair(trio, 0, *"abcdef")
+    trio.nodes[leaving].dies_at["commit"] = 0
+    with pytest.raises(NodeTimeout):
+        pair(trio, "300ms").commit("q", 0, written)
+    trio.nodes[leaving].start()
+    scale_down(trio.nodes[leaving], trio.nodes[2])
+    pair(trio).commit("q", 0, run_pair(trio, 0, "fed", "cba"))
+    pair(trio).commit("q", 1, run_pair(trio, 1, *"ghijkl"))
+    assert (sent(trio), prepared(trio)) == (list("abcdefghijkl"), 0)
+
+
+def test_a_server_that_was_scaled_down_for_good(trio: FakeCluster) -> None:
+    """Its branches and decisions are found after it was removed from the options."""
+    written = run(trio, 0, *"abcdefgh")
+    gone = home(trio)
+    gone.dies_at["commit"] = 0
+    with pytest.raises(NodeTimeout):
+        commit(trio, 0, written, "300ms")
+    trio.nodes.remove(gone)
+    scale_down(gone, trio.nodes[0])
+    commit(trio, 0, run(trio, 0, "abcd", "efgh"))
+    gone_sent = [str(one["text"]) for one in gone.sent]
+    assert (sorted(sent(trio) + gone_sent), prepared(trio)) == (list("abcdefgh"), 0)
+
+
+def test_a_removed_server_that_may_have_branches_is_named(trio: FakeCluster) -> None:
+    written = run(trio, 0, *"abcdefgh")
+    away = next(node for node in trio.nodes if node is not home(trio))
+    away.dies_at["commit"] = 0
+    with pytest.raises(NodeTimeout):
+        commit(trio, 0, written, "300ms")
+    trio.nodes.remove(away)
+    with pytest.raises(NodeTimeout, match="It is not in servers, and no other node has its branches"):
+        commit(trio, 0, run(trio, 0, "abcd", "efgh"), "300ms")
+    away.start()
+    commit(trio, 0, run(trio, 0, "abcd", "efgh"))
+    away.stop()
+    away_sent = [str(one["text"]) for one in away.sent]
+    assert sorted(sent(trio) + away_sent) == list("abcdefgh")
+    assert (prepared(trio), len(away.prepared)) == (0, 0)
 
 
 @pytest.mark.parametrize("text", ["x", "[]", '{"branches": [["h:1", "no branch"]]}'])

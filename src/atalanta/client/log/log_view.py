@@ -281,22 +281,6 @@ class LogView:
         self.incarnation = self.incarnation or answer.incarnation
         return Lease(answer.epoch, answer.incarnation, answer.acked_through)
 
-    async def retain(
-        self, group: str, epoch: int, age_ms: int = -1, max_bytes: int = -1, replay_from: int = -1
-    ) -> int:
-        """Keeps acknowledged messages for a replay: for `age_ms`, and up to `max_bytes` (0: no such limit, -1: as it
-        is). Both 0 release them.
-
-        `replay_from`: the group reads behind that sequence again (-1: no replay); RangeLost if it is not retained.
-        Returns the sequence behind which messages can be read (again).
-        """
-        session = await self._session()
-        number = session.next_correlation()
-        packet = LogRetain(
-            number, self.queue, self.incarnation, group, epoch, age_ms, max_bytes, replay_from
-        )
-        return (await self._ask(session, packet, LogRetainResponse)).released_through
-
     async def dead_letter(self, group: str, epoch: int, sequence: int, why: str) -> None:
         """Moves a message that the reader cannot use to the dead-letter address, durably; the next reads lack it.
 
@@ -313,6 +297,22 @@ class LogView:
             why=why,
         )
         await self._ask(session, packet, LogDeadLetterResponse)
+
+    async def retain(
+        self, group: str, epoch: int, age_ms: int = -1, max_bytes: int = -1, replay_from: int = -1
+    ) -> int:
+        """Keeps acknowledged messages for a replay: for `age_ms`, and up to `max_bytes` (0: no such limit, -1: as it
+        is). Both 0 release them.
+
+        `replay_from`: the group reads behind that sequence again (-1: no replay); RangeLost if it is not retained.
+        Returns the sequence behind which messages can be read (again).
+        """
+        session = await self._session()
+        number = session.next_correlation()
+        packet = LogRetain(
+            number, self.queue, self.incarnation, group, epoch, age_ms, max_bytes, replay_from
+        )
+        return (await self._ask(session, packet, LogRetainResponse)).released_through
 
     async def lost_ranges(self, start: int, end: int) -> list[LostRange]:
         """Returns parts of (start, end] whose messages left the queue by other means than ack_through."""

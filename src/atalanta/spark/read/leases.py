@@ -105,11 +105,12 @@ class Leases:
         return {"epoch": epoch, "lease_seconds": max(0, int(ends_s - time.monotonic()))}
 
     def verify(self, node_id: str, incarnation: str) -> None:
-        """Raises Fenced if another query has taken over the lease of that node."""
+        """Raises Fenced if another query has taken over the lease of that node; without one, any other lease."""
         epoch = self.epochs.get((node_id, incarnation))
-        if epoch is not None:
+        held = {node: each for (node, _), each in self.epochs.items()} if epoch is None else {node_id: epoch}
+        for node, number in held.items():
             try:
-                self.members.call(node_id, partial(self._lease, epoch))
+                self.members.call(node, partial(self._lease, number))
             except Fenced as error:
                 raise self.fenced(error) from error
 

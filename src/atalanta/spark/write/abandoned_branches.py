@@ -2,8 +2,8 @@
 
 No decided branch may be rolled back, so three things must hold. The branch is older than a day, and no driver decides
 for branches that are older than half a day. Its query had the same servers as this one, one of which then has its
-decisions. All of these servers were asked, and none has a decision with the branch. Everything else is left to the
-query itself and to an operator (doctor: prepared_transactions).
+decisions, or a node to which it was scaled down. All nodes of the cluster were asked, and none has a decision with
+the branch. Everything else is left to the query itself and to an operator (doctor: prepared_transactions).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from atalanta.spark.errors import SparkSourceError
 from atalanta.spark.write.batch_commit import branches_of
 from atalanta.spark.write.branch_name import BranchName
 from atalanta.spark.write.node_calls import NodeCalls
+from atalanta.spark.write.servers import further_servers
 
 ABANDONED_S: Final = 24 * 3600  # twice DECIDABLE_S: for clocks that differ, and for the decision itself
 JOB: Final = "batch-"  # begins the name of a batch job, which writes no decision
@@ -52,10 +53,11 @@ class AbandonedBranches:
         )
 
     def _end(self, server: str, branch: BranchName) -> None:
-        """Commits the branch if any server has a decision with it, else rolls it back."""
+        """Commits the branch if any node has a decision with it, else rolls it back."""
+        topologies = [self.nodes.gateway(each).topology() for each in self.servers]
         decided = any(
             one.branch == branch
-            for each in self.servers
+            for each in (*self.servers, *further_servers(self.servers, topologies))
             for text in self.nodes.gateway(each).decisions(branch.query).values()
             for one in branches_of(text)
         )

@@ -10,19 +10,28 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
-from atalanta.spark.errors import BatchDecided, BranchLost, GatewayError
+from atalanta.spark.errors import (
+    BatchDecided,
+    BranchLost,
+    GatewayError,
+    NodeTimeout,
+    NodeUnavailable,
+)
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import LoginOptions
 from atalanta.spark.write.branch_name import BranchName
 from atalanta.spark.write.node_calls import NodeCalls
-from atalanta.spark.write.servers import DECISIONS_PARTITION, server_for
+from atalanta.spark.write.servers import DECISIONS_PARTITION, further_servers, server_for
 
 DECIDABLE_S: Final = 12 * 3600  # after a task began; see abandoned_branches.py
+TWICE: Final = 2  # all nodes are asked: one that was asked may be the target of a scale-down while the others are
+
+Result = TypeVar("Result")
 
 log = logging.getLogger("atalanta.spark")
 
@@ -41,7 +50,7 @@ class BatchCommit:
     def __init__(self, login: LoginOptions, nodes: NodeCalls) -> None:
         self.servers = login.servers
         self.nodes = nodes
-        self.tried: set[BranchName] = set()  # whose commit was asked for
+        self.unanswered: set[BranchName] = set()  # asked to commit, and the node was lost: it may have done so
 
     def decide_and_finish(
         self, query: str, batch: int, prepared: Sequence[Prepared]
@@ -50,8 +59,7 @@ class BatchCommit:
 
         Returns the prepared branches of other queries, by server.
         """
-        home, known = self._known(query)
-        decisions = self.nodes.call(home, lambda node: decide(node, query, batch, prepared, known))
+        places, decisions = self._decide(query, batch, prepared)
         decided = decisions[batch]
         own = decided == list(prepared)
         if not own:
@@ -60,60 +68,145 @@ class BatchCommit:
         kept = {one.branch for each in decisions.values() for one in each}
         others = {
             server: self.nodes.call(server, lambda node: end_others(node, query, batch, kept))
-            for server in sorted({one.server for one in (*decided, *prepared)})
+            for server in sorted({one.server for one in (*decided, *prepared)} & set(self.servers))
         }
-        self.nodes.call(home, lambda node: node.forget_decisions(query, batch))
+        for place in places:
+            self.nodes.call(place, lambda node: node.forget_decisions(query, batch))
         return others
 
-    def finish(self, decided: Sequence[Prepared], first: bool) -> None:
-        """Commits the branches. `first`: nobody else can have committed them, so a missing one is lost."""
-        for one in decided:
-            self.nodes.call(one.server, partial(self._commit, one, first))
+    def _decide(
+        self, query: str, batch: int, prepared: Sequence[Prepared]
+    ) -> tuple[list[str], dict[int, list[Prepared]]]:
+        """Returns the servers with decisions, and the decided branches by batch: `prepared`, unless others are.
 
-    def _commit(self, one: Prepared, first: bool, node: Gateway) -> None:
-        first = first and one.branch not in self.tried
-        self.tried.add(one.branch)
-        if not node.commit_branch(str(one.branch)) and first:
+        Raises BatchDecided if a later batch was decided already, GatewayError if the node keeps no decision.
+        """
+        found = self._known(query)
+        known = merged(found)
+        check_newest(query, batch, known)
+        if batch not in known:
+            check_age(query, batch, [one.branch for one in prepared])
+            branches = json.dumps({"branches": [[one.server, str(one.branch)] for one in prepared]})
+            self.nodes.call(self._home(query), lambda node: node.decide(query, batch, branches))
+            found |= self._known(query)
+            known |= merged(found)
+        if batch not in known:
+            raise GatewayError(
+                f"the decision of batch {batch} of query {query} is gone from its queue: it was emptied or deleted "
+                "while the batch was unfinished. Compare the rows at the target, then begin with a new checkpoint"
+            )
+        return sorted(found), {number: branches_of(text) for number, text in known.items()}
+
+    def finish(self, decided: Sequence[Prepared], first: bool) -> None:
+        """Commits the branches. `first`: nobody else can have committed them, so a missing one is lost.
+
+        A server that does not have a branch may have moved it to another node: a scale-down moves prepared branches.
+        """
+        left = {
+            one.branch: one.server
+            for one in decided
+            if one.server not in self.servers
+            or not self.nodes.call(one.server, partial(self._commit, one.branch))
+        }
+        if not left:
+            return
+        commit = partial(self._commit_those, left)
+        for server in TWICE * self.servers:
+            self.nodes.call(server, commit)
+        if left:
+            self._at_further(commit)
+        for server in sorted(set(left.values()) - set(self.servers)):
+            self._at_former(server, commit)
+        lost = [str(branch) for branch in left if branch not in self.unanswered]
+        if first and lost:
             raise BranchLost(
-                f"server {one.server} does not have the prepared branch {one.branch}: its rows are lost. "
-                "Somebody rolled it back, or the data of the node was replaced"
+                f"no node has the prepared branch {lost[0]}: its rows are lost. "
+                "Somebody rolled it back, or the data of its node was replaced"
             )
 
-    def _known(self, query: str) -> tuple[str, dict[int, str]]:
-        """Returns the decisions of the query and their server: one that has some, or the one that the id names."""
-        home = server_for(self.servers, query, DECISIONS_PARTITION)
-        others = [server for server in self.servers if server != home]
-        for server in (home, *others):
-            known = self.nodes.call(server, lambda node: node.decisions(query))
-            if known:
-                return server, known
-        return home, {}
+    def _commit_those(self, left: dict[BranchName, str], node: Gateway) -> None:
+        """Commits the branches of `left` that the node has, and removes them there."""
+        prepared = set(node.prepared_branches())
+        for branch in [one for one in left if str(one) in prepared]:
+            if self._commit(branch, node):
+                log.warning("branch %s of server %s is committed at another node", branch, left.pop(branch))
+
+    def _commit(self, branch: BranchName, node: Gateway) -> bool:
+        """Returns False if the node does not have the branch."""
+        try:
+            return node.commit_branch(str(branch))
+        except NodeUnavailable:
+            self.unanswered.add(branch)
+            raise
+
+    def _home(self, query: str) -> str:
+        """Returns the server at which the query's batches are decided."""
+        return server_for(self.servers, query, DECISIONS_PARTITION)
+
+    def _known(self, query: str) -> dict[str, dict[int, str]]:
+        """Returns the decisions of the query by server.
+
+        After a scale-down, or with other `servers`, they are not at home. Home is asked first: it does not answer
+        before its scale-down has ended, and another node then has all that it had.
+        """
+
+        def ask(node: Gateway) -> dict[int, str]:
+            return node.decisions(query)
+
+        home = self._home(query)
+        known = self.nodes.call(home, ask)
+        if known:
+            return {home: known}
+        found: dict[str, dict[int, str]] = {}
+        for server in TWICE * self.servers:
+            found[server] = self.nodes.call(server, ask) | found.get(server, {})
+        if not any(found.values()):
+            found = self._at_further(ask)
+        return {server: known for server, known in found.items() if known}
+
+    def _at_further(self, ask: Callable[[Gateway], Result]) -> dict[str, Result]:
+        """Asks the nodes of the cluster that `servers` does not name: a scale-down may have chosen one of them.
+
+        The driver may be unable to reach such a node at all, so it does not wait for them.
+        """
+        topologies = [self.nodes.call(server, lambda node: node.topology()) for server in self.servers]
+        found = {}
+        for server in further_servers(self.servers, topologies):
+            try:
+                self.nodes.gateway(server)
+            except GatewayError as error:
+                log.warning(
+                    "server %s is not asked for branches and decisions: %s. If a node of this query was scaled "
+                    "down to it, name it in servers", server, error,
+                )  # fmt: skip
+                continue
+            found[server] = self.nodes.call(server, ask)
+        return found
+
+    def _at_former(self, server: str, commit: Callable[[Gateway], None]) -> None:
+        """Asks a server that is not in the options any more, and that may still have a branch of the batch."""
+        try:
+            self.nodes.call(server, commit)
+        except NodeTimeout as error:
+            raise NodeTimeout(
+                f"{error}. It is not in servers, and no other node has its branches of an unfinished batch. Start it "
+                "again; if it was scaled down, start it with its empty data"
+            ) from error
 
 
-def decide(
-    node: Gateway, query: str, batch: int, prepared: Sequence[Prepared], known: dict[int, str]
-) -> dict[int, list[Prepared]]:
-    """Returns the decided branches by batch. If `known` has none for `batch`, they are `prepared` from now on.
+def merged(found: Mapping[str, Mapping[int, str]]) -> dict[int, str]:
+    """Returns the decisions of all servers by batch."""
+    return {batch: text for known in found.values() for batch, text in known.items()}
 
-    Raises BatchDecided if a later batch was decided already, GatewayError if the node keeps no decision.
-    """
+
+def check_newest(query: str, batch: int, known: Mapping[int, str]) -> None:
+    """Raises BatchDecided if a later batch was decided already."""
     newest = max(known, default=-1)
     if newest > batch:
         raise BatchDecided(
             f"batch {batch} of query {query} was written before, and batch {newest} after it: "
             "this checkpoint is older than the data. It is a copy, or was restored from a backup"
         )
-    if batch not in known:
-        check_age(query, batch, [one.branch for one in prepared])
-        branches = [[one.server, str(one.branch)] for one in prepared]
-        node.decide(query, batch, json.dumps({"branches": branches}))
-        known = node.decisions(query)
-        if batch not in known:
-            raise GatewayError(
-                f"the decision of batch {batch} of query {query} is gone from its queue: it was emptied or deleted "
-                "while the batch was unfinished. Compare the rows at the target, then begin with a new checkpoint"
-            )
-    return {number: branches_of(text) for number, text in known.items()}
 
 
 def check_age(query: str, batch: int, branches: Sequence[BranchName]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
+
+from atalanta.spark.gateway.gateway import Member
 
 DECISIONS_PARTITION: Final = -1  # the "partition" of a query's decisions
 
@@ -14,3 +16,9 @@ def server_for(servers: Sequence[str], query: str, partition: int) -> str:
     ordered = sorted(servers)
     digest = hashlib.sha256(f"{query}/{partition}".encode()).digest()
     return ordered[int.from_bytes(digest[:8], "big") % len(ordered)]
+
+
+def further_servers(servers: Sequence[str], topologies: Iterable[Sequence[Member]]) -> list[str]:
+    """Returns the servers of all members that `servers` does not name, sorted."""
+    members = {member.server for topology in topologies for member in topology}
+    return sorted(members - set(servers))

@@ -205,8 +205,8 @@ class Chaos:
                 LogLost(correlation=6, queue=name, incarnation="", start=low, end=high),
                 LogSeek(7, name, self.small()),
                 LogQueues(8, name),
-                LogRetain(9, name, "", "g", pick.randrange(3), pick.choice((-1, 0, 50)), 0, low - 1),
                 LogDeadLetter(9, name, "", "g", pick.randrange(3), high, "why"),
+                LogRetain(9, name, "", "g", pick.randrange(3), pick.choice((-1, 0, 50)), 0, low - 1),
             )
         )
 
