@@ -6,6 +6,7 @@ import pytest
 
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.log.log_dead_letters import LogDeadLetters
 from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint
 from tests.kernel.memory.large_rig import LargeBench, fill
 from tests.kernel.queue.paging.branch_rig import ended, prepared_behind_a_page
@@ -76,6 +77,17 @@ def test_damaged_messages_are_listed_as_lost() -> None:
     ((start, end, why),) = bench.broker.log_views.lost_ranges("orders", "", 0, 300)
     assert why == "the page file of a retained message is damaged"
     assert found == [at for at in range(1, 301) if not start <= at <= end]
+
+
+def test_a_retained_message_is_no_dead_letter() -> None:
+    bench = bench_with(SMALL)
+    epoch = retaining(bench)
+    send(bench, range(20))
+    acknowledge(bench, epoch, 10)
+    moves = LogDeadLetters(bench.broker.log_views, bench.broker.dead_letters)
+    with pytest.raises(BrokerError, match="only retained: a replay cannot move it"):
+        moves.move(bench.now, "orders", "", "g", epoch, 5, "why", RecordingEndpoint(), 1)
+    assert sequences(bench, 10) == list(range(1, 11))
 
 
 @pytest.mark.parametrize("commit", [True, False])

@@ -57,6 +57,9 @@ class LogDeadLetters:
         if reference is None:
             store.reply_when_durable(store.journal.last, endpoint, token)
             return
+        if sequence <= queue.log.acked_through:
+            text = f"message {sequence} of queue {queue.name} is only retained: a replay cannot move it"
+            raise BrokerError(ILLEGAL_STATE, text)
         plan = self._plan(now, reference)
         plan.message.put_property(REASON, why)
         plan.message.durable = True  # as the original is here, whatever its sender said
