@@ -13,6 +13,7 @@ from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials, OutMessage
 from atalanta.spark.options import write_options
 from atalanta.spark.write.abandoned_branches import ABANDONED_S, AbandonedBranches
+from atalanta.spark.write.batch_commit import end_others
 from atalanta.spark.write.branch_name import BranchName, fingerprint
 from atalanta.spark.write.node_calls import NodeCalls
 from tests.interop.harness.jms import PASSWORD, USER
@@ -82,7 +83,7 @@ def test_abandoned_branches_end(node: BrokerProcess) -> None:
             message.address = "spark.abandoned"
             gateway.prepare([message], str(branch))
         gateway.decide(decided.query, 0, json.dumps({"branches": [[server, str(decided)]]}))
-        AbandonedBranches([server], nodes).end("own", [server])
+        AbandonedBranches([server], nodes).end({server: end_others(gateway, "own", 0, set())})
         names = gateway.prepared_branches()
         assert str(fresh) in names
         assert not {str(decided), str(lost)} & set(names)

@@ -76,6 +76,7 @@ class FakeQueue:
     owner: str = ""
     lease_ms: int = 0  # 0: no lease, or released
     lost: list[tuple[int, int, str]] = field(default_factory=list)
+    dead: list[tuple[bytes, str]] = field(default_factory=list)
 
     def add(self, body: bytes | str, timestamp_ms: int = 0, **properties: PropertyValue) -> None:
         encoded = message(body, properties, timestamp_ms)
@@ -233,6 +234,16 @@ class FakeNode:
         found.acked = max(found.acked, end)
         return len(taken)
 
+    def do_dead_letter(
+        self, queue: str, incarnation: str, group: str, epoch: int, sequence: int, why: str
+    ) -> None:
+        found = self.find(queue, incarnation)
+        if (group, epoch) != (found.group, found.epoch):
+            raise Fenced(f"the lease of group {group} has epoch {found.epoch}", 200)
+        moved = found.messages.pop(sequence, None)
+        if moved is not None:
+            self.queue("DLQ").dead.append((moved[1], why))
+
     def do_lease(self, queue: str, group: str, owner: str, ttl: int, epoch: int) -> list[Any]:
         found = self.find(queue)
         if epoch == 0:
@@ -375,6 +386,13 @@ class FakeGateway:
             "ack", queue=queue, incarnation=incarnation, group=group, epoch=epoch, end=end
         )
         return count
+
+    def dead_letter(
+        self, queue: str, incarnation: str, group: str, epoch: int, sequence: int, why: str
+    ) -> None:
+        self.ask(
+            "dead_letter", queue=queue, incarnation=incarnation, group=group, epoch=epoch, sequence=sequence, why=why
+        )
 
     def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> Lease:
         return Lease(

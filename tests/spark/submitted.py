@@ -1,9 +1,9 @@
 """A job for spark-submit: the archive queue into Parquet and back to the address `out`.
 
-    spark-submit --py-files atalanta-….whl submitted.py SERVERS FOLDER
+    spark-submit --py-files atalanta-….whl submitted.py SERVERS FOLDER [FORMAT]
 
-Every process Spark starts for it must have the package from the archive, not from elsewhere.
-On stdout: the id of the application.
+With FORMAT nothing is registered: Spark finds a source of that name. Every process Spark starts for it must have the
+package from the archive, not from elsewhere. On stdout: the id of the application.
 """
 
 from __future__ import annotations
@@ -43,20 +43,22 @@ class Checked(atalanta.spark.AtalantaDataSource):
         return super().streamWriter(schema, overwrite)
 
 
-def main(servers: str, folder: str) -> None:
+def main(servers: str, folder: str, found: str = "") -> None:
     spark = SparkSession.builder.getOrCreate()
     print(spark.sparkContext.applicationId, flush=True)
-    atalanta.spark.register(spark)
-    spark.dataSource.register(Checked)
+    if not found:
+        atalanta.spark.register(spark)
+        spark.dataSource.register(Checked)
+    name = found or Checked.name()
     check_origin()
     spark.sparkContext.parallelize([0], 1).mapPartitions(rows).count()
     login = {"servers": servers, "user": USER, "password": PASSWORD}
-    frame = spark.readStream.format("atalanta").options(**login, queue=QUEUE).load()
+    frame = spark.readStream.format(name).options(**login, queue=QUEUE).load()
     parquet = frame.select("text").writeStream.format("parquet")
     parquet = parquet.option("checkpointLocation", f"{folder}/archived")
     parquet.trigger(availableNow=True).start(f"{folder}/out").awaitTermination()
     texts = spark.readStream.schema("text string").parquet(f"{folder}/out")
-    back = texts.writeStream.format("atalanta").options(**login, address="out", routing="anycast")
+    back = texts.writeStream.format(name).options(**login, address="out", routing="anycast")
     back = back.option("checkpointLocation", f"{folder}/sent")
     back.trigger(availableNow=True).start().awaitTermination()
     spark.stop()

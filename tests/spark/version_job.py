@@ -100,7 +100,7 @@ class Job:
         writer = frame.writeStream.option("checkpointLocation", f"{self.folder}/{name}")
         if available_now:
             query = writer.trigger(availableNow=True).start(f"{self.folder}/out")
-            assert query.awaitTermination(100)
+            assert query.awaitTermination(300)
             return
         query = writer.trigger(processingTime="0 seconds").start(f"{self.folder}/out")
         query.processAllAvailable()
@@ -111,7 +111,7 @@ class Job:
         writer = texts.selectExpr("text as value").writeStream.format("atalanta")
         writer = writer.options(**self.login, address="out", routing="anycast")
         writer = writer.option("checkpointLocation", f"{self.folder}/sink")
-        assert writer.trigger(availableNow=True).start().awaitTermination(100)
+        assert writer.trigger(availableNow=True).start().awaitTermination(300)
         sent = [text for text in self.texts("out") if not text.startswith("sink-")]
         assert sent == sorted(self.archived())
         self.done("stream write")

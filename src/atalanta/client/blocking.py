@@ -263,6 +263,9 @@ class LogView:
     def ack_through(self, group: str, epoch: int, end: int) -> int:
         return self._shell.call(self._view.ack_through(group, epoch, end))
 
+    def dead_letter(self, group: str, epoch: int, sequence: int, why: str) -> None:
+        self._shell.call(self._view.dead_letter(group, epoch, sequence, why))
+
     def lease(self, group: str, owner: str, ttl_ms: int, epoch: int = 0) -> Lease:
         return self._shell.call(self._view.lease(group, owner, ttl_ms, epoch))
 

@@ -184,8 +184,12 @@ class ReceivedMessage:
 
     @property
     def head(self) -> bytes:
-        """Returns the encoded headers and properties."""
-        return self._message.head
+        """Returns the encoded headers and properties; they do not say that `body` was compressed."""
+        message = self._message
+        if message.has_property(COMPRESSED):
+            message = message.copy(message.id)
+            message.remove_property(COMPRESSED)
+        return message.head
 
     def save_to(self, path: Path) -> int:
         """Writes the body to a file and returns its size. With `largeMessagesFolder` it is never all in memory."""
@@ -393,15 +397,15 @@ def _bytes_of(body: Any) -> bytes:
         ) from None
 
 
-def inflate(body: bytes) -> bytes:
+def inflate(body: bytes, bytes_max: int = INFLATED_BYTES_MAX) -> bytes:
     """Decompresses a body (compressLargeMessage). Raises MessageTooLarge beyond the limit."""
     inflater = zlib.decompressobj()
     try:
-        plain = inflater.decompress(body, INFLATED_BYTES_MAX)
+        plain = inflater.decompress(body, bytes_max + 1)
     except zlib.error as error:
         raise ClientError(f"the compressed body cannot be read: {error}") from None
-    if inflater.unconsumed_tail:
-        raise MessageTooLarge(f"the body inflates to more than {INFLATED_BYTES_MAX} bytes")
+    if len(plain) > bytes_max:
+        raise MessageTooLarge(f"the body inflates to more than {bytes_max} bytes")
     if body and not inflater.eof:
         raise ClientError("the compressed body cannot be read: it is truncated")
     return plain

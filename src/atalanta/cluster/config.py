@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.kernel.option import ignored, option
+from atalanta.kernel.option import OptionGroup, ignored, option
 from atalanta.kernel.security.security import (
     DEFAULT_CLUSTER_PASSWORD,
     DEFAULT_CLUSTER_USER,
@@ -30,8 +30,8 @@ LOAD_BALANCING: Final = {
 }
 
 
-@dataclass
-class DiscoveryConfig:
+@dataclass(eq=False, repr=False)
+class DiscoveryConfig(OptionGroup):
     """The channel of a broadcast or discovery group: UDP multicast, or a JGroups stack."""
 
     name: str = option("", "name", "unique", attribute=True)
@@ -48,7 +48,7 @@ class DiscoveryConfig:
     stack: JgroupsStack | None = None  # read from the JGroups stack file
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class BroadcastGroupConfig(DiscoveryConfig):
     """A broadcast group: announces the node's connectors by UDP multicast or a JGroups discovery protocol."""
 
@@ -69,7 +69,7 @@ class BroadcastGroupConfig(DiscoveryConfig):
     connectors: list[str] = field(default_factory=list)  # names, <connector-ref>
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class DiscoveryGroupConfig(DiscoveryConfig):
     """A discovery group: receives the announcements of broadcast groups."""
 
@@ -99,8 +99,8 @@ class DiscoveryGroupConfig(DiscoveryConfig):
     )
 
 
-@dataclass
-class ClusterConnectionConfig:
+@dataclass(eq=False, repr=False)
+class ClusterConnectionConfig(OptionGroup):
     """A cluster connection of this node. Members come from `static_connectors` or `discovery_group`."""
 
     name: str = option("", "name", "part of the names of store-and-forward queues", attribute=True)
@@ -218,8 +218,8 @@ class ClusterConnectionConfig:
     discovery_group: str | None = None
 
 
-@dataclass
-class ClusterSettings:
+@dataclass(eq=False, repr=False)
+class ClusterSettings(OptionGroup):
     """The cluster configuration of one node."""
 
     cluster_connections: list[ClusterConnectionConfig] = field(default_factory=list)
@@ -258,8 +258,8 @@ class ClusterSettings:
         return are_default_credentials(self.cluster_user, self.cluster_password)
 
 
-@dataclass
-class ScaleDownConfig:
+@dataclass(eq=False, repr=False)
+class ScaleDownConfig(OptionGroup):
     """Settings of `<scale-down>`.
 
     Without `connectors`, `discovery_group` and `group_name`, any member of the cluster is a target. Artemis then

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from atalanta.kernel.option import option
+from atalanta.kernel.option import OptionGroup, option
 
 
-@dataclass
-class OwnSettings:
+@dataclass(eq=False, repr=False)
+class OwnSettings(OptionGroup):
     """Settings of `atalanta.toml`. The defaults are those of a node without this file."""
 
     zone: str | None = option(
@@ -135,8 +135,8 @@ class OwnSettings:
         return self.dns_discovery if text is None and number == 0 else text
 
 
-@dataclass
-class OwnBridge:
+@dataclass(eq=False, repr=False)
+class OwnBridge(OptionGroup):
     """Settings of a bridge that broker.xml cannot hold: table `[bridges.NAME]` of atalanta.toml."""
 
     address_prefix: str = option("", "address-prefix", "put before the forwarding address")

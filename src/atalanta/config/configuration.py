@@ -20,6 +20,7 @@ from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.config.problems import Unsupported
+from atalanta.kernel.option import OptionGroup
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.runtime.network_check.config import NetworkCheckConfig
 from atalanta.store.config import JournalOptions
@@ -42,8 +43,8 @@ def dialable(connector: ConnectorConfig) -> ConnectorConfig:
     return replace(connector, host=socket.gethostname())
 
 
-@dataclass
-class Configuration:
+@dataclass(eq=False, repr=False)
+class Configuration(OptionGroup):
     """The configuration of one node. `unsupported` and `warnings` are shown once at start."""
 
     path: Path

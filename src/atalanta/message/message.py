@@ -472,3 +472,11 @@ def key_of(name: str) -> bytes:
         if len(_keys) < KEYS_MAX:
             _keys[name] = key
     return key
+
+
+def with_body(message: Message, body: bytes) -> Message:
+    """Copies a message under its id, with another body, which is in memory."""
+    twin = message.copy(message.id)
+    twin.large = None
+    twin.body = body
+    return twin

@@ -27,7 +27,7 @@ from atalanta.store.config import JournalConfig
 from atalanta.wire.core.config import AcceptorConfig
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class NodeConfig:
     """The whole configuration of a node, made by `app` from broker.xml, and by the simulator."""
 
@@ -44,7 +44,7 @@ class NodeConfig:
     routers: RoutersConfig | None = None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Ports:
     """The ports of a node: its only access to the outside."""
 

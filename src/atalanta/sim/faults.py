@@ -20,6 +20,7 @@ PARTITION_NS_MAX: Final = 12 * SECOND
 AWAY_NS_MAX: Final = 30 * SECOND  # of a consumer that moved
 ABSENCE_NS_MAX: Final = 2 * SECOND  # of a client that was killed
 LONG_ABSENCE_NS_MAX: Final = 60 * SECOND  # occasional, in long runs
+BURST_NS: Final = SECOND  # in which what was on its way may use up the reserve of a full disk
 LEAVE_SHARES: Final = (0.05, 0.15, 0.3)  # share of the faults, in simulations with scale-down
 CUT_AT_FREEZE: Final = 0.5  # share of the scale-downs, in simulations whose clients follow
 CUT_SHARES: Final = (0.0, 0.1, 0.3)  # share of the faults: clients lose their connections without another fault
@@ -144,7 +145,7 @@ class Faults:
         """Restarts a node that ended itself after a disk failure. Any other reason is a violation."""
         if not host.disk.failed:
             raise Violation(f"{host.name} gave up on a disk that works: {why}")
-        if NO_ROOM in why:
+        if NO_ROOM in why and self.world.now - host.exhausted_ns > BURST_NS:
             raise Violation(f"{host.name} gave up, and its reserve was no help: {why}")
         self.failed_disks += 1
         host.disk.slow = 1

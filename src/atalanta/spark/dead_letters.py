@@ -27,7 +27,8 @@ SENT_AGAIN: Final = (
 def view(frame: DataFrame) -> DataFrame:
     """Returns the rows with their origin: original_address, …_queue, …_routing, …_message_id, reason, expired_at.
 
-    `reason`: expired, undelivered (too many attempts; a move by an operator looks the same), or sent (here, directly).
+    `reason`: expired, undecodable (by a stream with undecodable=dead-letter: why is in the property _AMQ_ORIG_REASON),
+    undelivered (too many attempts; a move by an operator looks the same), or sent (here, directly).
     OptionError without the column properties.
     """
     routing = property_text(frame, "_AMQ_ORIG_ROUTING_TYPE")
@@ -40,6 +41,7 @@ def view(frame: DataFrame) -> DataFrame:
             "original_routing": F.when(routing == "0", "multicast").when(routing == "1", "anycast"),
             "original_message_id": property_text(frame, "_AMQ_ORIG_MESSAGE_ID").cast("bigint"),
             "reason": F.when(expiry.isNotNull(), "expired")
+            .when(property_text(frame, "_AMQ_ORIG_REASON").isNotNull(), "undecodable")
             .when(origin.isNotNull(), "undelivered")
             .otherwise("sent"),
             "expired_at": F.timestamp_millis(expiry),

@@ -80,6 +80,14 @@ class Undecodable(SparkSourceError):
     """A message that cannot be a row: its body is too large or damaged, or cannot be converted."""
 
 
+def body_too_large(message: int, queue: str, node_id: str, why: str) -> Undecodable:
+    """Returns the error for a body above maxBodyBytes: a row without it would be acknowledged like the others."""
+    return Undecodable(
+        f"message {message} of queue {queue} at node {node_id}: {why} (maxBodyBytes). Raise maxBodyBytes, or set "
+        "undecodable=error to get a row without the body: a stream then removes the message like the others"
+    )
+
+
 class NodeTimeout(SparkSourceError):
     """A node that was away for longer than `nodeTimeout`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -60,6 +60,7 @@ MAX_BODY_BYTES: Final = 256 << 20
 # The values of `undecodable`.
 ERROR: Final = "error"
 FAIL: Final = "fail"
+DEAD_LETTER: Final = "dead-letter"
 
 _UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _SIZES: Final = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20,
@@ -131,8 +132,7 @@ class ReadOptions:
     lease_timeout_s: float
     position_cache_s: float
     max_body_bytes: int = MAX_BODY_BYTES
-    fail_undecodable: bool = False
-    drop_large_bodies: bool = False
+    undecodable: str | None = None  # ERROR, FAIL or DEAD_LETTER
     typed_properties: bool = False
     source_mode: str | None = None  # LOG_MODE or WAL_MODE; None: as the nodes need it
     wal_location: str | None = None
@@ -140,6 +140,10 @@ class ReadOptions:
     queues: tuple[str, ...] = ()
     queue_pattern: str | None = None
     removed_queues: frozenset[str] = frozenset()
+
+    def receiving_credentials(self) -> Credentials:
+        """Returns the credentials of a connection that receives messages: no larger body is kept in memory."""
+        return replace(self.login.quick_credentials(), body_bytes_max=self.max_body_bytes)
 
     @property
     def several(self) -> bool:
@@ -306,7 +310,6 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     several = pattern is not None or len(names) > 1 or bool(removed)
     if several and any(values.start(one, EARLIEST).sequences for one in ("startingOffsets", "endingOffsets")):
         raise OptionError("startingOffsets and endingOffsets with sequences are for one queue, not for several")
-    undecodable = values.choice("undecodable", None, (ERROR, FAIL))
     timestamp = values.number("startingTimestamp", 0)
     if timestamp is not None and values.text("startingOffsets") is not None:
         raise OptionError("options startingOffsets and startingTimestamp exclude each other")
@@ -337,8 +340,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         lease_timeout_s=lease_timeout_s,
         position_cache_s=values.duration_s("positionCache", 0.05),
         max_body_bytes=values.size("maxBodyBytes") or MAX_BODY_BYTES,
-        fail_undecodable=undecodable == FAIL,
-        drop_large_bodies=undecodable == ERROR,
+        undecodable=values.choice("undecodable", None, (ERROR, FAIL, DEAD_LETTER)),
         typed_properties=values.choice("propertyTypes", "text", ("text", "typed")) == "typed",
         queues=names if several else (),
         queue_pattern=pattern,

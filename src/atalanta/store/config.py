@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.kernel.option import ignored, option
+from atalanta.kernel.option import OptionGroup, ignored, option
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -14,8 +14,8 @@ SEGMENT_SIZE_BYTES_MIN = 1 * KIB
 COMPACT_PERCENTAGE_MAX = 75
 
 
-@dataclass
-class JournalConfig:
+@dataclass(eq=False, repr=False)
+class JournalConfig(OptionGroup):
     """The settings of the journal. Defaults are those of Artemis 2.44 where Artemis has the setting."""
 
     journal_id: bytes = bytes(16)
@@ -62,8 +62,8 @@ _ALWAYS: Final = "always on: nothing is confirmed before it is on disk"
 _GROUPED: Final = "commits are grouped per event-loop iteration"
 
 
-@dataclass
-class JournalOptions:
+@dataclass(eq=False, repr=False)
+class JournalOptions(OptionGroup):
     """The journal elements of broker.xml, with Artemis' names and defaults.
 
     `directory` is the text of the element; relative paths are below the instance folder.

@@ -7,11 +7,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.kernel.option import option
+from atalanta.kernel.option import OptionGroup, option
 
 
-@dataclass
-class TlsConfig:
+@dataclass(eq=False, repr=False)
+class TlsConfig(OptionGroup):
     """The TLS parameters. Paths are as written: absolute, or relative to the folders that the configuration's owner
     names.
     """

@@ -37,7 +37,7 @@ def _found(command: str, what: str) -> str:
     return path
 
 
-def _maven(*arguments: str) -> str:
+def maven(*arguments: str) -> str:
     command = [_found("mvn", "Apache Maven 3.6 or newer"), "-B", "-q", *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
@@ -53,8 +53,8 @@ def artemis_home() -> Path:
     if not (home / "bin" / "artemis").exists():
         CACHE.mkdir(exist_ok=True)
         artifact = f"org.apache.activemq:apache-artemis:{ARTEMIS_VERSION}:tar.gz:bin"
-        _maven("dependency:get", "-Dtransitive=false", f"-Dartifact={artifact}")
-        _maven("dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={CACHE}")
+        maven("dependency:get", "-Dtransitive=false", f"-Dartifact={artifact}")
+        maven("dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={CACHE}")
         archive = CACHE / f"apache-artemis-{ARTEMIS_VERSION}-bin.tar.gz"
         with tarfile.open(archive) as packed:
             packed.extractall(CACHE, filter="data")
@@ -69,8 +69,8 @@ def maven_jar(group: str, artifact: str, version: str) -> Path:
     if not jar.exists():
         CACHE.mkdir(exist_ok=True)
         name = f"{group}:{artifact}:{version}"
-        _maven("dependency:get", "-Dtransitive=false", f"-Dartifact={name}")
-        _maven("dependency:copy", f"-Dartifact={name}", f"-DoutputDirectory={CACHE}")
+        maven("dependency:get", "-Dtransitive=false", f"-Dartifact={name}")
+        maven("dependency:copy", f"-Dartifact={name}", f"-DoutputDirectory={CACHE}")
     return jar
 
 
@@ -83,6 +83,6 @@ def class_path() -> str:
     stamp = built / "digest"
     if not stamp.exists() or stamp.read_text() != digest:
         shutil.rmtree(built / "classes", ignore_errors=True)
-        _maven("-f", str(JAVA_PROJECT / "pom.xml"), "compile")
+        maven("-f", str(JAVA_PROJECT / "pom.xml"), "compile")
         stamp.write_text(digest)
     return f"{built / 'classes'}{os.pathsep}{built / 'lib'}{os.sep}*"

@@ -326,6 +326,32 @@ def test_a_member_of_the_cluster_is_not_cut_off() -> None:
     assert not endpoint(session).cuts and bench.broker.queues["orders"].message_count == 64
 
 
+def test_messages_that_fail_for_ever_leave_the_reserve_of_an_exhausted_disk_alone() -> None:
+    bench = bench_with({"max_delivery_attempts": -1})
+    fill(bench, 2)
+    limit = DiskLimit(bench.config, bench.broker.memory, bench.trace)
+    limit.set_exhausted(True)
+    taker = bench.session(transacted=True)
+    consume(taker, bench, "orders")
+    bench.settle()
+    before = bench.broker.journal.last
+    for _ in range(50):
+        taker.acknowledge(bench.now, 0, endpoint(taker).message_ids[-1], False, 0)
+        taker.rollback(bench.now, False, 0)
+        bench.settle()
+    assert len(endpoint(taker).delivered) > 50
+    assert bench.broker.journal.last == before
+    limit.set_exhausted(False)
+    taker.acknowledge(bench.now, 0, endpoint(taker).message_ids[-1], False, 0)
+    taker.rollback(bench.now, False, 0)
+    bench.settle()
+    bench.restart()
+    again = bench.session()
+    consume(again, bench, "orders")
+    bench.settle()
+    assert max(count for _, count, _ in endpoint(again).delivered) > 50
+
+
 def test_an_exhausted_disk_takes_acknowledgements_and_no_message() -> None:
     bench = bench_with({})
     fill(bench, 2)

@@ -10,6 +10,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.write import batch_commit
 from atalanta.spark.write.batch_commit import BatchCommit, Prepared
+from atalanta.spark.write.branch_name import BranchName
 from atalanta.spark.write.sink import AtalantaStreamWriter
 from tests.sim.mutants.patching import Patch
 from tests.sim.spark.sink_load import SparkSinks
@@ -20,9 +21,11 @@ LOAD: Final = SparkSinks
 def decision_after_commit(patch: Patch) -> None:
     decide_and_finish = BatchCommit.decide_and_finish
 
-    def hasty(self: BatchCommit, query: str, batch: int, prepared: Sequence[Prepared]) -> None:
+    def hasty(
+        self: BatchCommit, query: str, batch: int, prepared: Sequence[Prepared]
+    ) -> dict[str, list[BranchName]]:
         self.finish(prepared, False)
-        decide_and_finish(self, query, batch, prepared)
+        return decide_and_finish(self, query, batch, prepared)
 
     patch.setattr(BatchCommit, "decide_and_finish", hasty)
 
@@ -58,8 +61,8 @@ def decided_batch_is_not_finished(patch: Patch) -> None:
         if first:
             finish(self, decided, first)
 
-    def end_all(node: Gateway, query: str, batch: int, decided: object) -> None:
-        end_others(node, query, batch, set())
+    def end_all(node: Gateway, query: str, batch: int, decided: object) -> list[BranchName]:
+        return end_others(node, query, batch, set())
 
     end_others = batch_commit.end_others
     patch.setattr(BatchCommit, "finish", lazy)
@@ -67,7 +70,7 @@ def decided_batch_is_not_finished(patch: Patch) -> None:
 
 
 def leftovers_stay(patch: Patch) -> None:
-    patch.setattr(batch_commit, "end_others", lambda node, query, batch, decided: None)
+    patch.setattr(batch_commit, "end_others", lambda node, query, batch, decided: [])
 
 
 def abort_rolls_back_what_is_decided(patch: Patch) -> None:

@@ -124,7 +124,7 @@ def test_a_text_message_whose_body_is_no_text_does_not_stop_the_stream(body: byt
     assert good == {"text": "whole", "body": b"whole", "error": None}
     count, entries = chunk_of([(10, encoded, 0), (11, message("whole"), 0)])
     with pytest.raises(Undecodable, match="message 10 .*Set undecodable=error"):
-        BatchBuilder(schema, "q", "n", fail_undecodable=True).build(count, entries)
+        BatchBuilder(schema, "q", "n", undecodable="fail").build(count, entries)
 
 
 def test_a_body_that_is_missing_or_damaged() -> None:

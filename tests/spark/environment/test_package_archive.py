@@ -46,6 +46,18 @@ Spark.__module__ = "pyspark.sql.connect.session"
 package_archive.ship(Spark())
 """
 
+# Only the archive has a source of this name; every process that unpickles it has the archive.
+FOUND = """
+from atalanta.spark.source import AtalantaDataSource
+import atalanta
+class Zipped(AtalantaDataSource):
+    @classmethod
+    def name(cls):
+        return "zipped"
+assert ".zip/" in atalanta.spark.__file__, atalanta.spark.__file__
+DefaultSource = Zipped
+"""
+
 
 def package(folder: Path, name: str, compiled: bool = False) -> Path:
     """The sources as a wheel or zip of that name."""
@@ -94,27 +106,47 @@ def test_compiled_modules_in_a_wheel_are_said_to_be_of_no_use(tmp_path: Path) ->
     assert "compiled modules" in errors and "--archives" in errors
 
 
-@pytest.mark.spark
-@pytest.mark.process
-@pytest.mark.timeout(300)
-def test_a_submitted_job_has_the_wheel_in_every_process(tmp_path: Path) -> None:
+def submitted(
+    folder: Path, archive: Path, variables: dict[str, str], settings: list[str], *arguments: str
+) -> None:
+    """Runs tests/spark/submitted.py on a cluster with one executor, and looks whether every message arrived once."""
     prepare_environment(MASTER)
-    wheel = package(tmp_path, "atalanta-1-py3-none-any.whl")
     home = Path(pyspark.__file__).parent
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-    settings = ["spark.ui.enabled=false"]
+    settings = ["spark.ui.enabled=false", *settings]
     settings += [f"spark.{role}.extraJavaOptions={QUICK}" for role in ("driver", "executor")]
-    with BrokerCluster(tmp_path / "brokers", 1) as brokers:
+    job = str(Path(__file__).parents[1] / "submitted.py")
+    with BrokerCluster(folder / "brokers", 1) as brokers:
         brokers.nodes[0].publish([str(number) for number in range(300)])
         done = subprocess.run(
-            [str(home / "bin" / "spark-submit"), "--master", MASTER, "--py-files", str(wheel)]
+            [str(home / "bin" / "spark-submit"), "--master", MASTER, "--py-files", str(archive)]
             + [word for setting in settings for word in ("--conf", setting)]
-            + [str(Path(__file__).parents[1] / "submitted.py"), brokers.servers, str(tmp_path)],
-            capture_output=True, text=True, cwd=tmp_path, env=environment, check=False,
+            + [job, brokers.servers, str(folder), *arguments],
+            capture_output=True, text=True, cwd=folder, env=environment | variables, check=False,
         )  # fmt: skip
         for application in done.stdout.split()[:1]:
-            # Executors of a local cluster keep their copy of the wheel in Spark's own folder.
+            # Executors of a local cluster keep their copy of the archive in Spark's own folder.
             shutil.rmtree(home / "work" / application, ignore_errors=True)
         assert done.returncode == 0, done.stderr[-5000:]
         assert brokers.waiting() == 0
         assert brokers.waiting("out") == 300
+
+
+@pytest.mark.spark
+@pytest.mark.process
+@pytest.mark.timeout(300)
+def test_a_submitted_job_has_the_wheel_in_every_process(tmp_path: Path) -> None:
+    submitted(tmp_path, package(tmp_path, "atalanta-1-py3-none-any.whl"), {}, [])
+
+
+@pytest.mark.soak
+@pytest.mark.spark
+@pytest.mark.process
+@pytest.mark.timeout(300)
+def test_a_submitted_job_finds_the_source_without_register(tmp_path: Path) -> None:
+    archive = package(tmp_path, "atalanta.zip")
+    with zipfile.ZipFile(archive, "a") as opened:
+        opened.writestr("pyspark_atalanta/__init__.py", FOUND)
+    # The executor has what Spark sends it, and not the driver's path.
+    settings = ["spark.executorEnv.PYTHONPATH=/nowhere"]
+    submitted(tmp_path, archive, {"PYTHONPATH": str(archive)}, settings, "zipped")

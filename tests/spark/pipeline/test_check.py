@@ -142,6 +142,31 @@ def test_a_compaction_of_a_query_that_is_not_partitioned(tmp_path: Path) -> None
     assert found[0].startswith("29: query 'totals' is not Parquet with one column in partition_by")
 
 
+@pytest.mark.parametrize(
+    ("target", "compaction", "found"),
+    [
+        ('format = "delta"\npath = "/tmp/a"', "", []),
+        (
+            'format = "delta"\npath = "/tmp/a"',
+            'path = "/tmp/b"\n',
+            ["35: format delta is compacted in place (remove 'path')"],
+        ),
+        ('format = "iceberg"\ntable = "lake.a"', "", []),
+        (
+            'format = "parquet"\npath = "/tmp/a"\npartition_by = ["day"]',
+            "",
+            ["35: compaction of query 'archive': key 'path' is missing (add the folder of the second table)"],
+        ),
+    ],
+)
+def test_a_compaction_in_place_and_into_a_second_table(
+    tmp_path: Path, target: str, compaction: str, found: list[str]
+) -> None:
+    query = f'[[query]]\nname = "archive"\nfrom = "orders"\n{target}\n'
+    part = f'[[compaction]]\nquery = "archive"\n{compaction}closed = "day < current_date()"\n'
+    assert problems(tmp_path, f"{GOOD}{query}{part}") == found
+
+
 def test_problems_of_yaml_have_lines(tmp_path: Path) -> None:
     assert problems(tmp_path, YAML.replace("path:", "paht:"), "p.yml")[0].startswith(
         "12: unknown key 'paht' (did you mean 'path'?)"

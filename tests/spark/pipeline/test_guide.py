@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from atalanta.client import Message, blocking
-from atalanta.spark.environment.java import find_java
-from atalanta.spark.environment.session import java_folder
 from atalanta.spark.pipeline.check import read_pipeline
 from tests.spark.nodes import PASSWORD, ROOT, USER, BrokerCluster
+from tests.spark.pipeline.process import ATALANTA, PipelineProcess
 
 GUIDE = (ROOT / "docs" / "guide" / "pipelines.md").read_text(encoding="utf-8")
 HOUR_MS = 3_600_000
@@ -54,40 +51,6 @@ def test_the_example_has_no_problems(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     declaration = read_pipeline(path, {"SERVERS": "127.0.0.1:61616"}).declaration
     assert [query.name for query in declaration.query] == ["archive", "sums"]
-
-
-class Process:
-    """`atalanta pipeline …`, or another program, in the folder of the example."""
-
-    def __init__(self, folder: Path, brokers: BrokerCluster, *command: str) -> None:
-        self.log = folder / "log"
-        environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "SERVERS": brokers.servers}
-        # For spark-submit, which looks for PySpark with the Python of PATH, and for Java.
-        environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environment["PYSPARK_PYTHON"] = sys.executable
-        environment["JAVA_HOME"] = str(find_java(os.environ, java_folder()))
-        environment["SPARK_LOCAL_IP"] = "127.0.0.1"
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                command, cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True
-            )
-
-    def text(self) -> str:
-        return self.log.read_text()
-
-    def until(self, reached: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 200
-        while not reached():
-            assert self.process.poll() is None and time.monotonic() < deadline, self.text()
-            time.sleep(0.2)
-
-    def kill(self) -> None:
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(30)
-
-
-ATALANTA = (sys.executable, "-m", "atalanta")
 
 
 @pytest.fixture
@@ -127,7 +90,8 @@ def test_the_example_runs_as_written(brokers: BrokerCluster, tmp_path: Path) -> 
         ("c2", 4.0, 480_002),
     ]:
         order(brokers, customer, amount, hour)
-    process = Process(tmp_path, brokers, *ATALANTA, "pipeline", "orders.toml")
+    servers = {"SERVERS": brokers.servers}
+    process = PipelineProcess(tmp_path, servers, *ATALANTA, "pipeline", "orders.toml")
     try:
         process.until(lambda: brokers.waiting("sums") == 1)
         process.until(lambda: archived(tmp_path / "out" / "archive") == [1.5, 2.0, 4.0])
@@ -146,8 +110,8 @@ def test_the_example_runs_as_written(brokers: BrokerCluster, tmp_path: Path) -> 
         assert answered is not None
         sums = json.loads(str(answered.text))
     assert (sums["city"], sums["amount"]) == ("Rome", 3.5)
-    compaction = Process(tmp_path, brokers, *ATALANTA, "pipeline", "compact", "orders.toml")
-    assert compaction.process.wait(200) == 0, compaction.text()
+    command = (*ATALANTA, "pipeline", "compact", "orders.toml")
+    PipelineProcess(tmp_path, servers, *command).ends()
     assert archived(tmp_path / "out" / "archive-compact") == [1.5, 2.0, 4.0]
 
 
@@ -162,9 +126,8 @@ def test_a_failed_query_of_spark_submit_is_told_once(
     order(brokers, "c1", 1.5, 480_000)
     (tmp_path / "spark.password").write_text("wrong")
     submit = str(Path(sys.executable).parent / "spark-submit")
-    process = Process(
-        tmp_path, brokers, submit, "--master", "local[2]", "pipeline.py", "pipeline", "orders.toml"
-    )
+    command = (submit, "--master", "local[2]", "pipeline.py", "pipeline", "orders.toml")
+    process = PipelineProcess(tmp_path, {"SERVERS": brokers.servers}, *command)
     try:
         assert process.process.wait(400) == 1, process.text()
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -61,15 +62,20 @@ def test_health_names_the_query_that_failed(served: PageServer) -> None:
         get(served, "other")
 
 
-def entry(sequence: int, incarnation: str = "i", begin: int = 0) -> dict[str, object]:
-    return {"incarnation": incarnation, "sequence": sequence, "server": "a:1", "from": begin}
+def nodes(*lags: int) -> dict[str, object]:
+    """The offset of one queue: a sequence says nothing about the lag."""
+    entries = {
+        f"n{at}": {"server": f"{name}:1", "sequence": 90, "lag": lag}
+        for at, (name, lag) in enumerate(zip("ab", lags, strict=False))
+    }
+    return {"queue": "q", "nodes": entries, "lag": sum(lags)}
 
 
-def test_lag_is_what_the_nodes_have_after_the_batch() -> None:
-    def lag(end: object, latest: object) -> dict[str, int]:
-        return lag_of({"sources": [{"endOffset": end, "latestOffset": latest}]})
+def test_lag_is_what_the_source_reports() -> None:
+    def lag(*latest: object) -> dict[str, int]:
+        return lag_of({"sources": [{"endOffset": None, "latestOffset": one} for one in latest]})
 
-    assert lag({"nodes": {"n": entry(10)}}, {"nodes": {"n": entry(25)}}) == {"a:1": 15}
-    assert lag('{"nodes": {}}', {"nodes": {"n": entry(25, begin=5)}}) == {"a:1": 20}
-    assert lag({"nodes": {"n": entry(90, "old")}}, {"nodes": {"n": entry(4)}}) == {"a:1": 4}
-    assert lag(None, None) == {} and lag("17", 18) == {}
+    assert lag(nodes(15, 2)) == lag(json.dumps(nodes(15, 2))) == {"a:1": 15, "b:1": 2}
+    assert lag({"queues": {"eu": nodes(3, 1), "us": nodes(4)}}) == {"a:1": 7, "b:1": 1}
+    assert lag(nodes(3), nodes(4)) == {"a:1": 7}
+    assert lag(None, "17", 18, {"topic": {"0": 5}}, {"nodes": {"n": {"sequence": 3}}}) == {}

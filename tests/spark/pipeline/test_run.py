@@ -158,4 +158,4 @@ def test_a_format_without_its_package(
         'format = "parquet"\npath = "${OUT}/one"', 'format = "delta"\npath = "${OUT}/one"'
     )
     (found,) = refused(fake, tmp_path, text, cluster)
-    assert found.startswith("18: query 'first': Spark has no format delta (io.delta:")
+    assert found.startswith("18: query 'first': Spark has no format delta (io.delta:delta-spark_4.2_2.13 in")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,20 @@ def test_bodies_of_any_size_are_rows_in_their_order(brokers: BrokerCluster) -> N
     assert [row["body"] for row in found] == [b"before", LARGE, TEXT.encode(), b"behind"]
     assert [row["text"] for row in found] == [None, None, TEXT, None]
     assert [row["error"] for row in found] == [None] * 4
+
+
+def test_compressed_bodies_of_any_size_are_rows_as_they_were_before(tmp_path: Path) -> None:
+    large = random.Random(1).randbytes(5 << 20) + bytes(1 << 20)
+    marked = {"_AMQ_LARGE_COMPRESSED": True}
+    with BrokerCluster(tmp_path, 1) as brokers:
+        send(
+            brokers,
+            *(Message(zlib.compress(body), properties=marked) for body in (b"small", bytes(300_000), large)),
+        )
+        assert [row["body"] for row in rows(brokers)] == [b"small", bytes(300_000), large]
+        found = rows(brokers, maxBodyBytes="5500000", undecodable="error")
+        assert [row["body"] is None for row in found] == [False, False, True]
+        assert "inflates to more than 5500000" in found[2]["error"]
 
 
 def test_a_body_above_the_limit_is_a_row_with_an_error(brokers: BrokerCluster) -> None:

@@ -37,6 +37,12 @@ def test_a_progress_report_has_group_lag_and_lease_of_each_node(
     assert 290 <= one["lease_seconds"] <= 300
 
 
+def test_before_its_first_plan_a_query_lags_by_what_is_left_in_the_queue() -> None:
+    progress = Progress(read_options({"servers": "a:1", "queue": "work"}))
+    position = Position("n", "i", 91, 100, 10, 10, 90, 0, 0)
+    assert progress.report({"n": Located("a:1", position)}, None)["lag"] == 10
+
+
 def test_rates_are_those_since_the_report_before() -> None:
     now = [100.0]
     progress = Progress(read_options({"servers": "a:1", "queue": "work"}), lambda: now[0])

@@ -53,12 +53,19 @@ def test_a_run_of_trigger_once_acknowledges_the_run_before(
     eventually(lambda: leases(cluster) == 0, "the release")
 
 
+@pytest.mark.parametrize("queues", [QUEUE, f"{QUEUE},other"])
 def test_a_stream_is_joined_with_itself(
-    fake: SparkSession, cluster: FakeCluster, tmp_path: Path
+    fake: SparkSession, cluster: FakeCluster, tmp_path: Path, queues: str
 ) -> None:
     expected = fill(cluster, 6, 4)
-    frame = source(fake, cluster, maxOffsetsPerTrigger=3).select("node", "sequence", "text")
-    joined = frame.alias("a").join(frame.alias("b"), ["node", "sequence"])
+    for node in cluster.nodes:
+        node.queue("other").incarnation = "inc-2"
+    if queues != QUEUE:
+        cluster.nodes[0].queue("other").add("row")
+        expected.append((cluster.nodes[0].node_id, 1, "row"))
+    frame = source(fake, cluster, queue=queues, maxOffsetsPerTrigger=3)
+    frame = frame.select("queue", "node", "sequence", "text")
+    joined = frame.alias("a").join(frame.alias("b"), ["queue", "node", "sequence"])
     joined = joined.select("node", "sequence", "a.text")
     writer = joined.writeStream.format("parquet").option("path", str(tmp_path / "out"))
     writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
@@ -68,6 +75,8 @@ def test_a_stream_is_joined_with_itself(
     assert sorted((row.node, row.sequence, row.text) for row in found) == sorted(expected)
     assert cluster.nodes[0].queue(QUEUE).epoch == 1
     eventually(lambda: leases(cluster) == 0, "the release")
+    assert all(not node.queue("other").messages for node in cluster.nodes)
+    assert all(node.queue("other").lease_ms == 0 for node in cluster.nodes)
 
 
 def test_asynchronous_progress_tracking_is_refused(

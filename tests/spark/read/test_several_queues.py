@@ -25,11 +25,12 @@ Row = tuple[str, str, int]
 class Run:
     """One run of a query: called as Spark does, batch after batch, without Spark."""
 
-    def __init__(self, cluster: FakeCluster, **options: str) -> None:
+    def __init__(self, cluster: FakeCluster, load: str = "", **options: str) -> None:
         settings = {"servers": cluster.servers, "nodeTimeout": "2s", "positionCache": "0s"}
         parsed = read_options(settings | options)
         kind = QueuesStreamReader if parsed.several else AtalantaStreamReader
-        self.reader = kind(parsed, COLUMNS, FakeGateway)
+        self.reader = kind(parsed, COLUMNS, FakeGateway, load)
+        self.reader.getDefaultReadLimit()
         self.first: Json = {}
 
     def plan(self, start: Json, limit: ReadLimit | None = None) -> Json:
@@ -232,3 +233,49 @@ def test_spark_reads_the_queues_of_a_pattern(
     rows = fake.read.parquet(str(tmp_path / "out")).collect()
     assert sorted((row.queue, row.node, row.sequence) for row in rows) == sorted(expected)
     assert [left(cluster, f"orders.{name}") for name in ("eu", "us", "new")] == [0, 0, 0]
+
+
+def test_the_end_of_a_query_releases_the_leases_of_all_queues(cluster: FakeCluster) -> None:
+    fill(cluster, "a")
+    fill(cluster, "b")
+    run = Run(cluster, queue="a,b")
+    end, _ = run.batch(run.begin())
+    assert run.plan(end) == end
+    run.reader.stop()
+    queues = [node.queue(name) for node in cluster.nodes for name in ("a", "b")]
+    assert [queue.lease_ms for queue in queues] == [0] * len(queues)
+
+
+@pytest.mark.parametrize("how", [{"queue": "a,b"}, {"queuePattern": "#"}])
+def test_a_self_join_shares_the_leases_of_all_queues(
+    cluster: FakeCluster,
+    runs: list[Run],
+    how: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
+    rows = fill(cluster, "a") + fill(cluster, "b")
+    queues = [node.queue(name) for node in cluster.nodes for name in ("a", "b")]
+    for number, queue in enumerate(queues):
+        queue.incarnation = f"inc-{number}"
+    runs += [Run(cluster, "join", **how), Run(cluster, "join", **how)]
+    one, other = runs
+    start = one.begin()
+    end, found = one.batch(start)
+    rows_of_one, more = list(found), fill(cluster, "b")
+    assert other.begin() == start
+    other_end, found = other.batch(start)
+    assert (sorted(rows_of_one), sorted(found)) == (sorted(rows), sorted(rows + more))
+    # One has read less: what both have is gone, what it must read is there.
+    last = one.plan(end)
+    assert other.plan(other_end) == other_end
+    assert sorted(one.read(end, last)) == sorted(more)
+    assert (left(cluster, "a"), left(cluster, "b")) == (0, len(more))
+    assert one.plan(last) == last
+    assert (left(cluster, "a"), left(cluster, "b")) == (0, 0)
+    assert [queue.epoch for queue in queues] == [1] * len(queues)
+    one.reader.stop()
+    assert all(queue.lease_ms > 0 for queue in queues)
+    other.reader.stop()
+    assert [queue.lease_ms for queue in queues] == [0] * len(queues)

@@ -25,6 +25,7 @@ class FakeBroker:
         self.queues: dict[str, Numbers] = {name: [] for name in queues or (QUEUE,)}
         self.prepared: dict[tuple[str, str], tuple[str, Numbers]] = {}
         self.added: dict[str, int] = {}
+        self.changed: dict[int, Message] = {}  # messages that are not as `received` makes them
 
     def add(self, count: int, queue: str = QUEUE) -> None:
         for _ in range(count):
@@ -36,6 +37,7 @@ class FakeBroker:
 
     def received(self, queue: str, number: int) -> ReceivedMessage:
         message = Message.create(queue, f"{self.node_id}/{queue}/{number}".encode(), BYTES)
+        message = self.changed.get(number, message)
         return ReceivedMessage(message.copy(number), queue)
 
 

@@ -11,6 +11,7 @@ from pyspark.sql.types import StringType, StructType
 from atalanta.spark.errors import GatewayError
 from atalanta.spark.options import write_options
 from atalanta.spark.write.abandoned_branches import AbandonedBranches
+from atalanta.spark.write.batch_commit import end_others
 from atalanta.spark.write.node_calls import NodeCalls
 from atalanta.spark.write.sink import PartitionWriter, Written
 from tests.spark.fake_node import FakeCluster, FakeDataSource
@@ -99,12 +100,22 @@ def test_branches_stay_while_a_server_that_may_have_their_decision_is_away(
     options = writer(cluster).options
     away.stop()
     with NodeCalls(options.login, FakeDataSource.connect) as nodes:
-        AbandonedBranches(options.login.servers, nodes).end("other", [here.address])
+        others = end_others(nodes.gateway(here.address), "other", 0, set())
+        AbandonedBranches(options.login.servers, nodes).end({here.address: others})
     assert len(here.prepared) == left
     away.start()
     with NodeCalls(options.login, FakeDataSource.connect) as nodes:
-        AbandonedBranches(options.login.servers, nodes).end("other", [here.address])
+        others = end_others(nodes.gateway(here.address), "other", 0, set())
+        AbandonedBranches(options.login.servers, nodes).end({here.address: others})
     assert len(here.prepared) == 0
+
+
+def test_a_batch_lists_the_branches_of_a_node_once(cluster: FakeCluster) -> None:
+    written = prepare(cluster, "dead", LOW)
+    for node in cluster.nodes:
+        node.requests.clear()
+    writer(cluster).commit("dead", 0, written)
+    assert [node.requests.count("prepared") for node in cluster.nodes] == [1, 1]
 
 
 def test_branches_of_a_query_with_other_servers_or_of_a_job_stay(

@@ -69,7 +69,7 @@ def check(file: File) -> None:
 
 @application.command()
 def compact(file: File) -> None:
-    """Write the closed partitions of Parquet queries into their compacted tables."""
+    """Compact closed partitions: of Parquet into a second table, of Delta and Iceberg in place."""
     needed()
     from atalanta.cli.pipeline.run import compact_pipeline
 

@@ -30,6 +30,7 @@ from atalanta.spark.pipeline.problems import PipelineError
 from atalanta.spark.pipeline.progress import QueryState
 from atalanta.spark.pipeline.run import PipelineRun
 from atalanta.spark.pipeline.session import open_session
+from atalanta.spark.pipeline.table_compaction import compact_table
 
 
 def run_pipeline(path: Path, json_output: bool) -> None:
@@ -75,9 +76,14 @@ def compact_pipeline(path: Path) -> None:
     with opened(path) as (spark, pipeline):
         queries = {query.name: query for query in pipeline.declaration.query}
         for compaction in pipeline.declaration.compaction:
-            for part in compact(spark, queries[compaction.query], compaction):
+            query = queries[compaction.query]
+            if query.format != "parquet":
+                files = compact_table(spark, query, compaction)
+                typer.echo(f"{query.name}: {files.before} files rewritten as {files.after}")
+                continue
+            for part in compact(spark, query, compaction):
                 state = "compacted" if part.added else "as before"
-                typer.echo(f"{compaction.query}: {part.folder}: {part.rows} rows, {state}")
+                typer.echo(f"{query.name}: {part.folder}: {part.rows} rows, {state}")
 
 
 @contextmanager

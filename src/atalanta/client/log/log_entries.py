@@ -88,9 +88,12 @@ class EntryWriter:
         """Returns the number of bytes so far."""
         return self._bytes
 
-    def add(self, sequence: int, received: ReceivedMessage) -> None:
-        """Adds a message with its whole body. Raises MessageTooLarge if the client has discarded the body."""
-        body, head = received.body, received.head
+    def add(self, sequence: int, received: ReceivedMessage, body: bytes | None = None) -> None:
+        """Adds a message with its whole body, or with `body` instead.
+
+        Raises MessageTooLarge if the client has discarded the body.
+        """
+        body, head = received.body if body is None else body, received.head
         size = _FRAME.size + len(body) + _ID.size + len(head)
         entry = _ENTRY.pack(sequence, received.delivery_count - 1, size)
         frame = _FRAME.pack(PACKET_HEADER_BYTES + len(body))

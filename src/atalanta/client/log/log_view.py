@@ -23,6 +23,8 @@ from atalanta.wire.core.packets.logview import (
     LogAckThroughResponse,
     LogBody,
     LogBodyResponse,
+    LogDeadLetter,
+    LogDeadLetterResponse,
     LogLease,
     LogLeaseResponse,
     LogLost,
@@ -276,6 +278,23 @@ class LogView:
         answer = await self._ask(session, packet, LogLeaseResponse)
         self.incarnation = self.incarnation or answer.incarnation
         return Lease(answer.epoch, answer.incarnation, answer.acked_through)
+
+    async def dead_letter(self, group: str, epoch: int, sequence: int, why: str) -> None:
+        """Moves a message that the reader cannot use to the dead-letter address, durably; the next reads lack it.
+
+        Raises Fenced like ack_through, and ClientError if no queue takes dead letters: then the message stays.
+        """
+        session = await self._session()
+        packet = LogDeadLetter(
+            correlation=session.next_correlation(),
+            queue=self.queue,
+            incarnation=self.incarnation,
+            group=group,
+            epoch=epoch,
+            sequence=sequence,
+            why=why,
+        )
+        await self._ask(session, packet, LogDeadLetterResponse)
 
     async def lost_ranges(self, start: int, end: int) -> list[LostRange]:
         """Returns parts of (start, end] whose messages left the queue by other means than ack_through."""

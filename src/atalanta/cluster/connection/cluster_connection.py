@@ -150,7 +150,10 @@ class ClusterConnection(MemberListener, BridgeListener):
         node_id = member.node_id
         record = self.peers.get(node_id)
         if record is None:
-            record = PeerRecord(self._bindings(node_id, self._forward_queue(now, node_id)))
+            forward = self._forward_queue(now, node_id)
+            if forward is None:
+                return
+            record = PeerRecord(self._bindings(node_id, forward))
             self.peers[node_id] = record
             self.departures.forget(node_id)
         record.member = member
@@ -183,24 +186,30 @@ class ClusterConnection(MemberListener, BridgeListener):
         """Returns the name of the store-and-forward queue of a node."""
         return self.local.forward_name(node_id)
 
-    def _forward_queue(self, now: int, node_id: str) -> Queue:
-        """Returns the store-and-forward queue of a node; creates it durable and internal."""
+    def _forward_queue(self, now: int, node_id: str) -> Queue | None:
+        """Returns the store-and-forward queue of a node; creates it durable and internal.
+
+        None if another queue has its name (of an old journal or a configuration). Then there is no link to the node.
+        """
         name = self.forward_name(node_id)
         queue = self.queues.by_name.get(name)
         if queue is None:
             spec = QueueSpec(name, name, MULTICAST)
             spec.internal = True
             queue = self.queues.create(now, spec)
+        elif not queue.internal or queue.spec.address != name:
+            self.local.tell_taken(node_id, name, queue.spec.address)
+            return None
         self.addresses[name].internal = True
         return queue
 
-    def expect(self, now: int, node_id: str) -> Queue:
-        """Returns the store-and-forward queue of a node.
+    def expect(self, now: int, node_id: str) -> Queue | None:
+        """Returns the store-and-forward queue of a node; None if another queue has its name.
 
         A node that is not a peer counts as away (cluster/store_and_forward/parked_messages.py).
         """
         queue = self._forward_queue(now, node_id)
-        if node_id not in self.peers:
+        if queue is not None and node_id not in self.peers:
             self.parked.expect(now, node_id)
         return queue
 

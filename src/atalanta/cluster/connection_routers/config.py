@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from atalanta.cluster.config import ClusterSettings
-from atalanta.kernel.option import option
+from atalanta.kernel.option import OptionGroup, option
 
 CLIENT_ID: Final = "CLIENT_ID"
 SNI_HOST: Final = "SNI_HOST"
@@ -34,8 +34,8 @@ POLICIES: Final[dict[str, tuple[str, bool]]] = {
 }
 
 
-@dataclass
-class CacheConfig:
+@dataclass(eq=False, repr=False)
+class CacheConfig(OptionGroup):
     """`<cache>`: a key keeps its target as long as the target is ready."""
 
     persisted: bool = option(False, "persisted", "kept over restarts")
@@ -44,8 +44,8 @@ class CacheConfig:
     )
 
 
-@dataclass
-class PoolConfig:
+@dataclass(eq=False, repr=False)
+class PoolConfig(OptionGroup):
     """`<pool>`: the targets, from a cluster connection, a discovery group, or static connectors."""
 
     user: str | None = option(
@@ -71,8 +71,8 @@ class PoolConfig:
     static_connectors: list[str] = field(default_factory=list)
 
 
-@dataclass
-class RouterConfig:
+@dataclass(eq=False, repr=False)
+class RouterConfig(OptionGroup):
     """A `<connection-router>`, used by the acceptors that name it (`router=`)."""
 
     name: str = option("", "name", "unique", attribute=True)
@@ -91,8 +91,8 @@ class RouterConfig:
     cache: CacheConfig | None = None
 
 
-@dataclass
-class RoutersConfig:
+@dataclass(eq=False, repr=False)
+class RoutersConfig(OptionGroup):
     """The routers of a node. `settings` holds the connectors and groups that they name.
 
     `plain_password`: targets that discovery finds may get the cluster's password in plain text.

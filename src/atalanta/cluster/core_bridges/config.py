@@ -8,7 +8,7 @@ from typing import Final
 
 from atalanta.cluster.config import ClusterSettings, DiscoveryGroupConfig
 from atalanta.cluster.native_config import OwnBridge
-from atalanta.kernel.option import ignored, option
+from atalanta.kernel.option import OptionGroup, ignored, option
 from atalanta.kernel.routing.divert_config import PASS, ROUTING_TYPES
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.message.message import Message
@@ -21,8 +21,8 @@ LONG_MAX: Final = (1 << 63) - 1
 Transform = Callable[[Message], Message | None]
 
 
-@dataclass
-class BridgeConfig:
+@dataclass(eq=False, repr=False)
+class BridgeConfig(OptionGroup):
     """A core bridge: the messages of a local queue are sent to an address of another broker."""
 
     name: str = option("", "name", "unique in the broker", attribute=True)
@@ -143,8 +143,8 @@ class BridgeConfig:
 
 
 
-@dataclass
-class BridgeSettings:
+@dataclass(eq=False, repr=False)
+class BridgeSettings(OptionGroup):
     """Settings of all bridges of one node. `transforms` are Python functions by the name of the bridge."""
 
     bridges: list[BridgeConfig] = field(default_factory=list)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.kernel.option import option
+from atalanta.kernel.option import OptionGroup, option
 
 LOCAL: Final = "LOCAL"
 REMOTE: Final = "REMOTE"
 TYPES: Final = {LOCAL: LOCAL, REMOTE: REMOTE}
 
 
-@dataclass
-class GroupingHandlerConfig:
+@dataclass(eq=False, repr=False)
+class GroupingHandlerConfig(OptionGroup):
     """The handler of a node. One node of a cluster has type LOCAL, all others REMOTE."""
 
     name: str = option("", "name", "any", attribute=True)

@@ -40,6 +40,7 @@ class LocalNode:
         self.prefix: str = f"cluster.{number}."
         self.event_id: int = 0
         self.refused: dict[str, bool] = {}  # addresses that get no password, told once
+        self.taken: dict[str, bool] = {}  # names of store-and-forward queues that other queues have, told once
 
     def member(self) -> Member:
         """Returns this node's own entry in the topology."""
@@ -55,6 +56,16 @@ class LocalNode:
     def forward_name(self, node_id: str) -> str:
         """Returns the name of a node's store-and-forward queue, `$.artemis.internal.sf.<cluster>.<node>`."""
         return f"{self.settings.internal_naming_prefix}sf.{self.config.name}.{node_id}"
+
+    def tell_taken(self, node_id: str, name: str, address: str) -> None:
+        """Records once that a queue of another kind has the name of a node's store-and-forward queue."""
+        if name not in self.taken:
+            self.taken[name] = True
+            how = "move its messages to another queue, delete it, and start this node again: until then there is no"
+            self.trace.event(
+                "store_and_forward_name_taken",
+                {"queue": name, "address": address, "node": node_id, "what_to_do": f"{how} link to that node"},
+            )
 
     # -- timers ---------------------------------------------------------------------------------
     def key(self, rest: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any, Final
@@ -47,6 +46,8 @@ def read_own_file(path: Path, report: Report) -> OwnSettings:
     if len(data) > SIZE_MAX_BYTES:
         report.problem(str(path), 0, f"has more than {SIZE_MAX_BYTES} bytes")
         return own
+    import tomllib  # Most nodes have no such file, and a start is faster without it.
+
     try:
         text = data.decode("utf-8")
         table = tomllib.loads(text)

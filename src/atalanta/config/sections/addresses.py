@@ -24,6 +24,7 @@ class AddressSections:
         self.report = report
         self.reader = XmlReader(report)
         self.queues: dict[str, QueueConfig] = {}
+        self.queue_nodes: list[tuple[Node, str]] = []
         self.addresses: dict[str, AddressConfig] = {}
         self.role_mappings: dict[str, list[str]] = {}
         self.matches: list[tuple[Node, str]] = []
@@ -37,8 +38,13 @@ class AddressSections:
         }
 
     def finish(self) -> None:
-        """Completes the settings with the wildcard characters, which may be anywhere in the file."""
+        """Completes the settings with the wildcard characters and other options that may be anywhere in the file."""
         self.broker.addresses = list(self.addresses.values())
+        prefix = f"{self.broker.internal_naming_prefix}sf."
+        for node, name in self.queue_nodes:
+            if name.startswith(prefix):
+                text = f"queue '{name}': names that begin with {prefix} are those of store-and-forward queues"
+                self.report.problem(node.file, node.line, text, "choose another name")
         for node, match in self.matches:
             markers = self.broker.literal_match_markers
             if markers and match[:1] == markers[0] and match[-1:] == markers[-1]:
@@ -107,6 +113,7 @@ class AddressSections:
             self.report.problem(node.file, node.line, f"queue '{config.name}' is given twice")
             return False
         self.queues[config.name] = config
+        self.queue_nodes.append((node, config.name))
         return True
 
     def _filter(self, node: Node, config: QueueConfig) -> None:

@@ -280,9 +280,16 @@ class LogViews:
     def message_at(self, name: str, incarnation: str, sequence: int) -> Reference:
         """Returns the message of a sequence. BrokerError RANGE_LOST if it has left the queue."""
         queue = self.queue_for(name, incarnation)
+        found = self.shown_at(queue, sequence)
+        if found is None:
+            raise BrokerError(RANGE_LOST, f"queue {queue.name}: message {sequence} has left the queue")
+        return found
+
+    def shown_at(self, queue: Queue, sequence: int) -> Reference | None:
+        """Returns the message of a sequence, as readers see it; None if there is none."""
         found = self._after(queue, sequence - 1)
         if sequence > queue.stable_end() or not found or found[0].sequence != sequence or not found[0].durable:
-            raise BrokerError(RANGE_LOST, f"queue {queue.name}: message {sequence} has left the queue")
+            return None
         return found[0]
 
     def _after(self, queue: Queue, sequence: int) -> list[Reference]:

@@ -59,11 +59,7 @@ class MessageMover:
         original = reference.message
         plan: Plan | None = None
         if target is not None:
-            name, only_queue = split_fqqn(target)
-            address = self.addresses.routable(name)
-            if address is not None:
-                plan = Plan(moved_copy(reference, target, now, expired))
-                self.diverts.route(now, plan, address, only_queue, False)
+            plan = self.plan_of_move(now, reference, target, expired)
             if plan is None or not plan.is_routed():
                 # Artemis drops it too (QueueImpl.sendToDeadLetterAddress, noBindingsOnDLA): an event reports the loss.
                 self.diverts.report_lost(original.id, reference.queue.name, target, why)
@@ -74,6 +70,16 @@ class MessageMover:
             batch.add(records.ACKS, records.encode_acks(reference.queue.id, [original.id]))
         store.drop_from_queue(reference)
         self.plans.append(batch, [] if plan is None else [plan], references, None, 0)
+
+    def plan_of_move(self, now: int, reference: Reference, target: str, expired: bool) -> Plan | None:
+        """Returns the plan of a copy for `target`, perhaps without routes; None if there is no such address."""
+        name, only_queue = split_fqqn(target)
+        address = self.addresses.routable(name)
+        if address is None:
+            return None
+        plan = Plan(moved_copy(reference, target, now, expired))
+        self.diverts.route(now, plan, address, only_queue, False)
+        return plan
 
     def redistribute(self, reference: Reference, target: Queue, route_to: bytes) -> None:
         """Moves the message to `target`, the store-and-forward queue of another node."""

@@ -42,9 +42,9 @@ class Redelivery:
     ) -> None:
         """Returns each message to its old position in its queue, or to the dead-letter address after the last attempt.
 
-        The delivery counts of durable messages are stored. `delayed`: the address' redelivery-delay applies. Messages
-        of a closed consumer return at once (ServerConsumerImpl.close ignores the delay). `delay_ms` replaces the delay
-        of the address.
+        The delivery counts of durable messages are stored, unless the disk has only its reserve. `delayed`: the
+        address' redelivery-delay applies. Messages of a closed consumer return at once (ServerConsumerImpl.close
+        ignores the delay). `delay_ms` replaces the delay of the address.
         """
         store = self.store
         for reference in back:
@@ -68,6 +68,8 @@ class Redelivery:
                     settings, message_id, reference.delivery_count
                 )
             counted = reference.delivery_count > 0 or at_ms > 0 or queue.counted_first
+            if at_ms == 0 and store.memory.disk_exhausted:
+                counted = False  # A consumer that fails again and again would use up the reserve.
             if reference.durable and counted:
                 store.store_delivery_count(reference, at_ms)
             queue.give_back(reference)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.kernel.option import option
+from atalanta.kernel.option import OptionGroup, option
 
 STRIP: Final = -1  # the copy has no routing type
 MULTICAST: Final = 0
@@ -17,8 +17,8 @@ ROUTING_TYPES: Final = {"STRIP": STRIP, "MULTICAST": MULTICAST, "ANYCAST": ANYCA
 ADD_HEADERS: Final = "org.apache.activemq.artemis.core.server.transformer.AddHeadersTransformer"
 
 
-@dataclass
-class DivertConfig:
+@dataclass(eq=False, repr=False)
+class DivertConfig(OptionGroup):
     """A `<divert>`; `forwarding_address` may name several addresses, separated by commas."""
 
     name: str = option("", "name", "unique in the broker", attribute=True)

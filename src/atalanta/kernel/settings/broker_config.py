@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.kernel.option import ignored, option
+from atalanta.kernel.option import OptionGroup, ignored, option
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.routing.divert_config import DivertConfig
@@ -22,8 +22,8 @@ from atalanta.kernel.settings.repository import SettingValue
 CRITICAL_POLICIES: Final = {"LOG": "LOG", "HALT": "HALT", "SHUTDOWN": "SHUTDOWN"}
 
 
-@dataclass
-class QueueConfig:
+@dataclass(eq=False, repr=False)
+class QueueConfig(OptionGroup):
     """A `<queue>` of an address (or of the old `<queues>` section)."""
 
     name: str = option("", "name", "unique in the broker", attribute=True)
@@ -154,8 +154,8 @@ class QueueConfig:
         return changes
 
 
-@dataclass
-class AddressConfig:
+@dataclass(eq=False, repr=False)
+class AddressConfig(OptionGroup):
     """An `<address>` with its routing types and queues."""
 
     name: str
@@ -172,24 +172,24 @@ class AddressConfig:
         self.queues.append(queue)
 
 
-@dataclass
-class AddressSetting:
+@dataclass(eq=False, repr=False)
+class AddressSetting(OptionGroup):
     """An `<address-setting>`: attribute names of AddressSettings -> values, without unset ones."""
 
     match: str
     values: dict[str, SettingValue] = field(default_factory=dict)
 
 
-@dataclass
-class StoredSettings:
+@dataclass(eq=False, repr=False)
+class StoredSettings(OptionGroup):
     """The settings that management operations made; one replaces that of broker.xml with the same match."""
 
     address_settings: list[AddressSetting] = field(default_factory=list)
     security_rules: list[SecurityRule] = field(default_factory=list)
 
 
-@dataclass
-class BrokerConfig:
+@dataclass(eq=False, repr=False)
+class BrokerConfig(OptionGroup):
     """The broker's own options; sizes in bytes, times in milliseconds."""
 
     name: str = option(

@@ -226,7 +226,9 @@ def bound_sockets(host: str, port: int) -> list[socket.socket]:
     is enough.
     """
     try:
-        found = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)
+        # As bytes: for text Python loads the tables of international names at each start.
+        name = host.encode("ascii" if host.isascii() else "idna") or b"0.0.0.0"
+        found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         raise OSError(error.errno, f"cannot listen on {host}:{port}: {error.strerror}") from error
     sockets: list[socket.socket] = []

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.kernel.option import option
+from atalanta.kernel.option import OptionGroup, option
 
 # With timeout and address, as Artemis fills them in.
 PING: Final = "ping -c 1 -t %d %s" if sys.platform == "darwin" else "ping -c 1 -w %d %s"
@@ -24,8 +24,8 @@ class BadCommand(ValueError):
     """A ping command with an invalid placeholder."""
 
 
-@dataclass
-class NetworkCheckConfig:
+@dataclass(eq=False, repr=False)
+class NetworkCheckConfig(OptionGroup):
     """The options of the network check. Lists are unparsed. `network-check-period` has the default of Artemis'
     code; its schema says 10000."""
 

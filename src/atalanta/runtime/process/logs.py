@@ -46,6 +46,7 @@ LEVELS: Final = {
     "scale_down_waits_for_target": logging.WARNING,
     "second_grouping_handler": logging.ERROR,
     "slow_consumer": logging.WARNING,
+    "store_and_forward_name_taken": logging.ERROR,
     "transaction_timed_out": logging.WARNING,
 }
 MESSAGE_TRACE: Final = "trace_"

@@ -12,7 +12,12 @@ from atalanta.node.node import Node
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.host import Host
 
-REASONS: Final = ("not done within", "leaves itself")
+# Why messages may stay. The last one: the node that decides for groups is the one that leaves, or away.
+REASONS: Final = (
+    "not done within",
+    "leaves itself",
+    "the node with the LOCAL grouping-handler did not answer",
+)
 
 
 def order_at(node: Node) -> dict[str, dict[str, int]]:

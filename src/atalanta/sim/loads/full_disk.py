@@ -13,7 +13,9 @@ from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 
 SHARE: Final = 0.3
-MARGIN_BYTES: Final = 1_000  # of a file of the reserve, which has room for a segment and a page
+# A file of the reserve has room for a segment, a page, and some of what a node writes by itself (a real segment of
+# 10 MiB has room for that, but the segments here are small).
+MARGIN_BYTES: Final = 3_000
 LEFT_BYTES: Final = (0, 0, 5_000, 60_000)
 FULL_NS: Final = (SECOND, 8 * SECOND)
 SCAN_NS: Final = SECOND

@@ -22,10 +22,12 @@ from atalanta.client.log.log_entries import (
     split_entries,
 )
 from atalanta.spark.arrow.chunk import Chunk, texts
+from atalanta.spark.arrow.compressed_bodies import MARK, inflated
 from atalanta.spark.arrow.property_columns import PropertyColumn, canonical, property_map
 from atalanta.spark.arrow.schema import KINDS, PROPERTIES
 from atalanta.spark.environment.compatibility import to_arrow_schema
-from atalanta.spark.errors import Undecodable
+from atalanta.spark.errors import Undecodable, body_too_large
+from atalanta.spark.options import DEAD_LETTER, FAIL, MAX_BODY_BYTES
 
 # pyarrow.compute creates its functions at import, so that type checkers do not know them.
 compute: Any = pa.compute
@@ -46,16 +48,24 @@ UUID_PARTS: Final = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))  # positions
 class BatchBuilder:
     """The builder of batches of one schema for one queue of one node.
 
-    A message that cannot be converted is a row with `error`. Raises Undecodable if `fail_undecodable`, and if the row
-    would lack its body, or more, without a column `error` that says so.
+    A message that cannot be converted is a row with `error`. Raises Undecodable if `undecodable` is FAIL, and if the
+    row would lack its body, or more, without a column `error` that says so. With DEAD_LETTER the message is no row:
+    `omitted` gets its sequence and the reason.
     """
 
     def __init__(
-        self, schema: StructType, queue: str, node_id: str, fail_undecodable: bool = False
+        self,
+        schema: StructType,
+        queue: str,
+        node_id: str,
+        undecodable: str | None = None,
+        body_bytes_max: int = MAX_BODY_BYTES,
     ) -> None:
         self.queue = queue
         self.node_id = node_id
-        self.fail_undecodable = fail_undecodable
+        self.undecodable = undecodable
+        self.body_bytes_max = body_bytes_max
+        self.omitted: list[tuple[int, str]] = []
         self.schema: pa.Schema = to_arrow_schema(schema)
         self.makers: list[tuple[pa.Field, ColumnMaker]] = [
             (field, COLUMN_MAKERS.get(field.name) or PropertyColumn(field.name))
@@ -74,29 +84,41 @@ class BatchBuilder:
             raise ValueError("a batch without columns has no rows")
         if not self.has_bodies:
             error = ""
-        try:
-            return self._build(count, entries, error)
-        except DecodeError:
-            rows = [self._row(entry) for entry in split_entries(count, entries)]
-            (batch,) = pa.Table.from_batches(rows).combine_chunks().to_batches()
-            return batch
+        if not self.has_bodies or MARK not in entries:
+            try:
+                return self._build(count, entries, error)
+            except DecodeError:
+                self.omitted = []
+        rows = [self._row(entry, error) for entry in split_entries(count, entries)]
+        batches = pa.Table.from_batches(rows).combine_chunks().to_batches()
+        return batches[0] if batches else rows[0]
 
     def _build(self, count: int, entries: bytes, error: str) -> pa.RecordBatch:
         rows = Chunk(count, entries, self.queue, self.node_id, error)
         arrays = [maker(field.type, rows) for field, maker in self.makers]
-        if error or self.fail_undecodable:
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        if error or self.has_bodies and self.undecodable in {FAIL, DEAD_LETTER}:
             for row, why in rows.errors.items():
                 sequence = int.from_bytes(rows.columns.sequences[8 * row : 8 * row + 8], "little")
                 self._refuse(sequence, why, error != "")
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+            if self.undecodable == DEAD_LETTER and rows.errors:
+                return batch.take(pa.array([row for row in range(count) if row not in rows.errors], pa.int32()))
+        return batch
 
-    def _row(self, entry: EncodedEntry) -> pa.RecordBatch:
+    def _row(self, entry: EncodedEntry, error_text: str) -> pa.RecordBatch:
         """Returns the row of one entry; of a malformed one what is known about it, and its bytes as `body`."""
         try:
-            return self._build(1, entry.encoded, "")
+            encoded = entry.encoded
+            if self.has_bodies and MARK in encoded and not error_text:
+                encoded, error_text, large = inflated(encoded, self.body_bytes_max)
+                if large and self.undecodable is None:
+                    raise body_too_large(entry.sequence, self.queue, self.node_id, error_text)
+            return self._build(1, encoded, error_text)
         except DecodeError as error:
             why = f"the message is malformed: {error}"
         self._refuse(entry.sequence, why, True)
+        if self.undecodable == DEAD_LETTER:
+            return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in self.schema], schema=self.schema)
         known: dict[str, object] = {
             "body": entry.encoded[ENTRY_HEADER_BYTES:],
             "queue": self.queue,
@@ -109,10 +131,17 @@ class BatchBuilder:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _refuse(self, sequence: int, why: str, lacks_data: bool) -> None:
-        """Raises Undecodable, unless the row may say `why`. `lacks_data`: without the error the row would mislead."""
-        if not self.fail_undecodable and (self.has_error or not lacks_data):
+        """Raises Undecodable, unless the row may say `why` or is omitted.
+
+        `lacks_data`: without the error the row would mislead.
+        """
+        if self.undecodable == DEAD_LETTER:
+            self.omitted.append((sequence, why))
             return
-        remedy = "Set undecodable=error" if self.fail_undecodable else "Add the column error string"
+        fail = self.undecodable == FAIL
+        if not fail and (self.has_error or not lacks_data):
+            return
+        remedy = "Set undecodable=error" if fail else "Add the column error string"
         raise Undecodable(
             f"message {sequence} of queue {self.queue} at node {self.node_id}: {why}. {remedy} to read the others, "
             "or read a larger body with maxBodyBytes"

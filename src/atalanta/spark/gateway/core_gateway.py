@@ -100,6 +100,12 @@ class CoreGateway:
         with translated(self.server):
             return self.connection.logview(queue, incarnation).ack_through(group, epoch, end)
 
+    def dead_letter(
+        self, queue: str, incarnation: str, group: str, epoch: int, sequence: int, why: str
+    ) -> None:
+        with translated(self.server):
+            self.connection.logview(queue, incarnation).dead_letter(group, epoch, sequence, why)
+
     def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> Lease:
         with translated(self.server):
             return self.connection.logview(queue).lease(group, owner, ttl_ms, epoch)
@@ -219,6 +225,8 @@ def url_of(server: str, credentials: Credentials) -> str:
         "connect-timeout-millis": str(max(1, int(credentials.connect_timeout_s * 1000))),
         "callTimeout": str(max(1, int(credentials.request_timeout_s * 1000))),
     }
+    if credentials.body_bytes_max is not None:
+        settings["largeMessageMaxBytes"] = str(credentials.body_bytes_max)
     settings.update((name, quote(value, safe="")) for name, value in credentials.tls)
     added = "&".join(f"{name}={value}" for name, value in settings.items())
     return f"{base}{'&' if '?' in base else '?'}{added}"

@@ -45,13 +45,17 @@ class OutMessage:
 
 @dataclass(frozen=True)
 class Credentials:
-    """The login, and the timeouts (s) of connecting and of one request; `tls`: parameters of the URL."""
+    """The login, and the timeouts (s) of connecting and of one request; `tls`: parameters of the URL.
+
+    `body_bytes_max` is the limit of the body of a received message in memory; None is the client's.
+    """
 
     user: str | None
     password: str | None = field(repr=False)
     connect_timeout_s: float
     request_timeout_s: float
     tls: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    body_bytes_max: int | None = None
 
 
 class Gateway(Protocol):
@@ -86,6 +90,11 @@ class Gateway(Protocol):
 
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         """Acknowledges and returns the number of messages. The result is durable; a repeat has no effect."""
+
+    def dead_letter(
+        self, queue: str, incarnation: str, group: str, epoch: int, sequence: int, why: str
+    ) -> None:
+        """Moves a message to the queue's dead-letter address, durably; a repeat has no effect."""
 
     def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> Lease:
         """Leases the queue. Epoch 0 takes over with a new epoch, any other epoch is renewed."""

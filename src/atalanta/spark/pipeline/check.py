@@ -13,7 +13,6 @@ from pydantic_core import ErrorDetails
 from atalanta.spark.errors import OptionError
 from atalanta.spark.options import read_options, write_options
 from atalanta.spark.pipeline.declaration import (
-    Compaction,
     Declaration,
     Input,
     Options,
@@ -230,7 +229,7 @@ def target_problem(query: Query) -> tuple[str, str]:
 
 
 def compaction_problems(document: Document, declaration: Declaration) -> list[Problem]:
-    """Returns compactions of something else than a Parquet query with one partition column."""
+    """Returns compactions of other formats, and those of Parquet without one partition column and a second folder."""
     problems = []
     queries = {query.name: query for query in declaration.query}
     for at, compaction in enumerate(declaration.compaction):
@@ -239,17 +238,26 @@ def compaction_problems(document: Document, declaration: Declaration) -> list[Pr
         if query is None:
             text = f"there is no query '{compaction.query}'"
             problems.append(document.problem(location, text, nearest(compaction.query, queries)))
+        elif query.format in ("delta", "iceberg"):
+            if compaction.path is not None:
+                text = f"format {query.format} is compacted in place"
+                place = ("compaction", at, "path")
+                problems.append(document.problem(place, text, "remove 'path'"))
         elif query.format != "parquet" or len(query.partition_by) != 1:
             text = f"query '{query.name}' is not Parquet with one column in partition_by"
-            remedy = "Delta and Iceberg have their own commands: OPTIMIZE, rewrite_data_files"
+            remedy = "other targets: Delta and Iceberg tables"
             problems.append(document.problem(location, text, remedy))
-        elif same_folder(compaction, query):
+        elif compaction.path is None:
+            text = f"compaction of query '{query.name}': key 'path' is missing"
+            remedy = "add the folder of the second table"
+            problems.append(document.problem(location, text, remedy))
+        elif same_folder(compaction.path, str(query.path)):
             text = "the compacted table has the folder of the query"
             problems.append(document.problem(("compaction", at, "path"), text, "another folder"))
     return problems
 
 
-def same_folder(compaction: Compaction, query: Query) -> bool:
+def same_folder(path: str, other_path: str) -> bool:
     """Returns True if one folder is, or is in, the other."""
-    one, other = (f"{str(path).rstrip('/')}/" for path in (compaction.path, query.path))
+    one, other = (f"{text.rstrip('/')}/" for text in (path, other_path))
     return one.startswith(other) or other.startswith(one)

@@ -39,6 +39,7 @@ def compact(spark: SparkSession, query: Query, compaction: Compaction) -> list[P
 
     Raises PartitionChanged if a partition has got rows since, SparkSourceError if the counts of a new one differ.
     """
+    place = str(compaction.path).rstrip("/")
     frame = spark.read.parquet(str(query.path))
     folder = f.regexp_extract("_metadata.file_path", "/([^/]+)/[^/]+$", 1)
     closed = frame.where(compaction.closed).withColumn(FOLDER, folder)
@@ -46,11 +47,11 @@ def compact(spark: SparkSession, query: Query, compaction: Compaction) -> list[P
     found, changed = [], []
     for name in sorted(counts):
         # Spark names a file by its URI.
-        target = f"{compaction.path.rstrip('/')}/{unquote(name)}"
+        target = f"{place}/{unquote(name)}"
         rows = counts[name]
         if not exists(spark, target):
             part = closed.where(f.col(FOLDER) == name).drop(FOLDER, *query.partition_by)
-            write(spark, part, compaction.path, unquote(name), rows)
+            write(spark, part, place, unquote(name), rows)
             found.append(Partition(unquote(name), rows, True))
         elif rows_of(spark, target) == rows:
             found.append(Partition(unquote(name), rows, False))
@@ -66,7 +67,7 @@ def compact(spark: SparkSession, query: Query, compaction: Compaction) -> list[P
 
 def write(spark: SparkSession, part: DataFrame, path: str, name: str, rows: int) -> None:
     """Writes one partition beside its place, counts it, and renames it. Readers pass over names that begin with _."""
-    unfinished = f"{path.rstrip('/')}/{UNFINISHED}{name}"
+    unfinished = f"{path}/{UNFINISHED}{name}"
     part.coalesce(1).write.mode("overwrite").parquet(unfinished)
     written = rows_of(spark, unfinished)
     if written != rows:
@@ -74,7 +75,7 @@ def write(spark: SparkSession, part: DataFrame, path: str, name: str, rows: int)
             f"{name}: {written} rows written, {rows} read: is it closed already?"
         )
     files, source = file_system(spark, unfinished)
-    _, target = file_system(spark, f"{path.rstrip('/')}/{name}")
+    _, target = file_system(spark, f"{path}/{name}")
     if files.exists(target) or not files.rename(source, target):
         raise SparkSourceError(f"{name}: not renamed; does another compaction run?")
 

@@ -92,10 +92,10 @@ class Query(Table):
 
 
 class Compaction(Table):
-    """A second table with one file for each closed partition of a Parquet query."""
+    """Fewer files for the closed partitions of a query: of Parquet in a second table, of Delta and Iceberg in place."""
 
     query: Name
-    path: Text
+    path: Text | None = Field(None, description="the folder of the second table, for Parquet only")
     closed: Text = Field(description="an SQL condition, such as 'day < current_date()'")
 
 

@@ -27,9 +27,10 @@ from atalanta.spark.pipeline.failure import brief
 from atalanta.spark.pipeline.problems import Location, PipelineError, Problem
 from atalanta.spark.write.rows import RowReader
 
+# The package and the settings of each format; `{}` is the version of Spark.
 PACKAGES: Final = {
-    "delta": "io.delta:delta-spark_4.1_2.13 in spark.jars.packages, and Delta's two settings",
-    "iceberg": "org.apache.iceberg:iceberg-spark-runtime in spark.jars.packages, and a catalog",
+    "delta": "io.delta:delta-spark_{}_2.13 in spark.jars.packages, and Delta's two settings",
+    "iceberg": "org.apache.iceberg:iceberg-spark-runtime-{}_2.13 in spark.jars.packages, and a catalog",
 }
 
 
@@ -112,7 +113,8 @@ class Frames:
                 )
         if query.format in PACKAGES and not self.has_format(query.format):
             text = f"query '{query.name}': Spark has no format {query.format}"
-            self.problem((*location, "format"), text, PACKAGES[query.format])
+            version = ".".join(self.spark.version.split(".")[:2])
+            self.problem((*location, "format"), text, PACKAGES[query.format].format(version))
         try:
             self.check_mode(frame, query.mode)
         except PySparkException as error:

@@ -14,7 +14,7 @@ FAILED: Final = "failed"
 
 @dataclass(frozen=True)
 class QueryState:
-    """One query. `batch` is -1 before the first; `lag` in messages by node, after the last batch; `at` in ISO form."""
+    """One query. `batch` is -1 before the first; `lag` in messages by server, after it; `at` in ISO form."""
 
     name: str
     state: str = RUNNING
@@ -55,25 +55,25 @@ class QueryState:
 
 
 def lag_of(progress: Mapping[str, Any]) -> dict[str, int]:
-    """Returns the messages at each node after the end of the batch: latestOffset against endOffset."""
+    """Returns the messages at each server that no batch has yet, of all queues, as our sources report them."""
     lag: dict[str, int] = {}
     for source in progress["sources"]:
-        latest, end = nodes_of(source["latestOffset"]), nodes_of(source["endOffset"])
-        for node, entry in latest.items():
-            done = end.get(node, {})
-            same = done.get("incarnation") == entry.get("incarnation")
-            begin = int(done["sequence"]) if same else int(entry.get("from") or 0)
-            server = str(entry.get("server", node))
-            lag[server] = lag.get(server, 0) + max(0, int(entry["sequence"]) - begin)
+        latest = content_of(source["latestOffset"])
+        parts = content_of(latest.get("queues")) or {"": latest}
+        for part in parts.values():
+            for node, entry in content_of(content_of(part).get("nodes")).items():
+                figures = content_of(entry)
+                if "lag" in figures:
+                    server = str(figures.get("server", node))
+                    lag[server] = lag.get(server, 0) + int(figures["lag"])
     return lag
 
 
-def nodes_of(offset: Any) -> dict[str, dict[str, Any]]:
-    """Returns the entries of an offset of this source; none for other sources."""
-    if isinstance(offset, str):
+def content_of(value: Any) -> Mapping[str, Any]:
+    """Returns a JSON object, parsed if it is a text; an empty one for anything else, as other sources have it."""
+    if isinstance(value, str):
         try:
-            offset = json.loads(offset)
+            value = json.loads(value)
         except ValueError:
             return {}
-    nodes = offset.get("nodes") if isinstance(offset, Mapping) else None
-    return dict(nodes) if isinstance(nodes, Mapping) else {}
+    return value if isinstance(value, Mapping) else {}

@@ -116,7 +116,7 @@ class Leases:
     def stop(self, kept: set[str]) -> None:
         """Ends the renewals, and releases the leases of all nodes but `kept`. A node that is away keeps its lease."""
         self.ended.set()
-        kept_by_all = self.shared.end(kept)
+        kept_by_all = self.shared.end(self.options.queue, kept)
         if kept_by_all is None:
             return
         with self.lock:

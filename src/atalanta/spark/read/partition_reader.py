@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 from atalanta.client import Chunk
 from atalanta.spark.errors import (
     DataLost,
+    Fenced,
     GatewayError,
     IncarnationChanged,
     NodeTimeout,
@@ -28,15 +29,17 @@ from atalanta.spark.errors import (
     QueueMissing,
     RangeLost,
     Undecodable,
+    body_too_large,
     lose,
 )
 from atalanta.spark.gateway.gateway import Connector, Gateway
-from atalanta.spark.options import LoginOptions, ReadOptions
-from atalanta.spark.read.leases import Hold
+from atalanta.spark.options import DEAD_LETTER, ERROR, LoginOptions, ReadOptions
+from atalanta.spark.read.leases import Hold, fenced
 from atalanta.spark.read.offsets import Range, spans
 
 CHUNK_BYTES: Final = 2 << 20
 RETRY_S: Final = 0.2
+REASON_CHARACTERS: Final = 500  # of a property of the dead letter
 
 log = logging.getLogger("atalanta.spark")
 
@@ -92,7 +95,7 @@ class RangeReader:
         from atalanta.spark.arrow.columns import BatchBuilder
 
         self.builder = BatchBuilder(
-            schema, options.queue, part.node_id, options.fail_undecodable
+            schema, options.queue, part.node_id, options.undecodable, options.max_body_bytes
         )
         spare_collector()
 
@@ -116,7 +119,10 @@ class RangeReader:
                     for chunk in self._chunks():
                         self._check_body(chunk)
                         if chunk.count:
-                            yield self.builder.build(chunk.count, chunk.entries, chunk.error)
+                            batch = self.builder.build(chunk.count, chunk.entries, chunk.error)
+                            self._move_omitted()
+                            if batch.num_rows:
+                                yield batch
                         self.position = self.part.end if chunk.last else chunk.next
                         deadline = time.monotonic() + self.options.login.node_timeout_s
                 self._check_lost()
@@ -141,12 +147,33 @@ class RangeReader:
 
     def _check_body(self, chunk: Chunk) -> None:
         """Raises Undecodable if a body is too large to be read: the acknowledgement of its row would remove it."""
-        if chunk.unread and self.builder.has_bodies and not self.options.drop_large_bodies:
-            raise Undecodable(
-                f"message {chunk.next} of queue {self.options.queue} at node {self.part.node_id}: {chunk.error} "
-                "(maxBodyBytes). Raise maxBodyBytes, or set undecodable=error to get a row without the body: the "
-                "message is then removed like the others"
-            )
+        accepted = self.options.undecodable in {ERROR, DEAD_LETTER}
+        if chunk.unread and self.builder.has_bodies and not accepted:
+            raise body_too_large(chunk.next, self.options.queue, self.part.node_id, chunk.error)
+
+    def _move_omitted(self) -> None:
+        """Moves the messages that are no rows to the dead-letter address. Raises Undecodable if that is impossible.
+
+        A repeat of the batch lacks them, too: they have left the queue.
+        """
+        omitted, self.builder.omitted = self.builder.omitted, []
+        hold, part, queue = self.hold, self.part, self.options.queue
+        for sequence, why in omitted:
+            epoch = 0 if hold is None else hold.epoch
+            try:
+                self._gateway().dead_letter(
+                    queue, part.incarnation, self.options.group, epoch, sequence, why[:REASON_CHARACTERS]
+                )
+            except Fenced as error:
+                raise fenced(self.options, error) from error
+            except (NodeUnavailable, IncarnationChanged, QueueMissing):
+                raise
+            except GatewayError as error:
+                raise Undecodable(
+                    f"message {sequence} of queue {queue} at node {part.node_id}: {why}. It stays in the queue "
+                    f"(undecodable=dead-letter): {error}"
+                ) from error
+            log.warning("node %s: message %s of queue %s is a dead letter: %s", part.node_id, sequence, queue, why)
 
     # -- the connection -------------------------------------------------------------------------
     def _gateway(self) -> Gateway:

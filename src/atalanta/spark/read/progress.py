@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from atalanta.client import Position
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.leases import Leases
 from atalanta.spark.read.members import Located
@@ -51,19 +52,20 @@ class Progress:
         shown = Offset(self.options.queue, entries).to_json()
         shown["group"] = self.options.group
         for node, entry in entries.items():
-            shown["nodes"][node].update(self._figures(node, entry, now_s))
+            shown["nodes"][node].update(self._figures(node, found[node].position, now_s))
             if leases is not None:
                 shown["nodes"][node].update(leases.shown(node, entry.incarnation))
         shown["lag"] = sum(figures["lag"] for figures in shown["nodes"].values())
         return shown
 
-    def _figures(self, node: str, entry: Entry, now_s: float) -> dict[str, Any]:
+    def _figures(self, node: str, position: Position, now_s: float) -> dict[str, Any]:
         planned = self.planned.get(node)
-        known = planned is not None and planned.incarnation == entry.incarnation
-        read = planned.sequence if planned is not None and known else 0
-        now = Seen(now_s, entry.sequence, read)
-        before = self.seen.get((node, entry.incarnation), now)
-        self.seen[node, entry.incarnation] = now
+        read = max(position.first - 1, position.acked_through)
+        if planned is not None and planned.incarnation == position.incarnation:
+            read = planned.sequence
+        now = Seen(now_s, position.last, read)
+        before = self.seen.get((node, position.incarnation), now)
+        self.seen[node, position.incarnation] = now
         seconds = now.at_s - before.at_s
         return {
             "lag": max(0, now.last - now.planned),

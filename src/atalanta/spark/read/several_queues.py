@@ -28,6 +28,7 @@ from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.batch import AtalantaBatchReader
 from atalanta.spark.read.batch_plan import Limits, limits_of, share
 from atalanta.spark.read.queue_search import QueueSearch, SharedConnections
+from atalanta.spark.read.shared_lease import SharedLease
 from atalanta.spark.read.stream_reader import AtalantaStreamReader, mean_bytes
 
 Json = dict[str, Any]
@@ -97,10 +98,13 @@ class QueuesBatchReader(DataSourceReader):
 class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The streaming source over several queues. Tasks receive a copy without readers and connections."""
 
-    def __init__(self, options: ReadOptions, schema: StructType, connect: Connector) -> None:
+    def __init__(
+        self, options: ReadOptions, schema: StructType, connect: Connector, load: str = ""
+    ) -> None:
         self.options = options
         self.schema = schema
         self.connect = connect
+        self._lease = SharedLease(load)
         self._readers: dict[str, AtalantaStreamReader] = {}
         self._connections: SharedConnections | None = None
         self._search: QueueSearch | None = None
@@ -116,6 +120,7 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
+        self._lease.join()  # Spark asks every source of a query before it asks one for an offset
         return limits_of(self.options).read_limit()
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -125,13 +130,15 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Json, limit: ReadLimit) -> Json:
         before = parts_of(start)
+        self._lease.begin()
+        self._lease.step()
         names = self._present(before)
         limits = self._limits(limit, names, before)
         result = dict(before)
         for queue in names:
             reader, bound = self._reader(queue), limits[queue]
             reader.set_limits(bound)
-            part = reader.latestOffset(before.get(queue) or nothing(queue), bound.read_limit())
+            part = reader.next_offset(before.get(queue) or nothing(queue), bound.read_limit())
             if part["nodes"]:
                 result[queue] = part
             elif self.options.queue_pattern is None:
@@ -162,7 +169,9 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         for reader in self._readers.values():
-            reader.stop()
+            reader.end_leases()
+        for reader in self._readers.values():  # they share connections
+            reader.close()
         if self._search is not None:
             self._search.close()
 
@@ -179,7 +188,8 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if found is None:
             options = options_of(self.options, queue)
             connect = self._shared.connector(queue)
-            found = self._readers[queue] = AtalantaStreamReader(options, self.schema, connect)
+            found = AtalantaStreamReader(options, self.schema, connect, shared=self._lease)
+            self._readers[queue] = found
             if self._bounded is not None:
                 found.prepareForTriggerAvailableNow()
         return found

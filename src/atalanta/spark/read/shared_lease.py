@@ -1,9 +1,10 @@
 """The lease that the sources of one query share.
 
 A self-join reads one loaded stream through two sources, and Spark plans each in a process of its own. They lease each
-queue together: one epoch, and a message is acknowledged when all of them have it. The processes are children of one JVM
-and agree through a small file in Spark's local folder. Spark makes every source of a query before it asks one for an
-offset, so that the file is complete by then.
+queue together: one epoch, and a message is acknowledged when all of them have it. A source of several queues has one
+share for all of them; the incarnations tell their leases apart. The processes are children of one JVM and agree through
+a small file in Spark's local folder. Spark makes every source of a query before it asks one for an offset, so that the
+file is complete by then.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class SharedLease:
             if not state or state["begun"]:
                 state.clear()
                 state.update(run=uuid.uuid4().hex, begun=False, epochs={}, sources={})
-            state["sources"][self.me] = {"acked": {}, "steps": 0, "kept": None}
+            state["sources"][self.me] = {"acked": {}, "steps": 0, "kept": {}}
             self.run = state["run"]
 
     def begin(self) -> None:
@@ -99,10 +100,10 @@ class SharedLease:
             reaches = [one["acked"].get(key) for one in sources.values()]
         return None if None in reaches else min(reaches)
 
-    def end(self, kept: set[str]) -> set[str] | None:
-        """Ends this source, which needs the leases of the nodes `kept`. Returns the kept nodes of all sources.
+    def end(self, queue: str, kept: set[str]) -> set[str] | None:
+        """Ends this source's part in a queue, of which it needs the leases of the nodes `kept`.
 
-        None as long as another source has not ended.
+        Returns the kept nodes of all sources; None as long as another source has not ended.
         """
         if self.alone:
             return kept
@@ -110,8 +111,8 @@ class SharedLease:
             if state.get("run") != self.run:
                 return None
             sources: Mapping[str, Any] = state["sources"]
-            sources[self.me]["kept"] = sorted(kept)
-            lists = [one["kept"] for one in sources.values()]
+            sources[self.me]["kept"][queue] = sorted(kept)
+            lists = [one["kept"].get(queue) for one in sources.values()]
         return None if None in lists else {node for nodes in lists for node in nodes}
 
     # Private: the file.

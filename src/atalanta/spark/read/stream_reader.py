@@ -45,12 +45,17 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The reader. Tasks receive a pickled copy without connections and leases, which only the driver has."""
 
     def __init__(
-        self, options: ReadOptions, schema: StructType, connect: Connector, load: str = ""
+        self,
+        options: ReadOptions,
+        schema: StructType,
+        connect: Connector,
+        load: str = "",
+        shared: SharedLease | None = None,
     ) -> None:
         self.options = options
         self.schema = schema
         self.connect = connect
-        self._shared = SharedLease(load)
+        self._shared = shared or SharedLease(load)
         self._order = ProgressOrder()
         self._planned: Offset | None = None  # the end of the last batch
         self._members: Members | None = None
@@ -101,9 +106,14 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         self._begin()
+        self._shared.step()
+        return self.next_offset(start, limit)
+
+    def next_offset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Returns the end of this queue's next batch, as one of several in a plan."""
+        self._begin()
         before = Offset.from_json(start, self.options.queue)
         self.leases.check()
-        self._shared.step()
         self._acknowledging.settle()
         found = self._present(before)
         starts = {node: entry.sequence for node, entry in before.entries.items()}
@@ -132,6 +142,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._acknowledging.settle()
         queue = self.options.queue
         self._planned = Offset.from_json(end, queue)
+        self._progress.plan(self._planned)
         wholes = ranges(Offset.from_json(start, queue), self._planned)
         self.leases.check()
         unleased = {
@@ -158,10 +169,8 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         """Closes the reader: after an error, at the end of the query (termination.py) and of Spark."""
-        if self._leases is not None:
-            self._leases.stop(self._unfinished())
-        if self._members is not None:
-            self._members.close()
+        self.end_leases()
+        self.close()
 
     # -- calls of Spark in a task -------------------------------------------------------------------
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -170,6 +179,16 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return RangeReader(self.options, self.schema, self.connect, partition).batches()
 
     # -- calls of the reader of several queues --------------------------------------------------------
+    def end_leases(self) -> None:
+        """Releases the leases that no unfinished batch needs."""
+        if self._leases is not None:
+            self._leases.stop(self._unfinished())
+
+    def close(self) -> None:
+        """Closes the connections."""
+        if self._members is not None:
+            self._members.close()
+
     def set_limits(self, limits: Limits) -> None:
         """Sets the limits of the next batch, in the place of the options'."""
         self.options = replace(self.options, max_messages=limits.messages, max_bytes=limits.bytes)

@@ -13,6 +13,7 @@ from atalanta.client import ClientError
 from atalanta.client.log.log_entries import EntryWriter
 from atalanta.spark.errors import QueueMissing, SparkSourceError
 from atalanta.spark.options import ReadOptions
+from atalanta.spark.wal.body_limit import body_error
 from atalanta.spark.wal.queue_names import QueueNames, check_found
 from atalanta.spark.wal.wal_file import CHUNK_BYTES
 from atalanta.spark.wal.wal_node import Opener, WalNode
@@ -60,22 +61,33 @@ class BrowseReader(DataSourceReader):
             raise TypeError(f"{partition!r} is not a partition of this source")
         from atalanta.spark.wal.wal_batches import batches
 
-        node = self.open_node(partition.server, self.options.login.quick_credentials())
+        node = self.open_node(partition.server, self.options.receiving_credentials())
         try:
             if node.node_id != partition.node_id:
                 raise SparkSourceError(
                     f"{partition.server} is node {node.node_id} now, not {partition.node_id}"
                 )
             chunks = self._chunks(node, partition.queue)
-            yield from batches(self.schema, partition.queue, node.node_id, chunks, 0)
+            yield from batches(
+                self.schema, self.options, partition.queue, node.node_id, chunks, 0
+            )
         finally:
             node.close()
 
-    def _chunks(self, node: WalNode, queue: str) -> Iterator[tuple[int, bytes]]:
+    def _chunks(self, node: WalNode, queue: str) -> Iterator[tuple[int, bytes, str]]:
         chunk = EntryWriter()
         messages = node.browse(queue, self.options.selector)
         for number, message in enumerate(messages, 1):
             try:
+                error_text = body_error(message, self.options, queue, node.node_id)
+                if error_text:
+                    if chunk.count:
+                        yield chunk.count, chunk.getvalue(), ""
+                    chunk = EntryWriter()
+                    chunk.add(number, message, b"")
+                    yield 1, chunk.getvalue(), error_text
+                    chunk = EntryWriter()
+                    continue
                 chunk.add(number, message)
             except ClientError as error:
                 raise SparkSourceError(
@@ -83,7 +95,7 @@ class BrowseReader(DataSourceReader):
                     f"cannot be read: {error}"
                 ) from error
             if len(chunk) >= CHUNK_BYTES:
-                yield chunk.count, chunk.getvalue()
+                yield chunk.count, chunk.getvalue(), ""
                 chunk = EntryWriter()
         if chunk.count:
-            yield chunk.count, chunk.getvalue()
+            yield chunk.count, chunk.getvalue(), ""

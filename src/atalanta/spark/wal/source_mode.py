@@ -17,7 +17,7 @@ from atalanta.spark.environment.compatibility import (
 )
 from atalanta.spark.errors import LogViewUnsupported, OptionError
 from atalanta.spark.gateway.gateway import Connector
-from atalanta.spark.options import LOG_MODE, WAL_MODE, ReadOptions
+from atalanta.spark.options import DEAD_LETTER, LOG_MODE, WAL_MODE, ReadOptions
 from atalanta.spark.read.batch import AtalantaBatchReader
 from atalanta.spark.read.older_stream_reader import OlderStreamReader
 from atalanta.spark.read.partition_reader import RangePartition
@@ -50,7 +50,7 @@ def stream_reader(
     if options.source_mode == WAL_MODE:
         return WalStreamReader(options, schema, open_node)
     by_log: LogStreamReader = (
-        QueuesStreamReader(options, schema, connect)
+        QueuesStreamReader(options, schema, connect, load)
         if options.several
         else AtalantaStreamReader(options, schema, connect, load)
     )
@@ -63,6 +63,8 @@ def batch_reader(
     options: ReadOptions, schema: StructType, connect: Connector, open_node: Opener
 ) -> DataSourceReader:
     """Returns the reader of the mode, or one that chooses. Raises OptionError."""
+    if options.undecodable == DEAD_LETTER:
+        raise OptionError("undecodable=dead-letter is for streams: a batch read leaves every message in its queue")
     if options.source_mode == WAL_MODE:
         return BrowseReader(options, schema, open_node)
     by_log: LogBatchReader = (

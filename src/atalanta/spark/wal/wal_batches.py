@@ -10,6 +10,7 @@ import pyarrow.compute
 from pyspark.sql.types import StructType
 
 from atalanta.spark.arrow.columns import BatchBuilder
+from atalanta.spark.options import ReadOptions
 
 compute: Any = (
     pa.compute
@@ -19,12 +20,19 @@ SEQUENCE = "sequence"
 
 
 def batches(
-    schema: StructType, queue: str, node_id: str, chunks: Iterable[tuple[int, bytes]], first: int
+    schema: StructType,
+    options: ReadOptions,
+    queue: str,
+    node_id: str,
+    chunks: Iterable[tuple[int, bytes, str]],
+    first: int,
 ) -> Iterator[pa.RecordBatch]:
-    """Yields the batches of chunks (count, entries), with `first` added to their sequences."""
-    builder = BatchBuilder(schema, queue, node_id)
-    for count, entries in chunks:
-        batch = builder.build(count, entries)
+    """Yields the batches of chunks (count, entries, error), with `first` added to their sequences."""
+    builder = BatchBuilder(
+        schema, queue, node_id, options.undecodable, options.max_body_bytes
+    )
+    for count, entries, error in chunks:
+        batch = builder.build(count, entries, error)
         at = batch.schema.get_field_index(SEQUENCE)
         if at >= 0:
             numbers = compute.add(batch.column(at), pa.scalar(first, pa.int64()))

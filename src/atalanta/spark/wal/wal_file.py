@@ -2,6 +2,7 @@
 
     b"ATLWAL1\\n"  int32 length  JSON {"folder": …, "node": …, "server": …, "queue": …}
     int32 count (> 0)  int64 length  entries            for each chunk
+    int32 -1           int64 length  int32 length  text  entry      for a message without its body: the reason
     int32 0  int64 number of messages  int32 CRC-32 of all bytes before it
 
 Numbers are big-endian. The entries are those of the log view's chunks.
@@ -27,6 +28,8 @@ CHUNK_BYTES: Final = 1 << 20
 INDEX_BITS: Final = 20
 MESSAGES_MAX: Final = 1 << INDEX_BITS
 
+WITHOUT_BODY: Final = 0xFFFF_FFFF
+
 _LENGTH: Final = struct.Struct(">I")
 _CHUNK: Final = struct.Struct(">IQ")
 
@@ -45,7 +48,11 @@ class WalFileWriter:
         ).encode()
         self._write(MAGIC + _LENGTH.pack(len(header)) + header)
 
-    def add(self, message: ReceivedMessage) -> None:
+    def add(self, message: ReceivedMessage, error: str = "") -> None:
+        """Adds a message; without its body if `error` says why."""
+        if error:
+            self._add_without_body(message, error.encode())
+            return
         before = len(self._chunk)
         self._chunk.add(self.count, message)
         self.count += 1
@@ -60,6 +67,16 @@ class WalFileWriter:
         crc = zlib.crc32(end, self._crc)
         self.draft.write(end + _LENGTH.pack(crc))
         self.draft.close()
+
+    def _add_without_body(self, message: ReceivedMessage, error: bytes) -> None:
+        self._flush()
+        chunk = EntryWriter()
+        chunk.add(self.count, message, b"")
+        content = _LENGTH.pack(len(error)) + error + chunk.getvalue()
+        self._write(_CHUNK.pack(WITHOUT_BODY, len(content)))
+        self._write(content)
+        self.count += 1
+        self.bytes += len(content)
 
     def _flush(self) -> None:
         if self._chunk.count:
@@ -95,8 +112,8 @@ class WalFileReader:
         with self._open() as file:
             return self._header(_Checked(file, self.name))
 
-    def chunks(self) -> Iterator[tuple[int, bytes]]:
-        """Yields (count, entries), and at the end checks number and checksum."""
+    def chunks(self) -> Iterator[tuple[int, bytes, str]]:
+        """Yields (count, entries, reason of a missing body or ""), and at the end checks number and checksum."""
         with self._open() as file:
             checked = _Checked(file, self.name)
             self._header(checked)
@@ -105,9 +122,14 @@ class WalFileReader:
                 count, length = _CHUNK.unpack(checked.read(_CHUNK.size))
                 if count == 0:
                     break
+                error = ""
+                if count == WITHOUT_BODY:
+                    (size,) = _LENGTH.unpack(checked.read(_LENGTH.size))
+                    error = checked.read(size).decode("utf-8", "replace")
+                    count, length = 1, length - _LENGTH.size - size
                 entries = checked.read(length)
                 total += count
-                yield count, entries
+                yield count, entries, error
             crc = checked.crc
             if length != total or _LENGTH.unpack(checked.read(_LENGTH.size))[0] != crc:
                 raise damaged(self.name, "its checksum is wrong")

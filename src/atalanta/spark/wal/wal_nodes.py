@@ -79,7 +79,7 @@ class WalNodes:
             server = pending.pop(0)
             node = self.nodes.get(server)
             try:
-                node = node or self.open_node(server, self.options.login.quick_credentials())
+                node = node or self.open_node(server, self.options.receiving_credentials())
             except NodeUnavailable as error:
                 absent.append(f"server {server}: {error}")
                 continue

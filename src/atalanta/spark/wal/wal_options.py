@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.spark.errors import OptionError
-from atalanta.spark.options import EARLIEST, LATEST, ReadOptions, Start
+from atalanta.spark.options import DEAD_LETTER, EARLIEST, LATEST, ReadOptions, Start
 
 
 def check_stream(options: ReadOptions) -> None:
@@ -13,6 +13,11 @@ def check_stream(options: ReadOptions) -> None:
             "option walLocation is missing: sourceMode=wal (nodes without the log view, such as a real "
             "Artemis) needs a folder for received messages, beside the checkpoint: a path that the driver and "
             "all workers share, or a URI (webhdfs://, hdfs://, s3://, gs://, abfss://)"
+        )
+    if options.undecodable == DEAD_LETTER:
+        raise OptionError(
+            "undecodable=dead-letter needs the log view, which a real Artemis does not have: use undecodable=error, "
+            "and write the rows with an error to an address"
         )
     check_batch(options)
 

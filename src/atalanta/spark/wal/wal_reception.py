@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from atalanta.client import ClientError
 from atalanta.spark.errors import NodeUnavailable, SparkSourceError
 from atalanta.spark.options import ReadOptions
+from atalanta.spark.wal.body_limit import body_error
 from atalanta.spark.wal.wal_file import (
     MESSAGES_MAX,
     FileDamaged,
@@ -128,7 +129,7 @@ class Receiver:
                     draft = self.folder.draft(token)
                     writer = WalFileWriter(draft, self.folder.id, node, queue)
                 try:
-                    writer.add(message)
+                    writer.add(message, body_error(message, self.options, queue, node.node_id))
                 except ClientError as error:
                     raise SparkSourceError(
                         f"message {message.message_id} of queue {queue} at node {node.node_id} "

@@ -145,9 +145,8 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
         header = file.header()
         first = partition.number << INDEX_BITS
-        return batches(
-            self.schema, str(header["queue"]), str(header["node"]), file.chunks(), first
-        )
+        queue, node_id = str(header["queue"]), str(header["node"])
+        return batches(self.schema, self.options, queue, node_id, file.chunks(), first)
 
     # -- offsets --------------------------------------------------------------------------------------
     @property

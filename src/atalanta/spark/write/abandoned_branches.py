@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from atalanta.spark.errors import SparkSourceError
-from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.write.batch_commit import branches_of
 from atalanta.spark.write.branch_name import BranchName
 from atalanta.spark.write.node_calls import NodeCalls
@@ -32,26 +31,25 @@ class AbandonedBranches:
         self.servers = servers
         self.nodes = nodes
 
-    def end(self, own: str, at: Sequence[str]) -> None:
-        """Ends those of other queries than `own`, at some of the servers. An error leaves them for the next batch."""
+    def end(self, others: Mapping[str, Sequence[BranchName]]) -> None:
+        """Ends the abandoned ones of these branches of other queries, by server.
+
+        An error leaves them for the next batch.
+        """
         try:
-            for server in at:
-                for branch in self._old(self.nodes.gateway(server)):
-                    if branch.query != own:
+            for server, branches in others.items():
+                for branch in branches:
+                    if self._is_abandoned(branch):
                         self._end(server, branch)
         except SparkSourceError as error:
             log.warning("abandoned branches stay for the next batch: %s", error)
 
-    def _old(self, node: Gateway) -> list[BranchName]:
-        found = [BranchName.parse(name) for name in node.prepared_branches()]
-        return [
-            one
-            for one in found
-            if one is not None
-            and one.is_of(self.servers)
-            and not one.query.startswith(JOB)
-            and time.time() - (one.began_s or 0) > ABANDONED_S
-        ]
+    def _is_abandoned(self, branch: BranchName) -> bool:
+        return (
+            branch.is_of(self.servers)
+            and not branch.query.startswith(JOB)
+            and time.time() - (branch.began_s or 0) > ABANDONED_S
+        )
 
     def _end(self, server: str, branch: BranchName) -> None:
         """Commits the branch if any server has a decision with it, else rolls it back."""

@@ -43,8 +43,13 @@ class BatchCommit:
         self.nodes = nodes
         self.tried: set[BranchName] = set()  # whose commit was asked for
 
-    def decide_and_finish(self, query: str, batch: int, prepared: Sequence[Prepared]) -> None:
-        """Commits the decided branches of the batch, and rolls back the others of this and of earlier batches."""
+    def decide_and_finish(
+        self, query: str, batch: int, prepared: Sequence[Prepared]
+    ) -> dict[str, list[BranchName]]:
+        """Commits the decided branches of the batch, and rolls back the others of this and of earlier batches.
+
+        Returns the prepared branches of other queries, by server.
+        """
         home, known = self._known(query)
         decisions = self.nodes.call(home, lambda node: decide(node, query, batch, prepared, known))
         decided = decisions[batch]
@@ -53,9 +58,12 @@ class BatchCommit:
             log.warning("batch %s of query %s was decided before: finishing that", batch, query)
         self.finish(decided, own)
         kept = {one.branch for each in decisions.values() for one in each}
-        for server in sorted({one.server for one in (*decided, *prepared)}):
-            self.nodes.call(server, lambda node: end_others(node, query, batch, kept))
+        others = {
+            server: self.nodes.call(server, lambda node: end_others(node, query, batch, kept))
+            for server in sorted({one.server for one in (*decided, *prepared)})
+        }
         self.nodes.call(home, lambda node: node.forget_decisions(query, batch))
+        return others
 
     def finish(self, decided: Sequence[Prepared], first: bool) -> None:
         """Commits the branches. `first`: nobody else can have committed them, so a missing one is lost."""
@@ -135,17 +143,28 @@ def named(text: str) -> BranchName:
     return branch
 
 
-def end_others(node: Gateway, query: str, batch: int, decided: set[BranchName]) -> None:
-    """Ends the node's other branches of the query up to this batch: those of tasks and drivers that died."""
+def end_others(
+    node: Gateway, query: str, batch: int, decided: set[BranchName]
+) -> list[BranchName]:
+    """Ends the node's other branches of the query up to this batch: those of tasks and drivers that died.
+
+    Returns the branches of other queries.
+    """
+    others: list[BranchName] = []
     for name in node.prepared_branches():
         branch = BranchName.parse(name)
-        if branch is None or branch.query != query or branch.batch > batch:
+        if branch is None:
             continue
-        if branch in decided:
+        if branch.query != query:
+            others.append(branch)
+        elif branch.batch > batch:
+            continue
+        elif branch in decided:
             node.commit_branch(name)
         else:
             log.info("rolling back the branch %s", branch)
             node.roll_back_branch(name)
+    return others
 
 
 def roll_back(login: LoginOptions, connect: Connector, prepared: Sequence[Prepared]) -> None:

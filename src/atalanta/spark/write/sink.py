@@ -68,9 +68,8 @@ class PartitionWriter:
         """Commits the branches of a streaming batch."""
         with NodeCalls(self.options.login, self.connect) as nodes:
             prepared = prepared_of(messages)
-            BatchCommit(self.options.login, nodes).decide_and_finish(query, batch, prepared)
-            at = sorted({one.server for one in prepared})
-            AbandonedBranches(self.options.login.servers, nodes).end(query, at)
+            others = BatchCommit(self.options.login, nodes).decide_and_finish(query, batch, prepared)
+            AbandonedBranches(self.options.login.servers, nodes).end(others)
 
     def commit_job(self, messages: Messages) -> None:
         """Commits the branches of a batch job."""

@@ -10,7 +10,7 @@ import difflib
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from atalanta.kernel.option import option
+from atalanta.kernel.option import OptionGroup, option
 from atalanta.wire.tls_config import TLS_PRIVATE, TLS_REFUSED, TLS_UNUSED, TlsConfig
 from atalanta.wire.uri import DEFAULT_PORT, Uri, UriError, parse_uri
 
@@ -111,8 +111,8 @@ REFUSED: Final[dict[str, str]] = {
 TLS_FIELDS: Final = {entry.metadata["xml"]: entry for entry in fields(TlsConfig)}
 
 
-@dataclass
-class EndpointConfig:
+@dataclass(eq=False, repr=False)
+class EndpointConfig(OptionGroup):
     """The parameters that acceptors and connectors share. `params` are all of them as written."""
 
     name: str
@@ -138,7 +138,7 @@ class EndpointConfig:
     unused: list[tuple[str, str]] = field(default_factory=list)  # (parameter, why)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class AcceptorConfig(EndpointConfig):
     """An acceptor for clients and nodes; `host`:`port` as written (0.0.0.0 is all interfaces)."""
 
@@ -205,7 +205,7 @@ class AcceptorConfig(EndpointConfig):
         return not self.protocols or protocol in self.protocols
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ConnectorConfig(EndpointConfig):
     """A connector to a node; announced to clients and peers under `name`."""
 

@@ -148,6 +148,8 @@ LOG_BODY: Final = -119
 LOG_BODY_RESP: Final = -120
 LOG_QUEUES: Final = -121
 LOG_QUEUES_RESP: Final = -122
+LOG_DEAD_LETTER: Final = -125
+LOG_DEAD_LETTER_RESP: Final = -126
 
 NAMES: Final[dict[int, str]] = {
     PING: "PING",
@@ -261,6 +263,8 @@ NAMES: Final[dict[int, str]] = {
     LOG_BODY_RESP: "LOG_BODY_RESP",
     LOG_QUEUES: "LOG_QUEUES",
     LOG_QUEUES_RESP: "LOG_QUEUES_RESP",
+    LOG_DEAD_LETTER: "LOG_DEAD_LETTER",
+    LOG_DEAD_LETTER_RESP: "LOG_DEAD_LETTER_RESP",
 }
 
 # Neither numbered nor kept for a reattach (isRequiresConfirmations). The metadata

@@ -21,6 +21,7 @@ from atalanta.wire.core.packets.consumer import (
 )
 from atalanta.wire.core.packets.logview import (
     LogAckThrough,
+    LogDeadLetter,
     LogLease,
     LogLost,
     LogPlan,
@@ -203,6 +204,7 @@ class Chaos:
                 LogLost(correlation=6, queue=name, incarnation="", start=low, end=high),
                 LogSeek(7, name, self.small()),
                 LogQueues(8, name),
+                LogDeadLetter(9, name, "", "g", pick.randrange(3), high, "why"),
             )
         )
 

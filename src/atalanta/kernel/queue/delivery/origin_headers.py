@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.message.fqqn import split_fqqn
 from atalanta.message.internal_headers import ORIGIN
@@ -10,6 +10,9 @@ from atalanta.message.properties import Byte
 
 if TYPE_CHECKING:
     from atalanta.message.message import Message
+
+# Atalanta's own: why a reader of the log view had the message moved (kernel/log/log_dead_letters.py).
+REASON: Final = "_AMQ_ORIG_REASON"
 
 
 def remember_origin(copy: Message, original: Message, queue: str | None) -> None:
@@ -20,6 +23,7 @@ def remember_origin(copy: Message, original: Message, queue: str | None) -> None
     """
     properties = copy.properties
     routing_type = original.routing_type
+    properties.remove(REASON)
     properties.remove(ORIGIN)  # the copy is another message to core bridges
     properties.put("_AMQ_ORIG_ADDRESS", split_fqqn(original.address)[0])
     if queue is None:

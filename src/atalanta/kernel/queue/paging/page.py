@@ -80,6 +80,11 @@ class Page:
             self.finished = bytearray((self.entries + 7) >> 3)
         self.finished[index >> 3] |= 1 << (index & 7)
 
+    def count_read(self, count: int, size: int) -> None:
+        """Counts entries that were unread and are not any more."""
+        self.unread -= count
+        self.unread_bytes -= size
+
     def lose(self, count: int, size: int) -> None:
         """Removes unread entries whose block is damaged; their bits are set."""
         self.live -= count

@@ -336,8 +336,7 @@ class Paging:
                 self.store.memory.charge(reference)
                 size += reference.size
                 entered.append(reference)
-        page.unread -= len(entered)
-        page.unread_bytes -= size
+        page.count_read(len(entered), size)
         self.count_outside(paged, -len(entered), -size)
         self._enter(now, queue, entered)
         return bool(entered)

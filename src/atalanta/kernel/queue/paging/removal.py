@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
+from atalanta.kernel.queue.paging.paged_reference import PagedReference
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.paging.page import Page
     from atalanta.kernel.queue.paging.paged_queue import PagedQueue
-    from atalanta.kernel.queue.paging.paged_reference import PagedReference
     from atalanta.kernel.queue.paging.paging import Paging
     from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.queue.reference import Reference
 
 
 def clear(paging: Paging, queue: Queue) -> int:
@@ -58,12 +59,33 @@ def drop_through(paging: Paging, queue: Queue, sequence: int) -> int:
         paged.tail = paged.tail[len(dropped) :]
         paged.forget_encoding()
         for reference in dropped:
-            paged.tail_bytes -= reference.size
-            paging.tail_bytes -= reference.size
-            paging.count_removed(paged, 1, reference.size)
-            paging.store.drop(reference)
+            _drop_of_tail(paging, paged, reference)
     paging.touch(queue)
     return before - paged.count
+
+
+def drop_one(paging: Paging, queue: Queue, reference: Reference) -> None:
+    """Removes one message outside of memory for good (log view); the caller writes its ACKS record."""
+    paged = paged_queue_of(queue)
+    if paged is None:
+        return
+    if isinstance(reference, PagedReference):
+        paging.count_removed(paged, 1, reference.size)
+        reference.page.count_read(1, reference.size)
+        paging.finished(reference)
+        paged.leave(reference.page)
+    else:
+        paged.tail.remove(reference)
+        paged.forget_encoding()
+        _drop_of_tail(paging, paged, reference)
+    paging.touch(queue)
+
+
+def _drop_of_tail(paging: Paging, paged: PagedQueue, reference: Reference) -> None:
+    paged.tail_bytes -= reference.size
+    paging.tail_bytes -= reference.size
+    paging.count_removed(paged, 1, reference.size)
+    paging.store.drop(reference)
 
 
 def _drop_entries(

@@ -248,6 +248,29 @@ class LogQueuesResponse(Packet):
     names: list[str] = field(metadata=wire(SIMPLE_STRINGS))
 
 
+@dataclass(eq=False, repr=False)
+class LogDeadLetter(Packet):
+    """LOG_DEAD_LETTER: moves the message of a sequence to the dead-letter address, with the reason `why`.
+
+    Idempotent, durable before the answer; code 200 for an old epoch, 104 without a queue for dead letters.
+    """
+
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    group: str = field(metadata=wire(SIMPLE_STRING))
+    epoch: int = field(metadata=wire(INT64))
+    sequence: int = field(metadata=wire(INT64))
+    why: str = field(metadata=wire(SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class LogDeadLetterResponse(Packet):
+    """LOG_DEAD_LETTER_RESP."""
+
+    correlation: int = field(metadata=wire(INT64))
+
+
 def decode_lost_range(reader: Reader, what: str) -> LostRange:
     """Decodes a range. DecodeError names `what`."""
     start = reader.int64(f"{what}.start")
@@ -281,5 +304,7 @@ PACKETS: Final = numbered(
         packet_types.LOG_BODY_RESP: LogBodyResponse,
         packet_types.LOG_QUEUES: LogQueues,
         packet_types.LOG_QUEUES_RESP: LogQueuesResponse,
+        packet_types.LOG_DEAD_LETTER: LogDeadLetter,
+        packet_types.LOG_DEAD_LETTER_RESP: LogDeadLetterResponse,
     }
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.log.log_dead_letters import LogDeadLetters
 from atalanta.kernel.log.log_views import READ_BYTES_MAX
 from atalanta.kernel.memory.large_body import LargeBody, LargeReader, next_crc
 from atalanta.kernel.publish.grouping import Undecided
@@ -13,10 +14,12 @@ from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.message.fqqn import join_fqqn
 from atalanta.message.internal_headers import ORIGIN
+from atalanta.message.message import with_body
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import (
     LOG_ACK_THROUGH,
     LOG_BODY,
+    LOG_DEAD_LETTER,
     LOG_LEASE,
     LOG_LOST,
     LOG_PLAN,
@@ -32,6 +35,8 @@ from atalanta.wire.core.packets.logview import (
     LogAckThroughResponse,
     LogBody,
     LogBodyResponse,
+    LogDeadLetter,
+    LogDeadLetterResponse,
     LogLease,
     LogLeaseResponse,
     LogLost,
@@ -58,7 +63,7 @@ if TYPE_CHECKING:
 
 LOG_REQUESTS: Final = (
     LOG_POSITION, LOG_PLAN, LOG_READ, LOG_ACK_THROUGH, LOG_LEASE, LOG_LOST, LOG_SEEK, LOG_BODY,
-    LOG_QUEUES,
+    LOG_QUEUES, LOG_DEAD_LETTER,
 )  # fmt: skip
 
 
@@ -86,7 +91,7 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
     try:
         if isinstance(
             packet,
-            LogPosition | LogPlan | LogRead | LogBody | LogAckThrough | LogLease | LogLost | LogSeek,
+            LogPosition | LogPlan | LogRead | LogBody | LogAckThrough | LogLease | LogLost | LogSeek | LogDeadLetter,
         ):
             correlation = packet.correlation
             queue = session.broker.queue_registry.find(packet.queue)
@@ -112,6 +117,8 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
             _ack_through(session, packet)
         elif isinstance(packet, LogLease):
             _lease(session, now, packet)
+        elif isinstance(packet, LogDeadLetter):
+            _dead_letter(session, now, packet)
         elif isinstance(packet, LogLost):
             _lost(session, packet)
         elif isinstance(packet, LogQueues):
@@ -201,10 +208,8 @@ def _large(reference: Reference, correlation: int, next: int, last: bool) -> Log
 
 def _with_body(message: Message, body: bytes) -> Message:
     """Returns a copy with another body, as readers see it."""
-    copy = message.copy(message.id)
+    copy = with_body(message, body)
     copy.remove_property(ORIGIN)
-    copy.large = None
-    copy.body = body
     return copy
 
 
@@ -250,6 +255,14 @@ def _lease(session: CoreSession, now: int, packet: LogLease) -> None:
         deferred, packet.correlation,
     )  # fmt: skip
     reply.epoch = held.epoch
+
+
+def _dead_letter(session: CoreSession, now: int, packet: LogDeadLetter) -> None:
+    reply = DeferredReply(session, LogDeadLetterResponse(packet.correlation))
+    LogDeadLetters(session.broker.log_views, session.broker.dead_letters).move(
+        now, packet.queue, packet.incarnation, packet.group, packet.epoch, packet.sequence, packet.why,
+        reply, packet.correlation,
+    )  # fmt: skip
 
 
 def _lost(session: CoreSession, packet: LogLost) -> None:
