@@ -48,7 +48,11 @@ class Branch(Transaction):
         return self
 
     async def prepare(self) -> None:
-        """Makes the branch durable, an empty one too. Raises BranchRefused if the broker refused one of its sends."""
+        """Makes the branch durable, an empty one too. Raises BranchRefused if the broker refused one of its sends.
+
+        Close consumers of the branch before this, and the branch before another session commits it: if a session
+        fails after that, Artemis keeps messages that were on their way to it in delivery (ServerSessionImpl.pendingTX).
+        """
         await self._sent()
         await self._call(XaEnd(self.xid, False))
         await self._call(XaPrepare(self.xid))
