@@ -25,6 +25,7 @@ PLANTED = [
     (spark_sinks.repeat_commits_its_own_branches, 5, 3),
     pytest.param(spark_sinks.decided_batch_is_not_finished, 1, 4, marks=SOAK),
     pytest.param(spark_sinks.leftovers_stay, 1, 2, marks=SOAK),
+    pytest.param(spark_sinks.moved_branch_counts_as_committed, 1, 3, marks=SOAK),
     pytest.param(spark_sinks.abort_rolls_back_what_is_decided, 20, 20, marks=SOAK),
 ]
 

@@ -35,6 +35,10 @@ def mutants_of(module: ModuleType) -> list[Mutant]:
     ]
 
 
+def nothing(patch: pytest.MonkeyPatch) -> None:
+    """Prepares nothing: most worlds need no patch of their own."""
+
+
 def survey(count: int, names: list[str]) -> None:
     planted = [(each, module) for module in modules() for each in mutants_of(module)]
     for mutant, module in planted:
@@ -45,6 +49,7 @@ def survey(count: int, names: list[str]) -> None:
         first = ""
         for seed in range(1, count + 1):
             with pytest.MonkeyPatch.context() as patch:
+                getattr(module, "prepare", nothing)(patch)
                 mutant(patch)
                 outcome = run_seed(seed, 3, 12.0, load=load)
             if isinstance(outcome, Failure):

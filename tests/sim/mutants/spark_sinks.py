@@ -56,17 +56,6 @@ def moved_branch_counts_as_committed(patch: Patch) -> None:
     patch.setattr(BatchCommit, "_commit_those", lambda self, left, node: None)
 
 
-def moved_decision_is_not_found(patch: Patch) -> None:
-    """Only the server that the query's id names is asked for decisions."""
-    known = BatchCommit._known
-
-    def near(self: BatchCommit, query: str) -> dict[str, dict[int, str]]:
-        home = self._home(query)
-        return {server: found for server, found in known(self, query).items() if server == home}
-
-    patch.setattr(BatchCommit, "_known", near)
-
-
 def decided_batch_is_not_finished(patch: Patch) -> None:
     """A repeat rolls back what an earlier run decided and has not committed."""
     finish = BatchCommit.finish
