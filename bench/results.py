@@ -37,6 +37,8 @@ class Results:
         self._figures += figures
         for figure in figures:
             print(row(figure, self._settings), flush=True)
+            if figure.note:
+                print(f"- {figure.note}", flush=True)
 
     def fail(self, scenario: str, why: str) -> None:
         self._failures[scenario] = why
@@ -97,9 +99,9 @@ class Results:
         lines += [f"- {run['machine']}", f"- {run['method']}"]
         lines += [NOTES, HEAD, "|---" * (HEAD.count("|") - 1) + "|"]
         lines += [row(figure, self._settings) for figure in self._figures]
-        notes = {f.scenario: f.note for f in self._figures if f.note}
+        notes = [f"- {figure.scenario}: {figure.note}" for figure in self._figures if figure.note]
         if notes:
-            lines += ["", *(f"- {scenario}: {note}" for scenario, note in notes.items())]
+            lines += ["", *dict.fromkeys(notes)]
         if self._failures:
             lines += ["", "Not measured:", ""]
             lines += [f"- {name}: {why}" for name, why in self._failures.items()]

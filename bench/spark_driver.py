@@ -15,7 +15,7 @@ import os
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -61,17 +61,21 @@ class Mark:
     """Time and CPU so far."""
 
     seconds: float
-    spark_cpu: float
-    broker_cpu: float
+    cpu: dict[str, float]  # by PARTS
 
     @staticmethod
     def now(broker: int) -> Mark:
-        return Mark(time.monotonic(), tree_cpu_seconds(os.getpid()), cpu_seconds([broker]))
+        spark = tree_cpu_seconds(os.getpid())
+        return Mark(time.monotonic(), {**spark, "broker": cpu_seconds([broker])})
 
     def until(self, end: Mark, rows: int, batches: int) -> dict[str, object]:
         """Returns the fields of a Reading."""
-        spent = {name: value - getattr(self, name) for name, value in asdict(end).items()}
-        return {"rows": rows, "batches": batches, **spent}
+        return {
+            "rows": rows,
+            "batches": batches,
+            "seconds": end.seconds - self.seconds,
+            "cpu": {part: spent - self.cpu[part] for part, spent in end.cpu.items()},
+        }
 
 
 def load(spark: SparkSession, request: dict[str, Any]) -> None:

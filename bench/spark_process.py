@@ -20,6 +20,9 @@ BODY_BYTES = 1024
 NUMBER_BYTES = 8  # at the end of a body, most significant first
 START_SECONDS = 120.0
 QUERY_SECONDS = 240.0
+# The JVM's other children are the planner of a stream and `chmod` for each file of a checkpoint.
+PARTS = ("JVM", "its other children", "workers", "driver", "broker")
+CHILDREN = PARTS[1]
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,7 @@ class Reading:
     rows: int
     batches: int
     seconds: float
-    spark_cpu: float
-    broker_cpu: float
+    cpu: dict[str, float]  # by PARTS
 
     @property
     def rate(self) -> float:
@@ -40,7 +42,12 @@ class Reading:
     @property
     def cost_us(self) -> float:
         """CPU of broker and Spark for one row."""
-        return (self.spark_cpu + self.broker_cpu) / self.rows * 1e6
+        return self.whole_cpu / self.rows * 1e6
+
+    @property
+    def whole_cpu(self) -> float:
+        """CPU of broker and Spark."""
+        return sum(self.cpu.values())
 
     @property
     def batch_ms(self) -> float:
@@ -50,7 +57,7 @@ class Reading:
     @property
     def batch_cpu_ms(self) -> float:
         """CPU of broker and Spark for one batch."""
-        return (self.spark_cpu + self.broker_cpu) / self.batches * 1e3
+        return self.whole_cpu / self.batches * 1e3
 
 
 class SparkProcess(Generator):
@@ -104,10 +111,13 @@ def artifact(jar: Path) -> str:
     return jar.stem.rpartition("-")[0]
 
 
-def tree_cpu_seconds(pid: int) -> float:
-    """User and system time of a process and all below it, ended ones included once their parent knows."""
+def tree_cpu_seconds(pid: int) -> dict[str, float]:
+    """User and system time of the bench's Spark by its parts (PARTS), ended processes included once their parent knows.
+
+    What has ended is in the JVM's time of its children. The driver's Python asks and waits.
+    """
     children: dict[int, list[int]] = {}
-    ticks: dict[int, int] = {}
+    ticks: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -117,10 +127,25 @@ def tree_cpu_seconds(pid: int) -> float:
             continue  # it has ended
         fields = stat[stat.rindex(")") + 2 :].split()  # from the third on; utime is the fourteenth
         children.setdefault(int(fields[1]), []).append(int(entry.name))
-        ticks[int(entry.name)] = sum(map(int, fields[11:15]))
-    found, waiting = 0, [pid]
+        ticks[int(entry.name)] = [int(field) for field in fields[11:15]]
+    found = dict.fromkeys(PARTS, 0.0)
+    waiting = [pid]
     while waiting:
         one = waiting.pop()
-        found += ticks.get(one, 0)
+        user, system, children_user, children_system = ticks.get(one, [0, 0, 0, 0])
+        part = "driver" if one == pid else part_of(one)
+        found[part] += (user + system) / TICKS
+        found[CHILDREN if part == "JVM" else part] += (children_user + children_system) / TICKS
         waiting += children.get(one, [])
-    return found / TICKS
+    return found
+
+
+def part_of(pid: int) -> str:
+    """One of PARTS, by the command of the process."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+    except OSError:
+        return "JVM"  # it has just ended
+    if b"pyspark.daemon" in command:
+        return "workers"
+    return CHILDREN if b"python_streaming_source_runner" in command else "JVM"

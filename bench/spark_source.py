@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from statistics import median
 
 from bench.broker_xml import QUEUE_PREFIX, Plan
 from bench.brokers import Broker
 from bench.context import Context, Scenario
-from bench.figures import Figure, Goal
+from bench.figures import Figure, Goal, shown
 from bench.kafka_node import KAFKA_VERSION, KafkaNode
-from bench.spark_process import BODY_BYTES, Reading, SparkProcess
+from bench.spark_process import BODY_BYTES, PARTS, Reading, SparkProcess
 
 ROWS = 500_000
 SMALL_ROWS = 3_000
@@ -117,6 +118,7 @@ def _figures(name: str, way: Way, ours: list[Reading], kafka: list[Reading]) -> 
         for readings, values in ((ours, "ours"), (kafka, "theirs")):
             setattr(time, values, [one.batch_ms for one in readings])
             setattr(cost, values, [one.batch_cpu_ms for one in readings])
+        cost.note = f"{way.words}, by parts: {_parts(ours, kafka, 1e3, 'ms a batch')}"
         return [time, cost]
     rate = Figure(name, f"{way.words}, rows a second", "", Goal.RATIO, 1)
     cost = Figure(
@@ -126,8 +128,23 @@ def _figures(name: str, way: Way, ours: list[Reading], kafka: list[Reading]) -> 
     for readings, values in ((ours, "ours"), (kafka, "theirs")):
         setattr(rate, values, [one.rate for one in readings])
         setattr(cost, values, [one.cost_us for one in readings])
-        setattr(broker, values, [one.broker_cpu / one.rows * 1e6 for one in readings])
+        setattr(broker, values, [one.cpu["broker"] / one.rows * 1e6 for one in readings])
+    cost.note = f"{way.words}, by parts: {_parts(ours, kafka, 1e6, 'µs a row')}"
     return [rate, cost, broker]
+
+
+def _parts(ours: list[Reading], kafka: list[Reading], scale: float, unit: str) -> str:
+    """The medians of the CPU of each part, of a row or of a batch if it has no rows to speak of."""
+    texts = []
+    for name, readings in (("ours", ours), ("Kafka's", kafka)):
+        shares = [
+            (part, median(one.cpu[part] / (one.rows if scale == 1e6 else one.batches) for one in readings))
+            for part in PARTS
+        ]
+        texts.append(
+            f"{name} " + ", ".join(f"{part} {shown(share * scale)}" for part, share in shares if share)
+        )
+    return f"{'; '.join(texts)} ({unit})"
 
 
 def _request(way: Way, options: dict[str, str], broker: int) -> dict[str, object]:

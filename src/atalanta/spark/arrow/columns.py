@@ -44,6 +44,9 @@ KIND_TEXTS: Final = pa.array(
 UUID_DIGITS: Final = 32
 UUID_PARTS: Final = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))  # positions of the digits
 
+# By step: see multiples.
+_multiples: dict[int, pa.Array] = {}
+
 
 class BatchBuilder:
     """The builder of batches of one schema for one queue of one node.
@@ -157,6 +160,14 @@ def constant(kind: pa.DataType, value: str, rows: Chunk) -> pa.Array:
     return pa.repeat(pa.scalar(value, kind), rows.count)
 
 
+def multiples(step: int, count: int) -> pa.Array:
+    """Returns 0, step, 2 · step …: `count` numbers. They are kept, since pyarrow takes 0.1 µs for each of a range."""
+    found = _multiples.get(step)
+    if found is None or len(found) < count:
+        found = _multiples[step] = pa.array(range(0, 2 * count * step, step), pa.int32())
+    return found.slice(0, count)
+
+
 # -- columns of the message ---------------------------------------------------------------------
 def bodies(kind: pa.DataType, rows: Chunk) -> pa.Array:
     """Returns text in UTF-8 and any other body as sent, also a malformed body of a text message."""
@@ -166,7 +177,7 @@ def bodies(kind: pa.DataType, rows: Chunk) -> pa.Array:
     pieces = 2 * rows.count - 1
     buffers = [None, pa.py_buffer(rows.columns.edges), pa.py_buffer(rows.entries)]
     chunk = pa.Array.from_buffers(pa.binary(), pieces, buffers)
-    return chunk.take(pa.array(range(0, pieces, 2), pa.int32()))
+    return chunk.take(multiples(2, rows.count))
 
 
 def body_of(rows: Chunk, row: int) -> bytes | None:
@@ -220,7 +231,7 @@ def group_ids(kind: pa.DataType, rows: Chunk) -> pa.Array:
 def user_ids(kind: pa.DataType, rows: Chunk) -> pa.Array:
     """Returns the user ids in the text form of UUIDs."""
     columns = rows.columns
-    ends = pa.array(range(0, (rows.count + 1) * UUID_DIGITS, UUID_DIGITS), pa.int32())
+    ends = multiples(UUID_DIGITS, rows.count + 1)
     digits = pa.py_buffer(columns.user_ids.hex().encode())
     whole = pa.Array.from_buffers(pa.string(), rows.count, [None, ends.buffers()[1], digits])
     parts = [compute.utf8_slice_codeunits(whole, start, stop) for start, stop in UUID_PARTS]

@@ -74,12 +74,7 @@ class ChunkWriter:
         return len(self._out)
 
     def add(self, sequence: i64, delivery_count: i32, message: Message) -> None:
-        out = self._out
-        size: i32 = len(message.body) + len(message.head) + 12
-        write_i64_be(out, sequence)
-        write_i32_be(out, delivery_count)
-        write_i32_be(out, size)
-        write_message(out, message, message.id)
+        write_entry(self._out, sequence, delivery_count, message)
         self.count += 1
 
     def getvalue(self) -> bytes:
@@ -89,6 +84,20 @@ class ChunkWriter:
         return LogReadResponse(
             correlation=correlation, next=next, last=last, count=self.count, entries=self.getvalue()
         )
+
+
+def message_bytes(message: Message) -> i64:
+    """Returns the number of bytes of a message in its entry, without the entry's header."""
+    size: i64 = len(message.body) + len(message.head) + 12
+    return size
+
+
+def write_entry(out: BytesWriter, sequence: i64, delivery_count: i32, message: Message) -> None:
+    """Writes an entry, which has ENTRY_HEADER_BYTES more than message_bytes."""
+    write_i64_be(out, sequence)
+    write_i32_be(out, delivery_count)
+    write_i32_be(out, i32(message_bytes(message)))
+    write_message(out, message, message.id)
 
 
 def decode_entries(packet: LogReadResponse) -> list[LogEntry]:
@@ -140,9 +149,14 @@ def write_chunk(out: BytesWriter, channel: i64, packet: LogReadResponse) -> i64:
     """Writes LOG_READ_RESP; returns the frame's bytes."""
     size: i64 = len(packet.entries)
     write_frame_header(out, LOG_READ_RESP, channel, size + CHUNK_HEADER_BYTES)
-    write_i64_be(out, packet.correlation)
-    write_i64_be(out, packet.next)
-    out.append(0xFF if packet.last else 0)
-    write_i32_be(out, packet.count)
+    write_chunk_header(out, packet.correlation, packet.next, packet.last, packet.count)
     out.write(packet.entries)
     return size + CHUNK_HEADER_BYTES + FRAME_OVERHEAD_BYTES
+
+
+def write_chunk_header(out: BytesWriter, correlation: i64, next: i64, last: bool, count: i64) -> None:
+    """Writes the fields of LOG_READ_RESP that stand before the entries."""
+    write_i64_be(out, correlation)
+    write_i64_be(out, next)
+    out.append(0xFF if last else 0)
+    write_i32_be(out, i32(count))

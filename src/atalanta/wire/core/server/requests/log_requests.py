@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mypy_extensions import i64
+
 from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.log.log_dead_letters import LogDeadLetters
@@ -26,11 +28,19 @@ from atalanta.wire.core.packet_types import (
     LOG_POSITION,
     LOG_QUEUES,
     LOG_READ,
+    LOG_READ_RESP,
     LOG_RETAIN,
     LOG_SEEK,
 )
 from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.log_chunk import ChunkWriter, LogReadResponse
+from atalanta.wire.core.packets.log_chunk import (
+    CHUNK_HEADER_BYTES,
+    ENTRY_HEADER_BYTES,
+    ChunkWriter,
+    message_bytes,
+    write_chunk_header,
+    write_entry,
+)
 from atalanta.wire.core.packets.logview import (
     LogAckThrough,
     LogAckThroughResponse,
@@ -180,20 +190,23 @@ def _read(session: CoreSession, packet: LogRead) -> None:
         if reference.message.large is not None:
             LargeChunk(session, packet.correlation, chunk).go_on()
             return
-    writer = ChunkWriter()
+    _send(session, packet.correlation, chunk)
+
+
+def _send(session: CoreSession, correlation: int, chunk: Chunk) -> None:
+    """Writes the answer to LOG_READ into the connection's output: megabytes that are copied once."""
     moved = session.broker.origins.seen
-    for reference in chunk.references:
-        message = shown(reference.message) if moved else reference.message
-        writer.add(reference.sequence, reference.delivery_count, message)
-    session.reply(
-        LogReadResponse(
-            correlation=packet.correlation,
-            next=chunk.next,
-            last=chunk.last,
-            count=writer.count,
-            entries=writer.getvalue(),
-        )
-    )
+    messages = [
+        shown(reference.message) if moved else reference.message for reference in chunk.references
+    ]
+    size: i64 = CHUNK_HEADER_BYTES
+    for message in messages:
+        size += ENTRY_HEADER_BYTES + message_bytes(message)
+    out = session.connection.start_frame(LOG_READ_RESP, session.channel, size)
+    write_chunk_header(out, correlation, chunk.next, chunk.last, len(messages))
+    for index, message in enumerate(messages):
+        reference = chunk.references[index]
+        write_entry(out, reference.sequence, reference.delivery_count, message)
 
 
 def _large(reference: Reference, correlation: int, next: int, last: bool) -> LogReadLargeResponse:
