@@ -220,7 +220,6 @@ class Host(Machine):
         self.late_by_ns = 0
         self.up = False
         self.life = 0
-        self.exhausted_ns: int = -1  # when its disk got no room for a new file; -1: it has its reserve
         self.groups: dict[str, dict[str, bool]] = {}
         self.group_addresses: dict[str, str] = {}
         self.disk = SimDisk(self._disk_later, world.random(f"disk/{name}"))
@@ -382,10 +381,7 @@ class Host(Machine):
         """Fills the disk's reserve, and reports the usage, as runtime/disk/disk_monitor.py does."""
         if self.node is not None:
             disk = self.disk
-            filled = disk.fill_reserve()
-            if filled:
-                self.exhausted_ns = -1
-            self.node.on_room(self.world.now, filled, "")
+            self.node.on_room(self.world.now, disk.fill_reserve(), "")
             used, room = disk.used_bytes(), disk.room_bytes
             if room < 0:
                 self.node.on_disk_usage(self.world.now, 0.0, 1 << 40)
@@ -407,8 +403,7 @@ class Host(Machine):
             self.flush_later()
 
     def _no_room(self, name: str) -> None:
-        if self.exhausted_ns < 0:
-            self.exhausted_ns = self.world.now
+        self.disk.note_exhausted(self.world.now)
         if self.node is not None:
             self.node.on_room(self.world.now, False, name)
             self.flush_later()

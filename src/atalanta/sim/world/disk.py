@@ -62,6 +62,7 @@ class SimDisk(Disk):
         self.room_bytes: int = -1
         self.reserve_bytes: int = 0
         self.reserve: int = 0
+        self.exhausted_ns: int = -1  # since when it has no room for a new file; -1: the reserve is complete
         self._at = at
         self._random = generator
         self._jobs: deque[_Job] = deque()
@@ -104,7 +105,13 @@ class SimDisk(Disk):
             if 0 <= self.room_bytes < self.used_bytes() + self.reserve_bytes:
                 return False
             self.reserve += 1
+        self.exhausted_ns = -1
         return True
+
+    def note_exhausted(self, now: int) -> None:
+        """Records the time (ns) at which there was no room for a new file, unless the reserve is still incomplete."""
+        if self.exhausted_ns < 0:
+            self.exhausted_ns = now
 
     def busy(self) -> bool:
         """Returns True while a job is waiting or in progress."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute
 from pyspark.sql.types import StructType
 
+from atalanta.client.log.compressed_body import MARK, inflated
 from atalanta.client.log.log_entries import (
     ENTRY_HEADER_BYTES,
     TEXT,
@@ -22,7 +23,6 @@ from atalanta.client.log.log_entries import (
     split_entries,
 )
 from atalanta.spark.arrow.chunk import Chunk, texts
-from atalanta.spark.arrow.compressed_bodies import MARK, inflated
 from atalanta.spark.arrow.property_columns import PropertyColumn, canonical, property_map
 from atalanta.spark.arrow.schema import KINDS, PROPERTIES
 from atalanta.spark.environment.compatibility import to_arrow_schema
