@@ -72,7 +72,7 @@ class LocalFolder:
 
 
 class LocalDraft:
-    """See Draft."""
+    """A draft in a local folder."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.path = folder / name
@@ -127,7 +127,7 @@ class ArrowFolder:
 
 
 class ArrowDraft:
-    """See Draft."""
+    """A draft in a folder of pyarrow."""
 
     def __init__(self, system: Any, folder: str, name: str) -> None:
         self.system = system
@@ -144,7 +144,7 @@ class ArrowDraft:
         self.file.close()
 
     def publish(self, name: str) -> None:
-        """See Draft. An object store copies and then deletes: the copy's length is looked at."""
+        """Gives the closed file its name. An object store copies and then deletes: the copy's length is looked at."""
         self.system.move(f"{self.folder}/{self.name}", f"{self.folder}/{name}")
         found = self.system.get_file_info(f"{self.folder}/{name}")
         if found.size != self.bytes:

@@ -20,7 +20,7 @@ REDIRECT: Final = 307
 
 
 class WebHdfsFolder:
-    """See Location. Thread-safe: each request has a connection of its own."""
+    """A folder of HDFS. Thread-safe: each request has a connection of its own."""
 
     def __init__(self, uri: str) -> None:
         parts = urlsplit(uri)
@@ -145,7 +145,7 @@ class WebHdfsFile:
 
 
 class WebHdfsDraft:
-    """See Draft. The body of the request is sent in chunks; a connection that ends before `close` is no whole file."""
+    """A draft in HDFS. The request's body is sent in chunks: a connection that ends before `close` is no whole file."""
 
     def __init__(self, folder: WebHdfsFolder, name: str) -> None:
         self.folder = folder
