@@ -48,6 +48,23 @@ class LostRange:
 
 
 @dataclass(eq=False, repr=False)
+class LogQueuePacket(Packet):
+    """A request about one queue; "" is any incarnation."""
+
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class LogReaderPacket(LogQueuePacket):
+    """A request of the reader that has the lease with this epoch."""
+
+    group: str = field(metadata=wire(SIMPLE_STRING))
+    epoch: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
 class LogPosition(Packet):
     """LOG_POSITION."""
 
@@ -75,12 +92,9 @@ class LogPositionResponse(Packet):
 
 
 @dataclass(eq=False, repr=False)
-class LogPlan(Packet):
+class LogPlan(LogQueuePacket):
     """LOG_PLAN: asks how far (start, end] reaches within the limits; -1 is no limit."""
 
-    correlation: int = field(metadata=wire(INT64))
-    queue: str = field(metadata=wire(SIMPLE_STRING))
-    incarnation: str = field(metadata=wire(SIMPLE_STRING))
     start: int = field(metadata=wire(INT64))
     max_messages: int = field(default=-1, metadata=wire(INT64))
     max_bytes: int = field(default=-1, metadata=wire(INT64))
@@ -97,12 +111,9 @@ class LogPlanResponse(Packet):
 
 
 @dataclass(eq=False, repr=False)
-class LogRead(Packet):
+class LogRead(LogQueuePacket):
     """LOG_READ: asks for one bounded chunk of (start, end]."""
 
-    correlation: int = field(metadata=wire(INT64))
-    queue: str = field(metadata=wire(SIMPLE_STRING))
-    incarnation: str = field(metadata=wire(SIMPLE_STRING))
     start: int = field(metadata=wire(INT64))
     end: int = field(metadata=wire(INT64))
     max_bytes: int = field(metadata=wire(INT32))
@@ -126,12 +137,9 @@ class LogReadLargeResponse(Packet):
 
 
 @dataclass(eq=False, repr=False)
-class LogBody(Packet):
+class LogBody(LogQueuePacket):
     """LOG_BODY: asks for at most `max_bytes` of a message's body, from `offset`; code 202 if it left the queue."""
 
-    correlation: int = field(metadata=wire(INT64))
-    queue: str = field(metadata=wire(SIMPLE_STRING))
-    incarnation: str = field(metadata=wire(SIMPLE_STRING))
     sequence: int = field(metadata=wire(INT64))
     offset: int = field(metadata=wire(INT64))
     max_bytes: int = field(metadata=wire(INT32))
@@ -146,14 +154,9 @@ class LogBodyResponse(Packet):
 
 
 @dataclass(eq=False, repr=False)
-class LogAckThrough(Packet):
+class LogAckThrough(LogReaderPacket):
     """LOG_ACK_THROUGH: idempotent, durable before the answer; code 200 for an old epoch."""
 
-    correlation: int = field(metadata=wire(INT64))
-    queue: str = field(metadata=wire(SIMPLE_STRING))
-    incarnation: str = field(metadata=wire(SIMPLE_STRING))
-    group: str = field(metadata=wire(SIMPLE_STRING))
-    epoch: int = field(metadata=wire(INT64))
     end: int = field(metadata=wire(INT64))
 
 
@@ -191,15 +194,12 @@ class LogLeaseResponse(Packet):
 
 
 @dataclass(eq=False, repr=False)
-class LogLost(Packet):
+class LogLost(LogQueuePacket):
     """LOG_LOST.
 
     Asks for the parts of (start, end] that were removed without an acknowledgement through the log view.
     """
 
-    correlation: int = field(metadata=wire(INT64))
-    queue: str = field(metadata=wire(SIMPLE_STRING))
-    incarnation: str = field(metadata=wire(SIMPLE_STRING))
     start: int = field(metadata=wire(INT64))
     end: int = field(metadata=wire(INT64))
 
@@ -249,18 +249,13 @@ class LogQueuesResponse(Packet):
 
 
 @dataclass(eq=False, repr=False)
-class LogRetain(Packet):
+class LogRetain(LogReaderPacket):
     """LOG_RETAIN: sets how long acknowledged messages stay, and where a replay of them begins; under a lease's epoch.
 
     Limits: ms and bytes, 0 is none, both 0 release all that is retained; both -1 leave them. `replay_from`: the
     sequence to go back to, -1 none; code 202 if it is not retained.
     """
 
-    correlation: int = field(metadata=wire(INT64))
-    queue: str = field(metadata=wire(SIMPLE_STRING))
-    incarnation: str = field(metadata=wire(SIMPLE_STRING))
-    group: str = field(metadata=wire(SIMPLE_STRING))
-    epoch: int = field(metadata=wire(INT64))
     age_ms: int = field(default=-1, metadata=wire(INT64))
     max_bytes: int = field(default=-1, metadata=wire(INT64))
     replay_from: int = field(default=-1, metadata=wire(INT64))
@@ -275,17 +270,12 @@ class LogRetainResponse(Packet):
 
 
 @dataclass(eq=False, repr=False)
-class LogDeadLetter(Packet):
+class LogDeadLetter(LogReaderPacket):
     """LOG_DEAD_LETTER: moves the message of a sequence to the dead-letter address, with the reason `why`.
 
     Idempotent, durable before the answer; code 200 for an old epoch, 104 without a queue for dead letters.
     """
 
-    correlation: int = field(metadata=wire(INT64))
-    queue: str = field(metadata=wire(SIMPLE_STRING))
-    incarnation: str = field(metadata=wire(SIMPLE_STRING))
-    group: str = field(metadata=wire(SIMPLE_STRING))
-    epoch: int = field(metadata=wire(INT64))
     sequence: int = field(metadata=wire(INT64))
     why: str = field(metadata=wire(SIMPLE_STRING))
 
