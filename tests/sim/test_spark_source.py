@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from atalanta.runtime.process.build import compiled_modules
-from atalanta.sim.scenario import Scenario
-from atalanta.sim.seed_run import Failure, run_seed
 from tests.sim.mutants import spark_sources
 from tests.sim.mutants.patching import Mutant
 from tests.sim.spark.fibers import install
+from tests.sim.spark.seeds import check_digest, check_mutant, check_seed
 from tests.sim.spark.source_load import SparkSource
 
 pytestmark = [
@@ -34,21 +33,15 @@ def virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_confirmed_message_is_a_row_once(seed: int) -> None:
-    found = run_seed(seed, 3, 12.0, load=SparkSource)
-    assert not isinstance(found, Failure), found.report
+    check_seed(seed, SparkSource)
 
 
 def test_a_seed_has_one_digest() -> None:
-    digests = {Scenario(5, 3, 4.0, load=SparkSource).run().digest for _ in range(2)}
-    assert len(digests) == 1
+    check_digest(SparkSource)
 
 
 @pytest.mark.parametrize(("mutant", "first", "seeds"), PLANTED)
 def test_seeds_find_the_mutant(
     mutant: Mutant, first: int, seeds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutant(monkeypatch)
-    for seed in range(first, first + seeds):
-        if isinstance(run_seed(seed, 3, 12.0, load=SparkSource), Failure):
-            return
-    pytest.fail(f"{seeds} seeds do not see {mutant.__name__}")
+    check_mutant(mutant, monkeypatch, SparkSource, first, seeds)

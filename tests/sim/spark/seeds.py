@@ -1,0 +1,35 @@
+"""The runs of seeds with a load of Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.sim.scenario import Scenario
+from atalanta.sim.seed_run import Failure, run_seed
+from atalanta.sim.subject import Subject
+from tests.sim.mutants.patching import Mutant
+
+NODES = 3
+SECONDS = 12.0
+
+
+def check_seed(seed: int, load: type[Subject]) -> None:
+    """Fails with the report of a broken promise."""
+    found = run_seed(seed, NODES, SECONDS, load=load)
+    assert not isinstance(found, Failure), found.report
+
+
+def check_digest(load: type[Subject]) -> None:
+    """Fails if a seed does not give the same run twice."""
+    assert len({Scenario(5, NODES, 4.0, load=load).run().digest for _ in range(2)}) == 1
+
+
+def check_mutant(
+    mutant: Mutant, patch: pytest.MonkeyPatch, load: type[Subject], first: int, seeds: int
+) -> None:
+    """Fails if none of the seeds finds the planted fault."""
+    mutant(patch)
+    for seed in range(first, first + seeds):
+        if isinstance(run_seed(seed, NODES, SECONDS, load=load), Failure):
+            return
+    pytest.fail(f"{seeds} seeds do not see {mutant.__name__}")
