@@ -18,7 +18,7 @@ from atalanta.sim.world.world import SECOND, World
 
 # Until every node knows of a stop, messages may still go to the group's old node.
 NEWS_NS: Final = 5 * SECOND
-BEHIND_RECORDS: Final = 20
+BEHIND_RECORDS: Final = 12  # of 30 ms each: nearly the timeout of 400 ms
 SEEN_NS: Final = SECOND // 5  # a scale-down is checked for ten times a second
 
 
