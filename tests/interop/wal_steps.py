@@ -42,7 +42,7 @@ class SteppedNode(CoreNode):
 
 
 class RealServers:
-    """See query_rig.Servers."""
+    """The servers of the options."""
 
     def __init__(self, names: str) -> None:
         self.names = names

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from atalanta.spark import session
+from atalanta.spark import register, session
 from tests.spark.fake_node import FakeCluster, FakeDataSource
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,3 +37,10 @@ def cluster() -> Iterator[FakeCluster]:
     made = FakeCluster(2)
     yield made
     made.close()
+
+
+@pytest.fixture
+def real(spark: SparkSession) -> SparkSession:
+    """The session with the source and the sink of real nodes."""
+    register(spark)
+    return spark

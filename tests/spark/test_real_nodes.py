@@ -16,7 +16,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from atalanta.client import ClientError, blocking
-from atalanta.spark import register
 from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials
 from tests.spark.driver import BATCH_MESSAGES
@@ -30,12 +29,6 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerCluster]
     """One cluster for the module: each test leaves the queues empty."""
     with BrokerCluster(tmp_path_factory.mktemp("brokers"), 2) as cluster:
         yield cluster
-
-
-@pytest.fixture
-def real(spark: SparkSession) -> SparkSession:
-    register(spark)
-    return spark
 
 
 def options(brokers: BrokerCluster, **more: Any) -> dict[str, str]:

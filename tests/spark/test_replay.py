@@ -12,7 +12,6 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from atalanta.client import blocking
-from atalanta.spark import register
 from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials
 from tests.spark.nodes import PASSWORD, QUEUE, USER, BrokerCluster
@@ -27,19 +26,13 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerCluster]
         yield cluster
 
 
-@pytest.fixture
-def real(spark: SparkSession) -> SparkSession:
-    register(spark)
-    return spark
-
-
 def options(brokers: BrokerCluster, **more: str) -> dict[str, str]:
     given = {"servers": brokers.servers, "user": USER, "password": PASSWORD, "nodeTimeout": "30s"}
     return given | {"queue": QUEUE} | more
 
 
 def run(spark: SparkSession, brokers: BrokerCluster, folder: Path, **more: str) -> list[str]:
-    """A run until the queues are empty; the texts that all runs with this folder have written."""
+    """Runs until the queues are empty, and returns the texts that all runs with this folder have written."""
     frame = spark.readStream.format("atalanta").options(**options(brokers, **more)).load()
     writer = frame.select("text").writeStream.option("checkpointLocation", str(folder / "checkpoint"))
     writer.trigger(availableNow=True).start(str(folder / "out")).awaitTermination(100)
