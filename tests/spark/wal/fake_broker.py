@@ -67,10 +67,11 @@ class FakeWalNode:
     def prepared(self, folder_id: str) -> list[str]:
         return [branch for folder, branch in self.broker.prepared if folder == folder_id]
 
-    def commit(self, folder_id: str, branch: str) -> None:
+    def commit(self, folder_id: str, branch: str) -> bool:
         self.kill("before commit")
-        self.broker.prepared.pop((folder_id, branch), None)
+        found = self.broker.prepared.pop((folder_id, branch), None)
         self.kill("after commit")
+        return found is not None
 
     def roll_back(self, folder_id: str, branch: str) -> None:
         if (folder_id, branch) in self.broker.prepared:

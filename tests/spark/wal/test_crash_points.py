@@ -92,6 +92,33 @@ def test_a_node_that_is_lost_at_any_step_is_asked_again(
     raise AssertionError("the run never ended")
 
 
+@pytest.mark.parametrize("lost", [False, True], ids=["unknown at its node", "its node is lost"])
+def test_a_branch_that_a_scale_down_moves_before_its_commit_is_committed_at_the_target(
+    tmp_path: Path, lost: bool
+) -> None:
+    leaving, target = FakeBroker("node-1"), FakeBroker("node-2")
+    servers = FakeServers(a=leaving, b=target)
+    moved: list[str] = []
+
+    def scale_down(step: str) -> None:
+        if step == "before commit" and not moved:
+            target.prepared |= leaving.prepared
+            moved.extend(branch for _, branch in leaving.prepared)
+            leaving.prepared.clear()
+            if lost:
+                raise NodeUnavailable("the node leaves")
+        if step == "after batch commit" and spark.committed == 2:
+            target.add(1)  # the query goes on without the first file
+
+    servers.kill = scale_down
+    leaving.add(7)
+    spark = Query(str(tmp_path), servers)
+    spark.run()
+    assert moved
+    assert Counter(spark.rows) == expected(leaving, target)
+    assert not target.prepared and not target.queues["orders"]
+
+
 def test_a_later_driver_fences_the_earlier_one(tmp_path: Path) -> None:
     broker = FakeBroker()
     spark = Query(str(tmp_path), FakeServers(b=broker))

@@ -38,8 +38,9 @@ class WalNode(Protocol):
         """Returns the names of the prepared branches of this folder."""
         ...
 
-    def commit(self, folder_id: str, branch: str) -> None:
-        """Commits a prepared branch. A branch that the node does not have is committed already."""
+    def commit(self, folder_id: str, branch: str) -> bool:
+        """Commits a prepared branch. Returns False if the node does not have it."""
+        ...
 
     def roll_back(self, folder_id: str, branch: str) -> None:
         """Rolls a prepared branch back."""
@@ -140,26 +141,30 @@ class CoreNode:
                 if xid.format_id == XID_FORMAT and xid.global_transaction_id == folder_id.encode()
             ]
 
-    def commit(self, folder_id: str, branch: str) -> None:
-        self._settle(self.connection.xa_resource.commit, folder_id, branch, XA_HEURCOM)
+    def commit(self, folder_id: str, branch: str) -> bool:
+        return self._settle(self.connection.xa_resource.commit, folder_id, branch, XA_HEURCOM)
 
     def roll_back(self, folder_id: str, branch: str) -> None:
         self._settle(self.connection.xa_resource.rollback, folder_id, branch, XA_HEURRB)
 
     def _settle(
         self, end: Callable[[Xid], None], folder_id: str, branch: str, heuristic: int
-    ) -> None:
-        """Ends a branch. An operator may have ended it in the same way; in the other way is an error."""
+    ) -> bool:
+        """Ends a branch, False if the node does not have it.
+
+        An operator may have ended it in the same way; in the other way is an error.
+        """
         xid = xid_of(folder_id, branch)
         with translated(self.server):
             try:
                 end(xid)
             except client.UnknownBranch:
-                pass
+                return False
             except client.BranchRefused as error:
                 if error.code != heuristic:
                     raise
                 self.connection.xa_resource.forget(xid)
+        return True
 
     def begin(self, folder_id: str, branch: str, queue: str, selector: str | None) -> None:
         with translated(self.server):

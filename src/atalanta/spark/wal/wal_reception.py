@@ -49,7 +49,7 @@ class Receiver:
         self.uncommitted: dict[str, str] = {}  # branch with a file -> node id
 
     def settle(self, node: WalNode) -> None:
-        """Ends the prepared branches that this or an earlier driver has left at the node.
+        """Ends the prepared branches that this or an earlier driver has left at the node, or that moved to it.
 
         Raises Fenced, NodeUnavailable, SparkSourceError for a damaged file, and GatewayError for a branch that an
         operator has ended in the other way.
@@ -66,14 +66,16 @@ class Receiver:
                 log.warning(
                     "node %s: committing branch %s, whose file is complete", node.node_id, branch
                 )
-                node.commit(folder.id, branch)
+                self._commit(node, branch)
             else:
                 log.warning("node %s: rolling back branch %s without a file", node.node_id, branch)
                 node.roll_back(folder.id, branch)
-        with self.lock:
-            for branch, at in list(self.uncommitted.items()):
-                if at == node.node_id:
-                    del self.uncommitted[branch]
+
+    def _commit(self, node: WalNode, branch: str) -> None:
+        """Commits a branch with a file. One that the node does not have stays in `uncommitted`."""
+        if node.commit(self.folder.id, branch):
+            with self.lock:
+                self.uncommitted.pop(branch, None)
 
     def _check_file(self, node: WalNode, name: WalName) -> None:
         """Raises SparkSourceError if a file is damaged whose messages are still in their prepared branch."""
@@ -109,9 +111,7 @@ class Receiver:
             with self.lock:
                 self.uncommitted[branch] = node.node_id
             self.folder.publish(writer.draft, token)
-            node.commit(self.folder.id, branch)
-            with self.lock:
-                self.uncommitted.pop(branch, None)
+            self._commit(node, branch)
             return writer.count
         finally:
             self._end(node)

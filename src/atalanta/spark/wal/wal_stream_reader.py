@@ -48,6 +48,7 @@ from atalanta.spark.wal.wal_reception import Receiver, Share
 # Without a limit of the options a file has at most so much: it is read by one task.
 FILE_MESSAGES: Final = 200_000
 FILE_BYTES: Final = 128 << 20
+TWICE: Final = 2
 # After a node gave nothing although its queue has messages: consumers have them, or they are scheduled.
 NOTHING_S: Final = 0.2
 
@@ -219,18 +220,25 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._settled = True
 
     def _settle_all(self) -> None:
-        """Ends every branch that has a file. Raises NodeTimeout."""
+        """Ends every branch that has a file. Raises NodeTimeout.
+
+        A scale-down may move a branch from its node to one that was asked before: all nodes are asked twice. A branch
+        that no node has then was committed: the answer was lost, or an operator did it.
+        """
         deadline = time.monotonic() + self.options.login.node_timeout_s
         receiver = self.receiver
         while True:
-            for node in self.nodes.present().values():
+            asked: set[str] = set()
+            for node in TWICE * list(self.nodes.present().values()):
                 try:
                     receiver.settle(node)
+                    asked.add(node.node_id)
                 except NodeUnavailable as error:
                     log.warning("node %s: %s", node.node_id, error)
                     self.nodes.drop(node)
-            away = set(receiver.uncommitted.values()) - self.options.removed_nodes
-            if not away:
+            away = set(receiver.uncommitted.values()) - self.options.removed_nodes - asked
+            if self.nodes.complete and not away:
+                receiver.uncommitted.clear()
                 return
             if time.monotonic() >= deadline:
                 raise NodeTimeout(
