@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from atalanta.client import ClientError, MessageTooLarge
 from atalanta.client.log.log_entries import entries_of
 from atalanta.client.message import inflate
 from atalanta.message.message import COMPRESSED, with_body
 from atalanta.wire.core.packets.log_chunk import ChunkWriter
-
-# The property's name in an encoded message.
-MARK: Final = COMPRESSED.encode("utf-16-le")
 
 
 def inflated(entry: bytes, body_bytes_max: int) -> tuple[bytes, str, bool]:

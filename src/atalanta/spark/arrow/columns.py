@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute
 from pyspark.sql.types import StructType
 
-from atalanta.client.log.compressed_body import MARK, inflated
+from atalanta.client.log.compressed_body import inflated
 from atalanta.client.log.log_entries import (
     ENTRY_HEADER_BYTES,
     TEXT,
@@ -87,17 +87,17 @@ class BatchBuilder:
             raise ValueError("a batch without columns has no rows")
         if not self.has_bodies:
             error = ""
-        if not self.has_bodies or MARK not in entries:
-            try:
-                return self._build(count, entries, error)
-            except DecodeError:
-                self.omitted = []
+        try:
+            chunk = Chunk(count, entries, self.queue, self.node_id, error)
+            if not (self.has_bodies and chunk.columns.any_compressed):
+                return self._build(chunk, error)
+        except DecodeError:
+            self.omitted = []
         rows = [self._row(entry, error) for entry in split_entries(count, entries)]
         batches = pa.Table.from_batches(rows).combine_chunks().to_batches()
         return batches[0] if batches else rows[0]
 
-    def _build(self, count: int, entries: bytes, error: str) -> pa.RecordBatch:
-        rows = Chunk(count, entries, self.queue, self.node_id, error)
+    def _build(self, rows: Chunk, error: str) -> pa.RecordBatch:
         arrays = [maker(field.type, rows) for field, maker in self.makers]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         if error or self.has_bodies and self.undecodable in {FAIL, DEAD_LETTER}:
@@ -105,18 +105,18 @@ class BatchBuilder:
                 sequence = int.from_bytes(rows.columns.sequences[8 * row : 8 * row + 8], "little")
                 self._refuse(sequence, why, error != "")
             if self.undecodable == DEAD_LETTER and rows.errors:
-                return batch.take(pa.array([row for row in range(count) if row not in rows.errors], pa.int32()))
+                return batch.take(pa.array([row for row in range(rows.count) if row not in rows.errors], pa.int32()))
         return batch
 
     def _row(self, entry: EncodedEntry, error_text: str) -> pa.RecordBatch:
         """Returns the row of one entry; of a malformed one what is known about it, and its bytes as `body`."""
         try:
             encoded = entry.encoded
-            if self.has_bodies and MARK in encoded and not error_text:
+            if self.has_bodies and not error_text:
                 encoded, error_text, large = inflated(encoded, self.body_bytes_max)
                 if large and self.undecodable is None:
                     raise body_too_large(entry.sequence, self.queue, self.node_id, error_text)
-            return self._build(1, encoded, error_text)
+            return self._build(Chunk(1, encoded, self.queue, self.node_id, error_text), error_text)
         except DecodeError as error:
             why = f"the message is malformed: {error}"
         self._refuse(entry.sequence, why, True)

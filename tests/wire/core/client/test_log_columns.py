@@ -8,7 +8,7 @@ import pytest
 
 from atalanta.message.codec import text_body
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.message.message import BYTES, MAP, TEXT, Message
+from atalanta.message.message import BYTES, COMPRESSED, MAP, TEXT, Message
 from atalanta.message.properties import Byte
 from atalanta.wire.core.client.log_columns import TIME_MS_MAX, LogColumns
 from atalanta.wire.core.packets.log_chunk import ChunkWriter
@@ -57,6 +57,11 @@ def test_what_needs_the_messages_is_told() -> None:
     for message in (with_property, grouped, routed_strangely, nearly_routed):
         assert not chunk(message, Message.create("a", b"")).bare
     assert chunk(Message.create("a", text_body("x"), TEXT)).any_text
+    compressed = Message.create("a", b"", BYTES)
+    compressed.put_property(COMPRESSED, True)
+    assert chunk(grouped, compressed).any_compressed
+    quoted = Message.create("a", COMPRESSED.encode("utf-16-le"), BYTES)
+    assert not chunk(grouped, quoted).any_compressed
 
 
 def test_times_beyond_what_microseconds_hold_are_the_last_there_is() -> None:

@@ -19,13 +19,15 @@ from mypy_extensions import i32, i64, u8
 
 from atalanta.message.codec import PACKET_HEADER_BYTES
 from atalanta.message.encoding.buffer import DecodeError, decode_utf16
-from atalanta.message.message import HEAD_FIXED_BYTES, TEXT, USER_ID_BYTES
+from atalanta.message.message import COMPRESSED, HEAD_FIXED_BYTES, TEXT, USER_ID_BYTES
 from atalanta.message.properties import SCAN_END, SCAN_ROUTING_SHIFT, scan_properties
 from atalanta.wire.core.packets.log_chunk import ENTRY_HEADER_BYTES
 
 # The longest time (ms) that microseconds of 64 bits hold; a longer one becomes this one.
 TIME_MS_MAX: Final = 9_223_372_036_854_775
 MICROSECONDS: Final = 1000
+# The name of the property of a compressed body in an encoded message.
+COMPRESSED_NAME: Final = COMPRESSED.encode("utf-16-le")
 # Encoded properties: none (a null is 1 byte), and only the routing type, whose name has 17 UTF-16 units.
 NO_PROPERTIES_BYTES: Final = 1 + 4
 ROUTING_TYPE_BYTES: Final = NO_PROPERTIES_BYTES + 4 + 34 + 1 + 1
@@ -47,6 +49,8 @@ class LogColumns:
         self.any_text: bool = False
         # True if no message has a property except the routing type.
         self.bare: bool = True
+        # True if a message may have a compressed body. Only its properties are searched: bodies are long.
+        self.any_compressed: bool = False
         self._sequences: BytesWriter = BytesWriter()
         self._redelivered: BytesWriter = BytesWriter()
         self._edges: BytesWriter = BytesWriter()
@@ -166,6 +170,8 @@ class LogColumns:
             self.bare = self.bare and scanned >> SCAN_ROUTING_SHIFT != 0
         elif size != 1 and size != NO_PROPERTIES_BYTES:
             self.bare = False
+            if not self.any_compressed:
+                self.any_compressed = COMPRESSED_NAME in data[position:end]
 
     def _address(self, position: i64, end: i64) -> i64:
         """Reads the address, which may be null; a queue has few different ones. At least a byte is left."""
