@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.transaction import XaCommit, XaEnd, XaPrepare, XaStart, Xid
 from tests.cluster.balancing.balancing_rig import at_node, balancer, known, settings
 from tests.cluster.balancing.constant_clients import MILLISECOND, Accounts, Roamer, roam
-from tests.cluster.cluster_rig import Rig, count, node_of
+from tests.cluster.cluster_rig import Rig, count
 
 Prepare = Callable[[Roamer], None]
 
@@ -335,8 +336,7 @@ def test_management_tells_who_would_go_where_and_why_others_stay() -> None:
     rig, hosts, accounts = two(rebalance=False)
     roamers = fleet(rig, hosts[0], 5, accounts) + roam(rig, "n0", 3, accounts, period_ns=0)
     rig.run(8)
-    balance = node_of(hosts[0]).management.resources.client_balance
-    told = balance.describe(rig.world.now, True, -1)
+    told = json.loads(rig.ask(hosts[0], "broker", "rebalance", True))
     assert (told["clients"], told["on"]) == (8, False)
     assert told["members"] == [
         {"node": "node-0", "zone": None, "clients": 8, "at": "n0:61616"},

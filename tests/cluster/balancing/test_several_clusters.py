@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from atalanta.cluster.balancing.balancers import Balancers
+from atalanta.cluster.balancing.management import BalanceOperations
 from atalanta.cluster.balancing.movable import is_client
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
@@ -56,7 +57,7 @@ def test_an_operator_sees_and_moves_the_clients_of_the_cluster_whose_door_he_cam
     western = roam(rig, "n0", 4, accounts, known, period_ns=0, queue="west.orders", port=WEST_PORT)
     rig.run(6)
     node = node_of(hosts[0])
-    balance = node.management.resources.client_balance
+    balance = BalanceOperations(balancers(hosts[0]))
     for name, peer in (("east", "n1"), ("west", "n2")):
         asking = next(
             conn
@@ -72,7 +73,7 @@ def test_an_operator_sees_and_moves_the_clients_of_the_cluster_whose_door_he_cam
             {"node": f"node-{peer[1]}", "at": f"{peer}:{PORT}", "clients": 1, "able": 1}
         ]
         if name == "west":
-            balance.ask(rig.world.now, asking)
+            balance.balancers.of(asking).ask(rig.world.now)
     rig.until(lambda: at_node(western, hosts) == [2, 0, 2])
     rig.run(10)
     assert at_node(eastern, hosts) == [4, 0, 0]

@@ -15,7 +15,6 @@ from atalanta.cluster.native_config import OwnBridge
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.routing.divert_config import ADD_HEADERS
-from atalanta.management.request.call import Call, find_operation
 from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
 from atalanta.sim.host import Host
@@ -44,23 +43,9 @@ JSON = {
 }
 
 
-def ask(rig: BridgeRig, host: Host, operation: str, *given: Any) -> object:
-    """An operation on the resource `broker`, as a request would do it."""
-    node = node_of(host)
-    request = Message.create("activemq.management", b"", 0, False, 0, 4)
-    call = Call(rig.world.now, request, None)
-    values = list(given)
-    found = find_operation(node.management.controls["broker"].operations, operation, values)
-    assert found is not None, f"no {operation} takes these"
-    answer = found(call, values)
-    host.flush_later()
-    return answer
-
-
 def shown(rig: BridgeRig, host: Host, name: str) -> dict[str, object]:
-    call = Call(rig.world.now, Message.create("", b""), None)
-    control = node_of(host).management.select(call, f"bridge.{name}")
-    return {key: reader(call) for key, reader in control.attributes.items()}
+    attributes = node_of(host).management.controls["bridge"].attributes
+    return {key: rig.get(host, f"bridge.{name}", key) for key in attributes}
 
 
 def test_attributes_are_those_of_artemis() -> None:
@@ -78,13 +63,13 @@ def test_attributes_are_those_of_artemis() -> None:
 def test_stopped_it_keeps_its_messages_and_started_it_sends_them() -> None:
     rig = BridgeRig()
     source, target = rig.pair(bridge())
-    ask(rig, source, "stopBridge", "away")
+    rig.ask(source, "broker", "stopBridge", "away")
     rig.until(lambda: bridge_of(source).state == "stopped")
     assert any(isinstance(packet, SessionClose) for _, packet in rig.packets(source, target))
     rig.client(source).publish("orders", b"x", ANYCAST)
     rig.run(3)
     assert count(target, "inbox") == 0
-    ask(rig, source, "startBridge", "away")
+    rig.ask(source, "broker", "startBridge", "away")
     rig.until(lambda: count(target, "inbox") == 1)
 
 
@@ -94,7 +79,7 @@ def test_what_is_on_its_way_may_arrive_before_it_stops() -> None:
     rig.network.block("n1", "n0")
     rig.client(source).publish("orders", b"x", ANYCAST)
     rig.until(lambda: bridge_of(source).sent == 1)
-    ask(rig, source, "stopBridge", "away")
+    rig.ask(source, "broker", "stopBridge", "away")
     rig.run(1)
     assert bridge_of(source).state == "stopping" and bridge_of(source).link is not None
     rig.network.heal()
@@ -111,11 +96,11 @@ def test_after_pending_ack_timeout_it_stops_all_the_same_and_repeats_later() -> 
     rig.network.block("n1", "n0")
     rig.client(source).publish("orders", b"x", ANYCAST)
     rig.until(lambda: bridge_of(source).sent == 1)
-    ask(rig, source, "stopBridge", "away")
+    rig.ask(source, "broker", "stopBridge", "away")
     rig.until(lambda: bridge_of(source).state == "stopped", 3)
     assert count(source, "orders") == 1
     rig.network.heal()
-    ask(rig, source, "startBridge", "away")
+    rig.ask(source, "broker", "startBridge", "away")
     rig.until(lambda: count(source, "orders") == 0)
     assert count(target, "inbox") == 1
 
@@ -123,7 +108,7 @@ def test_after_pending_ack_timeout_it_stops_all_the_same_and_repeats_later() -> 
 def test_management_makes_bridges_that_survive_a_restart() -> None:
     rig = BridgeRig()
     source, target = rig.single(), rig.single()
-    ask(rig, source, "createBridge", json.dumps(JSON))
+    rig.ask(source, "broker", "createBridge", json.dumps(JSON))
     rig.until(lambda: connected(source, "made"))
     rig.run(1)
     source.crash()
@@ -131,21 +116,21 @@ def test_management_makes_bridges_that_survive_a_restart() -> None:
     rig.until(lambda: connected(source, "made"))
     rig.client(source).publish("orders", b"x", ANYCAST)
     rig.until(lambda: count(target, "inbox") == 1)
-    ask(rig, source, "destroyBridge", "made")
+    rig.ask(source, "broker", "destroyBridge", "made")
     rig.run(1)
     source.crash()
     source.start()
     rig.run(1)
-    assert node_of(source).management.resources.bridges.names() == []
+    assert rig.get(source, "broker", "BridgeNames") == []
 
 
 def test_the_older_forms_of_create_bridge() -> None:
     rig = BridgeRig()
     source = rig.single()
     rig.single()
-    ask(rig, source, "createBridge", "old", "orders", "inbox", None, None, 500, 1.0, -1, -1, True,
+    rig.ask(source, "broker", "createBridge", "old", "orders", "inbox", None, None, 500, 1.0, -1, -1, True,
         1_000_000, 30_000, "n1", False, False, "user", "password")  # fmt: skip
-    ask(rig, source, "createBridge", "newer", "archive", "inbox", "x > 1", ADD_HEADERS, {"a": "b"},
+    rig.ask(source, "broker", "createBridge", "newer", "archive", "inbox", "x > 1", ADD_HEADERS, {"a": "b"},
         500, 1.0, 3, 4, True, 1_000_000, 5_000, 30_000, "n1", False, True, "user", "password")  # fmt: skip
     rig.until(lambda: connected(source, "old") and connected(source, "newer"))
     config = bridge_of(source, "newer").config
@@ -176,8 +161,8 @@ def test_what_cannot_be_made_is_refused(change: dict[str, object], why: str) -> 
     rig = BridgeRig()
     source = rig.single()
     with pytest.raises(BrokerError, match=why):
-        ask(rig, source, "createBridge", json.dumps({**JSON, **change}))
-    assert not node_of(source).management.resources.bridges.names()
+        rig.ask(source, "broker", "createBridge", json.dumps({**JSON, **change}))
+    assert not rig.get(source, "broker", "BridgeNames")
 
 
 @pytest.mark.parametrize("multiplier", [1e10, float("inf")])
@@ -185,7 +170,7 @@ def test_pauses_that_grow_beyond_all_numbers_are_the_longest_one(multiplier: flo
     rig = BridgeRig()
     source = rig.single()
     given = {**JSON, "retry-interval-multiplier": multiplier, "max-retry-interval": 1_000}
-    ask(rig, source, "createBridge", json.dumps(given))
+    rig.ask(source, "broker", "createBridge", json.dumps(given))
     rig.run(60)
     assert rig.dials("n1") >= 50
     rig.single()
@@ -347,14 +332,6 @@ def test_metrics_have_the_figures_of_bridges() -> None:
 def test_lists_of_the_broker_do_not_mind_a_consumer_without_a_client(operation: str) -> None:
     rig = BridgeRig()
     source, _ = rig.pair(bridge())
-    node = node_of(source)
-    request = Message.create("activemq.management", b"", 0, False, 0, 4)
-    call = Call(rig.world.now, request, None)
-    call.resource = "broker"
     given: list[object] = ["", 1, 100] if operation in ("listConsumers", "listQueues") else []
-    found = find_operation(node.management.controls["broker"].operations, operation, given)
-    assert found is not None
-    assert isinstance(found(call, given), str)
-    call.given_queue = node.broker.queues["orders"]
-    consumers = find_operation(node.management.controls["queue"].operations, "listConsumersAsJSON", [])
-    assert consumers is not None and isinstance(consumers(call, []), str)
+    assert isinstance(rig.ask(source, "broker", operation, *given), str)
+    assert isinstance(rig.ask(source, "queue.orders", "listConsumersAsJSON"), str)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.connection.management import ListedCluster
 from atalanta.sim.nodes import PORT
 from atalanta.wire.core.packets.connection import DisconnectV3, Ping
 from atalanta.wire.core.packets.session import CreateSession
@@ -168,12 +167,12 @@ def test_a_connector_that_nobody_answers_is_reported_once_and_when_it_is_over() 
     rig.run(20)
     (line,) = rig.events("n1 cluster_connector_failed")
     assert "n0:" in line and "what_to_do" in line
-    failures = ListedCluster(cluster_of(node)).attribute("ConnectorFailures")
+    failures = rig.get(node, "clusterconnection.test", "ConnectorFailures")
     assert isinstance(failures, dict) and list(failures) == [f"n0:{PORT}"]
     absent.start()
     rig.formed()
     assert len(rig.events("n1 cluster_connector_connected")) == 1
-    assert ListedCluster(cluster_of(node)).attribute("ConnectorFailures") == {}
+    assert rig.get(node, "clusterconnection.test", "ConnectorFailures") == {}
 
 
 def test_a_member_that_changed_its_password_is_reported_once() -> None:
