@@ -272,8 +272,7 @@ def test_clients_that_come_back_are_not_sent_for_ever() -> None:
     assert accounts.redirects == calm
 
 
-def test_a_node_that_is_new_to_the_cluster_is_left_in_peace_for_the_settling_time() -> None:
-    rig = Rig()
+def test_a_node_that_is_new_to_the_cluster_is_left_in_peace_for_the_settling_time(rig: Rig) -> None:
     hosts = rig.cluster(2, mode="OFF", own=settings(rebalance_settle_ms=20_000))
     accounts = Accounts()
     roamers = fleet(rig, hosts[0], 10, accounts)
@@ -283,8 +282,7 @@ def test_a_node_that_is_new_to_the_cluster_is_left_in_peace_for_the_settling_tim
     assert roamers
 
 
-def test_clients_go_to_the_members_of_their_zone() -> None:
-    rig = Rig()
+def test_clients_go_to_the_members_of_their_zone(rig: Rig) -> None:
     hosts = []
     for zone in ("east", "east", "west"):
         hosts.append(rig.node(mode="OFF", own=settings(zone=zone)))

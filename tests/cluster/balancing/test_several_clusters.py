@@ -20,8 +20,7 @@ def balancers(host: Host) -> Balancers:
     return part
 
 
-def test_the_clients_of_each_cluster_go_to_its_own_members() -> None:
-    rig = Rig()
+def test_the_clients_of_each_cluster_go_to_its_own_members(rig: Rig) -> None:
     hosts = make(rig)
     accounts = Accounts()
     eastern = roam(rig, "n0", 6, accounts, known, period_ns=0, queue="east.orders")
@@ -35,8 +34,7 @@ def test_the_clients_of_each_cluster_go_to_its_own_members() -> None:
     assert [each.clients for each in balancers(hosts[0]).by_number] == [3, 5]
 
 
-def test_clients_of_the_outer_members_go_to_the_right_door_of_the_one_in_the_middle() -> None:
-    rig = Rig()
+def test_clients_of_the_outer_members_go_to_the_right_door_of_the_one_in_the_middle(rig: Rig) -> None:
     hosts = make(rig)
     accounts = Accounts()
     western = roam(rig, "n2", 6, accounts, known, period_ns=0, queue="west.orders")
@@ -46,8 +44,7 @@ def test_clients_of_the_outer_members_go_to_the_right_door_of_the_one_in_the_mid
     assert accounts.redirects == 3
 
 
-def test_an_operator_sees_and_moves_the_clients_of_the_cluster_whose_door_he_came_by() -> None:
-    rig = Rig()
+def test_an_operator_sees_and_moves_the_clients_of_the_cluster_whose_door_he_came_by(rig: Rig) -> None:
     hosts = make(rig)
     for host in hosts:
         for each in balancers(host).by_number:

@@ -16,8 +16,7 @@ def links(rig: Rig, host: Host) -> list[dict[str, object]]:
     return found
 
 
-def test_definition_and_members() -> None:
-    rig = Rig()
+def test_definition_and_members(rig: Rig) -> None:
     hosts = rig.cluster(2)
     assert rig.get(hosts[1], CLUSTER, "Name") == "test" and rig.get(hosts[1], CLUSTER, "MaxHops") == 1
     assert rig.get(hosts[1], CLUSTER, "MessageLoadBalancingType") == "ON_DEMAND"
@@ -30,8 +29,7 @@ def test_definition_and_members() -> None:
     }
 
 
-def test_counts_of_a_bridge_and_what_waits_for_a_member_that_is_away() -> None:
-    rig = Rig()
+def test_counts_of_a_bridge_and_what_waits_for_a_member_that_is_away(rig: Rig) -> None:
     hosts = rig.cluster(2)
     consumer = rig.consuming(hosts[1], known_at=hosts[0])
     producer = rig.client(hosts[0])
@@ -64,8 +62,7 @@ def test_counts_of_a_bridge_and_what_waits_for_a_member_that_is_away() -> None:
     assert (row["state"], row["awaySince"], row["waiting"]) == ("linked", 0, 0)
 
 
-def test_a_member_of_which_only_messages_are_left_is_listed() -> None:
-    rig = Rig()
+def test_a_member_of_which_only_messages_are_left_is_listed(rig: Rig) -> None:
     hosts = rig.cluster(2)
     rig.consuming(hosts[1], known_at=hosts[0])
     rig.network.block("n0", "n1")

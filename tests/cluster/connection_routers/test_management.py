@@ -28,8 +28,7 @@ def reload(rig: Rig, host: Host, *routers: RouterConfig) -> None:
     rig.run(1)
 
 
-def test_the_target_of_a_key_is_the_one_a_client_is_sent_to() -> None:
-    rig = Rig()
+def test_the_target_of_a_key_is_the_one_a_client_is_sent_to(rig: Rig) -> None:
     hosts = nodes(rig, routed)
     ids = {node_of(host).broker.node_id: host.name for host in hosts}
     seen = {}
@@ -45,9 +44,7 @@ def test_the_target_of_a_key_is_the_one_a_client_is_sent_to() -> None:
         rig.ask(hosts[0], "connectionrouter.nobody", "getTargetAsJSON", "key")
 
 
-def test_a_key_that_is_refused_has_no_target() -> None:
-    rig = Rig()
-
+def test_a_key_that_is_refused_has_no_target(rig: Rig) -> None:
     def local() -> RouterConfig:
         config = RouterConfig("router", "CLIENT_ID", None, "ours.*")
         return config
@@ -58,8 +55,7 @@ def test_a_key_that_is_refused_has_no_target() -> None:
     assert rig.ask(host, ROUTER, "getTarget", "theirs") is None
 
 
-def test_filters_are_shown_and_changed() -> None:
-    rig = Rig()
+def test_filters_are_shown_and_changed(rig: Rig) -> None:
     (host,) = nodes(rig, lambda: RouterConfig("router", "CLIENT_ID", "^[^-]+", "ours"), 1)
     assert rig.get(host, ROUTER, "LocalTargetFilter") == "ours"
     assert rig.get(host, ROUTER, "TargetKeyFilter") == "^[^-]+"
@@ -77,8 +73,7 @@ def test_filters_are_shown_and_changed() -> None:
     assert rig.get(host, ROUTER, "TargetKeyFilter") is None
 
 
-def test_a_changed_router_counts_at_the_next_reload() -> None:
-    rig = Rig()
+def test_a_changed_router_counts_at_the_next_reload(rig: Rig) -> None:
     hosts = nodes(rig, routed)
     keys = [f"{7 ** number} client" for number in range(12)]
     away = next(key for key in keys if not visit(rig, hosts[0], key).stays)
@@ -94,8 +89,7 @@ def test_a_changed_router_counts_at_the_next_reload() -> None:
     assert not visit(rig, hosts[0], away).stays
 
 
-def test_an_unchanged_router_and_one_that_is_gone_from_the_file_go_on() -> None:
-    rig = Rig()
+def test_an_unchanged_router_and_one_that_is_gone_from_the_file_go_on(rig: Rig) -> None:
     hosts = nodes(rig, routed, 2)
     part = node_of(hosts[0]).parts["routers"]
     assert isinstance(part, Routers)
@@ -106,9 +100,7 @@ def test_an_unchanged_router_and_one_that_is_gone_from_the_file_go_on() -> None:
     assert part.routers["router"] is before
 
 
-def test_who_waits_for_the_old_router_is_decided_by_the_new_one() -> None:
-    rig = Rig()
-
+def test_who_waits_for_the_old_router_is_decided_by_the_new_one(rig: Rig) -> None:
     def alone() -> RouterConfig:
         config = routed()
         assert config.pool is not None

@@ -99,8 +99,7 @@ def test_only_what_a_selector_takes_goes() -> None:
     assert count(play.hosts[1], "orders") == 3
 
 
-def test_what_is_sent_while_the_member_is_away_does_not_go_there() -> None:
-    rig = Rig()
+def test_what_is_sent_while_the_member_is_away_does_not_go_there(rig: Rig) -> None:
     hosts = [rig.node(queues=[queue("prices", "prices", MULTICAST)]), rig.node(), rig.node()]
     rig.form(*hosts)
     hosts[1].crash()
