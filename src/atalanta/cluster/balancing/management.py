@@ -72,4 +72,4 @@ def address(rebalance: Rebalance, node_id: str) -> str | None:
     member = rebalance.cluster.topology.members.get(node_id)
     if member is None or member.primary is None:
         return None
-    return f"{member.primary.host}:{member.primary.port}"
+    return member.primary.address

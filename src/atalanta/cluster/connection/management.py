@@ -149,7 +149,7 @@ def place_of(record: PeerRecord) -> str:
     member = record.member
     if member is None or member.primary is None:
         return ""
-    return f"{member.primary.host}:{member.primary.port}"
+    return member.primary.address
 
 
 def pending_of(record: PeerRecord) -> int:

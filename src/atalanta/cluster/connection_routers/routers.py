@@ -231,7 +231,7 @@ class Routers(Part, Routing):
             return
         target = decision.target
         if decision.kind == GOES and target is not None and target.connector is not None:
-            place = f"{target.connector.host}:{target.connector.port}"
+            place = target.connector.address
             self.broker.trace.event(
                 "client_routed", {"router": name, "remote": connection.client.remote, "to": place}
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.cluster.scale_down.candidates import place
 from atalanta.management.request.call import Call, Operations, Parameters, optional_text
 from atalanta.management.request.json_text import encode_json
 
@@ -38,7 +37,7 @@ class ScaleDownOperations:
             {
                 "phase": part.phase,
                 "target": "" if target is None else target.node_id,
-                "at": "" if target is None else place(target),
+                "at": "" if target is None else target.transport.address,
                 "moved": part.moved,
                 "left": part.left(),
                 "transactions": part.broker.branches.prepared,
