@@ -12,8 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-# Generous: two slow cores may be running Spark at the same time.
-DEADLINE_S = 60.0
+from tests.waiting import DEADLINE_S, until
 
 BROKER_XML = """<?xml version="1.0" encoding="UTF-8"?>
 <configuration xmlns="urn:activemq">
@@ -92,10 +91,7 @@ class BrokerProcess:
 
     def until_logged(self, text: str) -> None:
         """Until some line of the log has `text`; AssertionError with the log when the process is too slow."""
-        watchdog_at = time.monotonic() + DEADLINE_S
-        while text not in self.log():
-            assert time.monotonic() < watchdog_at, f"{text} not logged:\n{self.log()}"
-            time.sleep(0.01)
+        until(lambda: text in self.log(), lambda: f"{text} not logged:\n{self.log()}")
 
     def end(self, number: signal.Signals) -> int:
         """Sends a signal and waits; the exit status (negative: ended by that signal)."""

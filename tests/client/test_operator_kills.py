@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -16,6 +15,7 @@ from atalanta.client import Message
 from atalanta.client.blocking import Connection, connect
 from tests.broker_process import BrokerProcess, free_port
 from tests.cli.calls import Cli
+from tests.waiting import until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(120)]
 
@@ -136,13 +136,6 @@ class Victim:
             self._process.kill()
         _, errors = self._process.communicate(timeout=60)
         assert kind is not None or not errors, errors
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def fill(operator: Connection, queue: str, count: int) -> None:

@@ -6,12 +6,12 @@ import asyncio
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from examples.flights.processes import all_processes, session_members, start_child
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # A parent with a child in a process group of its own, as Spark's Python workers are.
@@ -38,13 +38,6 @@ pytestmark = pytest.mark.process
 
 def alive(pid: int) -> bool:
     return any(number == pid and state != "Z" for number, state in all_processes())
-
-
-def until_gone(pid: int) -> None:
-    deadline = time.monotonic() + 20
-    while alive(pid):
-        assert time.monotonic() < deadline, f"process {pid} is still there"
-        time.sleep(0.02)
 
 
 def test_kill_ends_the_whole_session(tmp_path: Path) -> None:
@@ -85,11 +78,11 @@ def test_children_die_with_a_demo_that_is_killed(tmp_path: Path) -> None:
         assert alive(child)
         owner.kill()
         owner.wait()
-        until_gone(child)
+        until(lambda: not alive(child), seconds=20)
 
 
 def test_what_is_left_at_exit_is_ended(tmp_path: Path) -> None:
     program = OWNER.replace("    await asyncio.sleep(600)\n", "")
     command = [sys.executable, "-c", program, str(tmp_path / "log")]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=60, check=True)
-    until_gone(int(done.stdout))
+    until(lambda: not alive(int(done.stdout)), seconds=20)

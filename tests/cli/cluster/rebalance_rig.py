@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 
-from tests.broker_process import DEADLINE_S
 from tests.cli.calls import Cli
 
 CLUSTER = """
@@ -31,11 +28,3 @@ def members(cli: Cli, node: str) -> list[object]:
     shown = json.loads(cli("rebalance", node, "--dry-run", "--json"))
     found: list[object] = shown["members"][0]["members"]
     return found
-
-
-def until(what: str, holds: Callable[[], bool]) -> None:
-    """Asks until it holds; fails when it does not within DEADLINE_S."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from atalanta.cli.admin.queues import asked
-from tests.broker_process import DEADLINE_S, BrokerProcess, free_port, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 from tests.cli.calls import Cli
+from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process
 
@@ -56,10 +57,7 @@ class Pair:
             self.nodes.append(BrokerProcess(path))
 
     def formed(self) -> None:
-        end = time.monotonic() + DEADLINE_S
-        while self.members() < len(self.nodes):
-            assert time.monotonic() < end, self.nodes[0].log()
-            time.sleep(0.05)
+        until(lambda: self.members() == len(self.nodes), self.nodes[0].log)
 
     def members(self) -> int:
         text = asked(

@@ -7,10 +7,8 @@ import json
 import signal
 import socket
 import threading
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,9 +16,10 @@ import pytest
 from atalanta.client import Message
 from atalanta.client.blocking import connect
 from atalanta.runtime.process import exit_codes
-from tests.broker_process import DEADLINE_S, BrokerProcess, free_port, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 from tests.certificates import Authority
 from tests.cli.cluster_nodes import cluster
+from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process
 
@@ -60,15 +59,8 @@ def accepts(port: int) -> bool:
     return True
 
 
-def until(condition: Callable[[], bool], broker: BrokerProcess) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, broker.log()
-        time.sleep(0.02)
-
-
 def until_logged(broker: BrokerProcess, text: str, times: int) -> None:
-    until(lambda: broker.log().count(text) >= times, broker)
+    until(lambda: broker.log().count(text) >= times, broker.log)
 
 
 def health(broker: BrokerProcess) -> tuple[int, dict[str, object]]:
@@ -90,16 +82,16 @@ def test_a_node_without_network_serves_nobody_and_comes_back_with_what_it_had(tm
             client.producer("orders", routing="anycast").send(Message(text="kept"))
         for times in (1, 2):
             with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE_S) as idle:
-                until(lambda: health(broker)[0] == 200, broker)
+                until(lambda: health(broker)[0] == 200, broker.log)
                 network.lose()
                 assert idle.recv(1) == b"", "who is connected is sent away"
-            until(lambda: not accepts(port), broker)
+            until(lambda: not accepts(port), broker.log)
             until_logged(broker, "node_stopped status=0", times)
             status, told = health(broker)
             assert (status, told) == (503, {"ready": False, "network_lost": True})
             assert broker.log().count("network_lost why=") == times
             network.found()
-            until(lambda: accepts(port), broker)
+            until(lambda: accepts(port), broker.log)
         with connect(f"tcp://127.0.0.1:{port}") as client:
             message = client.consumer("orders").receive(timeout_s=DEADLINE_S)
             assert message is not None and message.text == "kept"
@@ -148,12 +140,12 @@ def test_what_was_changed_meanwhile_counts_when_the_node_comes_back(tmp_path: Pa
         broker_xml.write_text(good.replace("</core>", "<nonsense/></core>"), encoding="utf-8")
         network.found()
         broker.until_logged("reload_refused")
-        until(lambda: accepts(port), broker)
+        until(lambda: accepts(port), broker.log)
         network.lose()
         until_logged(broker, "node_stopped", 2)
         broker_xml.write_text(good.replace(f":{port}", f":{other}"), encoding="utf-8")
         network.found()
-        until(lambda: accepts(other), broker)
+        until(lambda: accepts(other), broker.log)
         assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
 
 
@@ -188,13 +180,13 @@ def test_a_member_whose_network_comes_back_is_a_member_again(tmp_path: Path) -> 
         with connect(f"tcp://{node.at}") as taking, connect(f"tcp://{other.at}") as giving:
             consumer = taking.consumer("orders")
             producer = giving.producer("orders")
-            deadline = time.monotonic() + DEADLINE_S
-            message = None
-            while message is None:  # until the other one knows of the consumer
-                assert time.monotonic() < deadline, node.broker.log() + other.broker.log()
+
+            def arrived() -> bool:  # as soon as the other one knows of the consumer
                 producer.send(Message(text="for who is there"))
                 message = consumer.receive(timeout_s=0.1)
-            assert message.text == "for who is there"
+                return message is not None and message.text == "for who is there"
+
+            until(arrived, lambda: node.broker.log() + other.broker.log())
 
 
 def test_a_url_is_asked_as_well(tmp_path: Path) -> None:
@@ -219,9 +211,9 @@ def test_a_url_is_asked_as_well(tmp_path: Path) -> None:
             with BrokerProcess(write_broker_xml(tmp_path, port, more=more)) as broker:
                 status[0] = 503
                 broker.until_logged("HTTP Error 503")
-                until(lambda: not accepts(port), broker)
+                until(lambda: not accepts(port), broker.log)
                 status[0] = 200
-                until(lambda: accepts(port), broker)
+                until(lambda: accepts(port), broker.log)
         finally:
             server.shutdown()
             thread.join()

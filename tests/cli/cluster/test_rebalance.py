@@ -12,9 +12,10 @@ import pytest
 
 from atalanta.client import Message
 from atalanta.client.blocking import Connection, connect
-from tests.broker_process import DEADLINE_S, BrokerProcess, free_port, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 from tests.cli.calls import Cli
-from tests.cli.cluster.rebalance_rig import CLUSTER, members, until
+from tests.cli.cluster.rebalance_rig import CLUSTER, members
+from tests.waiting import DEADLINE_S, until
 
 CLIENTS = 6
 
@@ -76,14 +77,14 @@ def test_the_clients_are_spread_when_an_operator_says_so(
         consumers = [one.consumer("orders") for one in clients]
         assert at(clients, first) == CLIENTS
         node = f"127.0.0.1:{first}"
-        until("they know of each other", lambda: len(members(cli, node)) == 2)
+        until(lambda: len(members(cli, node)) == 2, "they know of each other")
         shown = cli("rebalance", node, "--dry-run")
         assert f"127.0.0.1:{second}" in shown
         assert at(clients, first) == CLIENTS
         with used(clients):
             done = cli("rebalance", node, "--seconds", "40")
         assert "3 clients were sent to other members" in done
-        until("all have gone", lambda: at(asking(clients), second) == CLIENTS // 2)
+        until(lambda: at(asking(clients), second) == CLIENTS // 2, "all have gone")
         producer = clients[0].producer("orders", routing="anycast")
         producer.send(Message(text="still here"))
         got = [each.receive(1) for each in consumers]

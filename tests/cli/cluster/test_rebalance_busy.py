@@ -19,7 +19,8 @@ from tests.cli.cluster.busy_clients import (
     streaming,
     transacted,
 )
-from tests.cli.cluster.rebalance_rig import CLUSTER, members, until
+from tests.cli.cluster.rebalance_rig import CLUSTER, members
+from tests.waiting import until
 
 CLIENTS = 6
 SECONDS = "30"
@@ -54,12 +55,12 @@ def test_clients_in_constant_use_are_sent_away_too(kind: str, ports: tuple[int, 
     node = f"127.0.0.1:{first}"
     with running(url, CLIENTS, KINDS[kind]) as busy:
         work = busy.work
-        until("all are at work", lambda: work.ready == CLIENTS or work.over)
-        until("they know of each other", lambda: len(members(cli, node)) == 2)
+        until(lambda: work.ready == CLIENTS or work.over, "all are at work")
+        until(lambda: len(members(cli, node)) == 2, "they know of each other")
         done = cli("rebalance", node, "--seconds", SECONDS)
         assert "3 clients were sent to other members" in done
-        until("all have gone", lambda: busy.at(second) == CLIENTS // 2)
+        until(lambda: busy.at(second) == CLIENTS // 2, "all have gone")
         work.sending = False
-        until("all is received", lambda: not work.lost())
+        until(lambda: not work.lost(), "all is received")
     assert work.errors == []
     assert work.repeated() == []

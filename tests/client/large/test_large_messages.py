@@ -12,7 +12,8 @@ import pytest
 from atalanta.client import Message
 from atalanta.client.blocking import connect
 from tests.broker_process import BrokerProcess, free_port, write_broker_xml
-from tests.client.large.large_rig import MIB, large_files, until
+from tests.client.large.large_rig import MIB, large_files
+from tests.waiting import until
 
 pytestmark = pytest.mark.process
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -29,13 +27,6 @@ def fill(cluster: FakeCluster, *counts: int) -> list[tuple[str, int, str]]:
             queue.add(f"{node.node_id}/{queue.last + 1}")
             added.append((node.node_id, queue.last, f"{node.node_id}/{queue.last}"))
     return added
-
-
-def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 30.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
 
 
 def waiting(cluster: FakeCluster) -> list[int]:

@@ -14,7 +14,8 @@ from atalanta.spark.read.members import Located
 from atalanta.spark.read.offsets import Entry, Offset
 from atalanta.spark.read.progress import Progress
 from tests.spark.fake_node import FakeCluster
-from tests.spark.read.streaming_rig import eventually, fill, source
+from tests.spark.read.streaming_rig import fill, source
+from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -26,7 +27,7 @@ def test_a_progress_report_has_group_lag_and_lease_of_each_node(
     rows = source(fake, cluster, group="nightly", maxOffsetsPerTrigger=4)
     query = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
     try:
-        eventually(lambda: len(query.recentProgress) > 1, "two batches")
+        until(lambda: len(query.recentProgress) > 1, "two batches")
         first = json.loads(query.recentProgress[0].sources[0].latestOffset)
     finally:
         query.stop()

@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.spark.fake_node import FakeCluster
-from tests.spark.read.streaming_rig import QUEUE, eventually, fill, source, waiting
+from tests.spark.read.streaming_rig import QUEUE, fill, source, waiting
+from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -30,13 +31,13 @@ def test_a_query_that_is_stopped_or_has_ended_releases_its_leases(
 ) -> None:
     fill(cluster, 5, 5)
     query = start(source(fake, cluster), tmp_path, {"processingTime": "0 seconds"})
-    eventually(lambda: waiting(cluster) == [0, 0], "the batch", 120.0)
+    until(lambda: waiting(cluster) == [0, 0], "the batch", 120.0)
     assert leases(cluster) == 2
     query.stop()
-    eventually(lambda: leases(cluster) == 0, "the release")
+    until(lambda: leases(cluster) == 0, "the release")
     fill(cluster, 5, 5)
     start(source(fake, cluster), tmp_path, {"availableNow": True}).awaitTermination(60)
-    eventually(lambda: leases(cluster) == 0, "the release at the end")
+    until(lambda: leases(cluster) == 0, "the release at the end")
     assert waiting(cluster) == [0, 0]
 
 
@@ -50,7 +51,7 @@ def test_a_run_of_trigger_once_acknowledges_the_run_before(
         assert leases(cluster) == 2
     start(source(fake, cluster), tmp_path, {"once": True}).awaitTermination(60)
     assert waiting(cluster) == [0, 0]
-    eventually(lambda: leases(cluster) == 0, "the release")
+    until(lambda: leases(cluster) == 0, "the release")
 
 
 @pytest.mark.parametrize("queues", [QUEUE, f"{QUEUE},other"])
@@ -74,7 +75,7 @@ def test_a_stream_is_joined_with_itself(
     found = fake.read.parquet(str(tmp_path / "out")).collect()
     assert sorted((row.node, row.sequence, row.text) for row in found) == sorted(expected)
     assert cluster.nodes[0].queue(QUEUE).epoch == 1
-    eventually(lambda: leases(cluster) == 0, "the release")
+    until(lambda: leases(cluster) == 0, "the release")
     assert all(not node.queue("other").messages for node in cluster.nodes)
     assert all(node.queue("other").lease_ms == 0 for node in cluster.nodes)
 

@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.spark.fake_node import FakeCluster
-from tests.spark.read.streaming_rig import QUEUE, eventually, fill, source, waiting
+from tests.spark.read.streaming_rig import QUEUE, fill, source, waiting
+from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -95,13 +96,13 @@ def test_a_node_that_is_away_holds_the_batch_back(
 ) -> None:
     expected = fill(cluster, 5, 5)
     query = archive(source(fake, cluster), tmp_path, processingTime="0 seconds")
-    eventually(lambda: waiting(cluster) == [0, 0], "the first batch")
+    until(lambda: waiting(cluster) == [0, 0], "the first batch")
     cluster.nodes[1].stop()
     expected += fill(cluster, 7, 7)
     time.sleep(0.5)
     assert query.isActive and waiting(cluster) == [7, 7]
     cluster.nodes[1].start()
-    eventually(lambda: waiting(cluster) == [0, 0], "the batch after the restart")
+    until(lambda: waiting(cluster) == [0, 0], "the batch after the restart")
     query.stop()
     assert rows(fake, tmp_path) == sorted(expected)
 
@@ -151,9 +152,9 @@ def test_the_later_query_of_a_group_stops_the_earlier_one(
 ) -> None:
     fill(cluster, 5, 5)
     first = archive(source(fake, cluster), tmp_path / "a", processingTime="0 seconds")
-    eventually(lambda: waiting(cluster) == [0, 0], "the first batch")
+    until(lambda: waiting(cluster) == [0, 0], "the first batch")
     second = archive(source(fake, cluster), tmp_path / "b", processingTime="0 seconds")
-    eventually(lambda: cluster.nodes[0].queue(QUEUE).epoch == 2, "the take-over")
+    until(lambda: cluster.nodes[0].queue(QUEUE).epoch == 2, "the take-over")
     fill(cluster, 5, 5)
     with pytest.raises(StreamingQueryException, match="another query took over group 'spark'"):
         first.awaitTermination(30)
@@ -213,6 +214,6 @@ def test_leases_are_renewed_while_a_batch_takes_long(
         .start()
     )
     node = cluster.nodes[0]
-    eventually(lambda: node.requests.count("lease") >= 4, "renewals during the batch")
+    until(lambda: node.requests.count("lease") >= 4, "renewals during the batch")
     release.set()
     query.stop()

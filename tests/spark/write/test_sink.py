@@ -16,7 +16,8 @@ from atalanta.spark.write.batch_commit import branches_of
 from atalanta.spark.write.servers import DECISIONS_PARTITION, server_for
 from atalanta.spark.write.sink import AtalantaStreamWriter, PartitionWriter, Written
 from tests.spark.fake_node import FakeCluster, FakeDataSource, FakeNode
-from tests.spark.read.streaming_rig import eventually, fill, source, waiting
+from tests.spark.read.streaming_rig import fill, source, waiting
+from tests.waiting import until
 
 TEXT = StructType().add("value", StringType())
 
@@ -278,7 +279,7 @@ def test_a_node_that_dies_meanwhile_gets_the_batch_once(
         node.dies_at[request_name] = 0
     task = threading.Thread(target=lambda: commit(cluster, 0, run(cluster, 0, "ab", "c", "d")))
     task.start()
-    eventually(lambda: any(node.stopped.is_set() for node in cluster.nodes), "the crash")
+    until(lambda: any(node.stopped.is_set() for node in cluster.nodes), "the crash")
     while task.is_alive():
         for node in cluster.nodes:
             if node.stopped.is_set():
