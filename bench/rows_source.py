@@ -5,7 +5,7 @@ What it costs is Spark's own part of a read by any Python source: the least that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -33,7 +33,7 @@ class Rows(InputPartition):
 class RowsReader(DataSourceReader):
     """The reader of a batch read."""
 
-    def __init__(self, options: dict[str, str], schema: StructType) -> None:
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self.rows = int(options["rows"])
         self.tasks = int(options["tasks"])
         self.body_bytes = int(options["bodyBytes"])
@@ -66,7 +66,7 @@ class RowsReader(DataSourceReader):
 class RowsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The reader of a stream. An offset is the number of rows before it."""
 
-    def __init__(self, options: dict[str, str], schema: StructType) -> None:
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self.reader = RowsReader(options, schema)
         self.limit = int(options.get("maxOffsetsPerTrigger", self.reader.rows))
 

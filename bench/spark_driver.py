@@ -38,7 +38,8 @@ def main(jars: str, log: str) -> None:
         os.dup2(target.fileno(), 1)
         os.dup2(target.fileno(), 2)
     spark = atalanta_spark.session("local[2]", "bench", {"spark.jars": jars})
-    cloudpickle.register_pickle_by_value(rows_source)  # Spark's Python processes do not find bench
+    # Spark's Python processes do not find bench.
+    cloudpickle.register_pickle_by_value(rows_source)  # type: ignore[no-untyped-call]
     spark.dataSource.register(rows_source.RowsSource)
     answers.write(json.dumps({"ready": 1}) + "\n")
     for line in sys.stdin:
