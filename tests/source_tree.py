@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "atalanta"
 # No asyncio, socket, clock or randomness in these: time is an argument, the world is behind ports.
-PURE = {"message", "kernel", "management", "wire", "store", "cluster", "sim", "node"}
+PURE = {"message", "kernel", "management", "wire", "store", "ha", "cluster", "sim", "node"}
 # Programs around pure code: they print, read arguments and measure wall time.
 PROGRAMS = {"sim.__main__"}
 # Written by tools, or by whoever works in the checkout; never part of the project.
@@ -25,7 +25,7 @@ GENERATED = {".git", ".venv", ".cache", "__pycache__", "build", "dist", "demo-ou
 # The folders of the pure packages, from the ground up. A module may import from lower floors and from
 # its own folder, never from the same floor or a higher one. Imports under TYPE_CHECKING are free.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("kernel", "message/encoding", "message/selector"),
+    ("ha", "kernel", "message/encoding", "message/selector"),
     ("message",),
     ("store", "kernel/journal", "kernel/memory"),
     ("kernel/queue",),

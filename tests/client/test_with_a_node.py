@@ -97,43 +97,58 @@ def test_thousands_of_waits_in_vain_are_forgotten(tmp_path: Path) -> None:
 
 def test_a_killed_node_loses_and_doubles_nothing(tmp_path: Path) -> None:
     port = free_port()
-    broker_xml = write_broker_xml(tmp_path, port)
+    # A compacted journal of many segments is part of the question.
+    more = "<journal-file-size>256K</journal-file-size>"
+    broker_xml = write_broker_xml(tmp_path, port, more=more)
+    numbers = list(range(MESSAGES))
+
+    def kill_and_restart(broker: BrokerProcess) -> None:
+        assert broker.end(signal.SIGKILL) == -signal.SIGKILL
+        broker.start()
+        broker.wait_ready()
 
     async def main(broker: BrokerProcess) -> None:
-        loop = asyncio.get_running_loop()
         url = f"tcp://127.0.0.1:{port}?reconnectAttempts=-1&retryInterval=50&stay=true&sendWindow=300"
-        async with asyncio.timeout(90), connect(url) as sending, connect(url) as receiving:
-            for queue in ("numbers", "kept"):
+        # A small window: the consumers must not have all messages at hand when the broker dies.
+        small = f"{url}&consumerWindowSize=20000"
+        async with asyncio.timeout(90), connect(url) as sending, connect(small) as receiving:
+            for queue in ("cumulative", "individual", "kept"):
                 await sending.create_queue(queue, address="all", routing="multicast")
             producer = await sending.producer("all", routing="multicast")
-            seen: dict[int, int] = {}
+            seen: dict[str, dict[object, bool]] = {"cumulative": {}, "individual": {}}
 
-            async def receive() -> None:
-                consumer = await receiving.consumer("numbers", ack="cumulative")
+            async def receive(mode: str) -> None:
+                # Acknowledgements that are not on disk yet are lost: their messages come again.
+                consumer = await receiving.consumer(mode, ack=mode)
                 async for message in consumer:
-                    number = message.properties["number"]
-                    assert isinstance(number, int)
-                    seen[number] = seen.get(number, 0) + 1
-                    if len(seen) % 20 == 0 or not consumer.buffered:
+                    seen[mode].setdefault(message.properties["number"], True)
+                    often = mode == "individual" or len(seen[mode]) % 20 == 0
+                    if often or not consumer.buffered:
                         await message.acknowledge()
 
-            service = asyncio.create_task(receive())
-            for number in range(MESSAGES):
-                await producer.send_soon(Message(text="x" * 50, properties={"number": number}))
+            services = [asyncio.create_task(receive(mode)) for mode in seen]
+            kills: list[asyncio.Future[None]] = []
+            for number in numbers:
+                await producer.send_soon(Message(bytes(200), properties={"number": number}))
                 if number in KILLS:
-                    broker.end(signal.SIGKILL)
-                    broker.start()
-                    await loop.run_in_executor(None, broker.wait_ready)
+                    await asyncio.gather(*kills)
+                    kills.append(asyncio.ensure_future(asyncio.to_thread(kill_and_restart, broker)))
             await producer.drain()
+            await asyncio.gather(*kills)
             assert producer.confirmed == MESSAGES and producer.resent > 0
             assert sending.lost_count == len(KILLS)
-            while len(seen) < MESSAGES:
-                assert not service.done(), service
-                await asyncio.sleep(0.02)
-            while (await sending.query_queue("numbers")).message_count:
-                await asyncio.sleep(0.02)
-            service.cancel()
+            for queue, found in seen.items():
+                while len(found) < MESSAGES or (await sending.query_queue(queue)).message_count:
+                    assert not any(service.done() for service in services), services
+                    await asyncio.sleep(0.02)
+                assert list(found) == numbers, "in order"
+            for service in services:
+                service.cancel()
             assert (await sending.query_queue("kept")).message_count == MESSAGES
+            consumer = await sending.consumer("kept", ack="auto")
+            kept = [(await anext(consumer)).properties["number"] for _ in numbers]
+            await consumer.close()  # sends the acknowledgements that it still holds
+            assert kept == numbers and not (await sending.query_queue("kept")).message_count
 
     with BrokerProcess(broker_xml) as broker:
         asyncio.run(main(broker))

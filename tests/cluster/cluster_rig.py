@@ -20,6 +20,7 @@ from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.security.security import PERMISSIONS
 from atalanta.kernel.settings.broker_config import AddressConfig, QueueConfig
+from atalanta.management.request.call import Call, find_operation
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.node.config import Ports
@@ -79,6 +80,23 @@ class Rig:
         self.network.latency_ns = (200_000, 400_000)
         self.hosts: list[Host] = []
         self.clients = 0
+
+    # -- management -----------------------------------------------------------------------------
+    def get(self, host: Host, resource: str, attribute: str) -> Any:
+        """The value of an attribute, as a request of the host's management would answer it."""
+        call = Call(self.world.now, Message.create("", b""), None)
+        return node_of(host).management.select(call, resource).attributes[attribute](call)
+
+    def ask(self, host: Host, resource: str, operation: str, *given: object) -> Any:
+        """The answer of an operation. Raises BrokerError."""
+        call = Call(self.world.now, Message.create("", b""), None)
+        values = list(given)
+        control = node_of(host).management.select(call, resource)
+        found = find_operation(control.operations, operation, values)
+        assert found is not None, f"no {operation} takes these"
+        answer = found(call, values)
+        host.flush_later()
+        return answer
 
     # -- nodes ----------------------------------------------------------------------------------
     def node(

@@ -27,9 +27,8 @@ def numbers(count_: int) -> list[bytes]:
 
 
 # -- queues -----------------------------------------------------------------------------------------
-def test_queues_of_one_name_on_three_nodes_are_one_for_producers_and_consumers() -> None:
+def test_queues_of_one_name_on_three_nodes_are_one_for_producers_and_consumers(rig: Rig) -> None:
     """Whoever sends where, a consumer anywhere gets it all; nothing is left and nothing comes twice."""
-    rig = Rig()
     hosts = rig.cluster(3, delay_ms=0)
     for number, host in enumerate(hosts):
         producer = rig.sender(host, "orders", [b"%d" % (10 * number + each) for each in range(10)], ANYCAST)
@@ -41,8 +40,7 @@ def test_queues_of_one_name_on_three_nodes_are_one_for_producers_and_consumers()
     assert [count(host, "orders") for host in hosts] == [0, 0, 0]
 
 
-def test_consumers_on_all_nodes_share_evenly_whoever_sends() -> None:
-    rig = Rig()
+def test_consumers_on_all_nodes_share_evenly_whoever_sends(rig: Rig) -> None:
     hosts = rig.cluster(3)
     consumers = [rig.client(host) for host in hosts]
     for consumer in consumers:
@@ -54,9 +52,8 @@ def test_consumers_on_all_nodes_share_evenly_whoever_sends() -> None:
     assert in_all(consumers) == numbers(30)
 
 
-def test_several_consumers_of_one_node_count_as_one_binding() -> None:
+def test_several_consumers_of_one_node_count_as_one_binding(rig: Rig) -> None:
     """Round robin is over queues, not over consumers (BindingsImpl): three here and one there share half and half."""
-    rig = Rig()
     hosts = rig.cluster(2)
     here = [rig.client(hosts[0]) for _ in range(3)]
     there = rig.client(hosts[1])
@@ -69,8 +66,7 @@ def test_several_consumers_of_one_node_count_as_one_binding() -> None:
 
 
 # -- topics and subscriptions -------------------------------------------------------------------------
-def test_a_topic_reaches_subscribers_of_all_nodes_once() -> None:
-    rig = Rig()
+def test_a_topic_reaches_subscribers_of_all_nodes_once(rig: Rig) -> None:
     hosts = rig.cluster(3)
     subscribers = []
     for number, host in enumerate(hosts):
@@ -95,9 +91,8 @@ def shared(client: Client, durable: bool = True) -> None:
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_subscription_shared_across_nodes_gets_each_message_once(durable: bool) -> None:
+def test_a_subscription_shared_across_nodes_gets_each_message_once(rig: Rig, durable: bool) -> None:
     """Same name on several nodes: they compete, and everybody else has a copy."""
-    rig = Rig()
     hosts = rig.cluster(3)
     sharing = [rig.client(host) for host in (hosts[0], hosts[1], hosts[1])]
     for client in sharing:
@@ -113,9 +108,8 @@ def test_a_subscription_shared_across_nodes_gets_each_message_once(durable: bool
     assert [len(each.bodies) for each in sharing] == [6, 3, 3]
 
 
-def test_a_durable_subscriber_goes_on_at_another_node() -> None:
+def test_a_durable_subscriber_goes_on_at_another_node(rig: Rig) -> None:
     """With redistribution, what was kept for the subscription where it was comes after it."""
-    rig = Rig()
     hosts = rig.cluster(3, delay_ms=0)
     first = rig.client(hosts[0])
     shared(first)
@@ -133,8 +127,7 @@ def test_a_durable_subscriber_goes_on_at_another_node() -> None:
     assert count(hosts[0], "app.sub") == 0
 
 
-def test_an_unsubscribed_subscription_is_forgotten_everywhere() -> None:
-    rig = Rig()
+def test_an_unsubscribed_subscription_is_forgotten_everywhere(rig: Rig) -> None:
     hosts = rig.cluster(2)
     client = rig.client(hosts[1])
     shared(client)
@@ -156,9 +149,8 @@ def asks(rig: Rig, host: Host) -> Client:
     return client
 
 
-def test_a_request_is_answered_by_another_node() -> None:
+def test_a_request_is_answered_by_another_node(rig: Rig) -> None:
     """The temporary queue is known there before its name arrives, so nothing is made of it by itself."""
-    rig = Rig()
     hosts = rig.cluster(3)
     server = rig.consuming(hosts[2])
     client = asks(rig, hosts[0])
@@ -173,8 +165,7 @@ def test_a_request_is_answered_by_another_node() -> None:
     ]  # fmt: skip
 
 
-def test_a_temporary_queue_of_another_node_is_listed_and_forgotten() -> None:
-    rig = Rig()
+def test_a_temporary_queue_of_another_node_is_listed_and_forgotten(rig: Rig) -> None:
     hosts = rig.cluster(2)
     client = asks(rig, hosts[0])
     other = rig.client(hosts[1])
@@ -198,8 +189,7 @@ def test_a_temporary_queue_of_another_node_is_listed_and_forgotten() -> None:
     ]
 
 
-def test_an_answer_to_a_client_that_is_gone_is_lost_and_nothing_else() -> None:
-    rig = Rig()
+def test_an_answer_to_a_client_that_is_gone_is_lost_and_nothing_else(rig: Rig) -> None:
     hosts = rig.cluster(2)
     client = asks(rig, hosts[0])
     server = rig.client(hosts[1])
@@ -301,8 +291,7 @@ def test_queues_of_one_full_name_on_two_nodes_share() -> None:
     assert count(hosts[1], "us") == 0
 
 
-def test_a_message_keeps_what_it_carries_over_the_cluster() -> None:
-    rig = Rig()
+def test_a_message_keeps_what_it_carries_over_the_cluster(rig: Rig) -> None:
     hosts = rig.cluster(2)
     reader = rig.consuming(hosts[1], known_at=hosts[0])
     producer = rig.client(hosts[0])

@@ -52,8 +52,7 @@ def told(rig: Rig, name: str, port: int) -> list[tuple[str, int]]:
     return sorted(heard.items())
 
 
-def test_each_has_its_own_members_and_its_own_topology_for_clients() -> None:
-    rig = Rig()
+def test_each_has_its_own_members_and_its_own_topology_for_clients(rig: Rig) -> None:
     hosts = make(rig)
     assert views(hosts[0]) == [["node-0", "node-1"], ["node-0", "node-2"]]
     assert views(hosts[1]) == [["node-0", "node-1"]]
@@ -64,8 +63,7 @@ def test_each_has_its_own_members_and_its_own_topology_for_clients() -> None:
     assert forwards == ["$.artemis.internal.sf.east.node-1", "$.artemis.internal.sf.west.node-2"]
 
 
-def test_messages_go_to_the_cluster_whose_address_covers_them() -> None:
-    rig = Rig()
+def test_messages_go_to_the_cluster_whose_address_covers_them(rig: Rig) -> None:
     hosts = make(rig)
     east, west = rig.client(hosts[1]), rig.client(hosts[2])
     for consumer in (east, west):
@@ -110,8 +108,7 @@ def test_one_hop_does_not_lead_from_one_cluster_into_the_other_two_do() -> None:
         assert sorted(cluster.peers["node-0"].bindings.bindings) == names
 
 
-def test_a_crash_in_one_cluster_does_not_touch_the_other() -> None:
-    rig = Rig()
+def test_a_crash_in_one_cluster_does_not_touch_the_other(rig: Rig) -> None:
     hosts = make(rig)
     hosts[1].crash()
     rig.run(10)
@@ -121,8 +118,7 @@ def test_a_crash_in_one_cluster_does_not_touch_the_other() -> None:
     rig.until(lambda: ready(hosts[1]) and views(hosts[0])[0] == ["node-0", "node-1"])
 
 
-def test_the_node_in_both_crashes_and_is_found_again_by_both() -> None:
-    rig = Rig()
+def test_the_node_in_both_crashes_and_is_found_again_by_both(rig: Rig) -> None:
     hosts = make(rig)
     hosts[0].crash()
     rig.run(10)
@@ -131,9 +127,8 @@ def test_the_node_in_both_crashes_and_is_found_again_by_both() -> None:
     assert views(hosts[0]) == [["node-0", "node-1"], ["node-0", "node-2"]]
 
 
-def test_redistribution_keeps_to_the_address() -> None:
+def test_redistribution_keeps_to_the_address(rig: Rig) -> None:
     """n2 has a consumer of an address that `west` does not cover: nothing goes there."""
-    rig = Rig()
     hosts = make(rig)
     for host in hosts:
         node_of(host).broker.settings.add("#", {"redistribution_delay_ms": 0})
@@ -146,9 +141,7 @@ def test_redistribution_keeps_to_the_address() -> None:
     rig.until(lambda: consumer.bodies == [b"x"])
 
 
-def test_each_listens_to_a_discovery_group_of_its_own() -> None:
-    rig = Rig()
-
+def test_each_listens_to_a_discovery_group_of_its_own(rig: Rig) -> None:
     def discovered(index: int, *sides: str) -> Callable[[ClusterSettings], None]:
         def change(settings: ClusterSettings) -> None:
             settings.cluster_connections.clear()

@@ -8,8 +8,7 @@ from atalanta.sim.nodes import queue
 from tests.cluster.cluster_rig import Rig, count, node_of, queue_of, remote_consumers
 
 
-def test_a_wildcard_queue_of_another_node_receives_what_is_sent_here() -> None:
-    rig = Rig()
+def test_a_wildcard_queue_of_another_node_receives_what_is_sent_here(rig: Rig) -> None:
     here = rig.node(queues=[queue("orders", "orders", ANYCAST)])
     there = rig.node(queues=[queue("all", "news.#", MULTICAST)])
     rig.form(here, there)
@@ -23,8 +22,7 @@ def test_a_wildcard_queue_of_another_node_receives_what_is_sent_here() -> None:
     assert reader.messages[0].message.address == "news.eu"
 
 
-def test_the_same_wildcard_queue_at_two_nodes_gets_a_message_once() -> None:
-    rig = Rig()
+def test_the_same_wildcard_queue_at_two_nodes_gets_a_message_once(rig: Rig) -> None:
     here, there = rig.cluster(2, queues=[queue("all", "news.#", MULTICAST)])
     readers = [rig.client(here), rig.client(there)]
     for reader in readers:
@@ -37,8 +35,7 @@ def test_the_same_wildcard_queue_at_two_nodes_gets_a_message_once() -> None:
     assert [len(reader.bodies) for reader in readers] == [3, 3]
 
 
-def test_an_exclusive_divert_takes_what_another_node_forwards() -> None:
-    rig = Rig()
+def test_an_exclusive_divert_takes_what_another_node_forwards(rig: Rig) -> None:
     here, there = rig.cluster(
         2, queues=[queue("orders", "orders", ANYCAST), queue("away", "away", ANYCAST)]
     )
@@ -52,8 +49,7 @@ def test_an_exclusive_divert_takes_what_another_node_forwards() -> None:
     assert (count(here, "orders"), count(here, "away")) == (0, 0)
 
 
-def test_a_scheduled_message_for_another_node_is_there_at_its_time() -> None:
-    rig = Rig()
+def test_a_scheduled_message_for_another_node_is_there_at_its_time(rig: Rig) -> None:
     here, there = rig.cluster(2)
     reader = rig.consuming(there, known_at=here)
     at_ms = rig.world.now // 1_000_000 + 5_000

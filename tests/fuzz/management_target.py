@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 
+from atalanta.cluster.core_bridges.bridges import CoreBridges
+from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.core_bridges.definition import config_of, definition_of
+from atalanta.cluster.core_bridges.management import BridgeControl
+from atalanta.cluster.discovery.discovery import Discovery
 from atalanta.kernel.broker import invariants
+from atalanta.kernel.ports import Links, Wire
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.management.request.jobs import MANAGEMENT_TIMER
 from atalanta.management.resources.acceptor import ListedAcceptor
-from atalanta.management.resources.bridge import BridgeRegistry
 from atalanta.message.encoding.buffer import Writer
 from atalanta.message.message import Message
+from atalanta.wire.host import Host
 from tests.fuzz.target import Target
 from tests.kernel.broker_rig import SECOND, consume
 from tests.management.management_rig import REPLIES, Desk
@@ -38,12 +43,22 @@ DEFINITIONS = {
 }  # fmt: skip
 
 
-class Described(BridgeRegistry):
+class Described(BridgeControl):
     """Bridges are read and written down, and none is made."""
 
     def create(self, now: int, definition: dict[str, object]) -> None:
         config = config_of(definition)
         assert definition_of(config_of(definition_of(config))) == definition_of(config)
+
+
+def described(desk: Desk) -> Described:
+    """The control of a node that dials nobody."""
+    links = Links()
+    host = Host(desk.broker, Wire(), {})
+    settings = BridgeSettings()
+    discovery = Discovery(settings.listening(), links, host)
+    notifications = desk.management.notifications
+    return Described(CoreBridges(settings, notifications, desk.resources, host, links, discovery))
 
 
 class ManagementTarget(Target):
@@ -59,8 +74,7 @@ class ManagementTarget(Target):
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.inputs = 0
-        self.desk = Desk()
+        self.fresh()
 
     def seeds(self) -> list[bytes]:
         made = []
@@ -80,7 +94,7 @@ class ManagementTarget(Target):
         self.inputs = 0
         self.desk = desk = Desk()
         desk.resources.register_acceptor(ListedAcceptor("a", {"host": "h", "port": 1}))
-        desk.resources.register_bridges(Described())
+        desk.management.controls["broker"].operations |= described(desk).broker_operations
         desk.queue("work")
         divert = DivertConfig()
         divert.name = "d"

@@ -12,8 +12,7 @@ from tests.kernel.broker_rig import SECOND, consume
 from tests.management.management_rig import REPLIES, Desk, Refused
 
 
-def test_attributes_are_read_as_such_and_by_their_getters() -> None:
-    desk = Desk()
+def test_attributes_are_read_as_such_and_by_their_getters(desk: Desk) -> None:
     desk.queue("work")
     desk.fill("work", 3)
     assert desk.get("queue.work", "MessageCount") == 3
@@ -63,21 +62,18 @@ def test_what_cannot_be_done_is_a_failed_operation_with_a_reason(
         desk.ask(resource, operation, *given)
 
 
-def test_an_unknown_attribute_is_refused() -> None:
-    desk = Desk()
+def test_an_unknown_attribute_is_refused(desk: Desk) -> None:
     with pytest.raises(Refused, match="Problem while retrieving attribute Beauty"):
         desk.get("broker", "Beauty")
 
 
-def test_nothing_to_say_is_a_null_in_the_reply() -> None:
+def test_nothing_to_say_is_a_null_in_the_reply(desk: Desk) -> None:
     """ManagementHelper.storeResult: a client that reads the first of no results would fail."""
-    desk = Desk()
     desk.queue("work")
     assert desk.ask("queue.work", "pause") is None
 
 
-def test_the_reply_carries_the_correlation_of_the_request() -> None:
-    desk = Desk()
+def test_the_reply_carries_the_correlation_of_the_request(desk: Desk) -> None:
     for given, expected in (("mine", "mine"), (None, "00000000-0000-0000-0000-00000000000f")):
         request = Message.create("activemq.management", b"", 0, False, 0, 4)
         request.user_id = bytes(15) + b"\x0f"
@@ -93,8 +89,7 @@ def test_the_reply_carries_the_correlation_of_the_request() -> None:
         assert reply.properties.get("JMSCorrelationID") == expected
 
 
-def test_without_the_permission_nothing_is_done() -> None:
-    desk = Desk()
+def test_without_the_permission_nothing_is_done(desk: Desk) -> None:
     desk.queue("work")
     session = desk.session()
     security = desk.broker.security
@@ -106,16 +101,14 @@ def test_without_the_permission_nothing_is_done() -> None:
     assert not desk.broker.queues["work"].paused
 
 
-def test_a_reply_to_a_change_waits_for_the_disk() -> None:
-    desk = Desk()
+def test_a_reply_to_a_change_waits_for_the_disk(desk: Desk) -> None:
     desk.put("broker", "createQueue", "durable", "ANYCAST", "durable", None, True, -1, False, True)
     desk.broker.flush(desk.now)
     assert desk.broker.queues[REPLIES].message_count == 0
     assert "Queue [name=durable" in str(desk.answer())
 
 
-def test_a_pause_holds_deliveries_and_lasts_as_long_as_asked() -> None:
-    desk = Desk()
+def test_a_pause_holds_deliveries_and_lasts_as_long_as_asked(desk: Desk) -> None:
     desk.queue("kept")
     desk.queue("passing")
     desk.ask("queue.kept", "pause", True)
@@ -138,8 +131,7 @@ def test_a_pause_holds_deliveries_and_lasts_as_long_as_asked() -> None:
     assert desk.get("queue.kept", "Paused") is False
 
 
-def test_a_paused_address_pauses_its_queues_and_those_that_come() -> None:
-    desk = Desk()
+def test_a_paused_address_pauses_its_queues_and_those_that_come(desk: Desk) -> None:
     desk.queue("one", "topic", 0)
     desk.ask("address.topic", "pause", True)
     desk.queue("two", "topic", 0)
@@ -174,8 +166,7 @@ def test_each_call_can_need_a_permission_of_its_own() -> None:
         desk.ask("broker", "isStarted", session=session)
 
 
-def test_acceptors() -> None:
-    desk = Desk()
+def test_acceptors(desk: Desk) -> None:
     desk.resources.register_acceptor(ListedAcceptor("core", {"host": "::1", "port": 61616}))
     assert desk.get("acceptor.core", "Started") is True
     assert desk.get("acceptor.core", "Parameters") == {"host": "::1", "port": 61616}
@@ -202,8 +193,7 @@ def test_numbers_that_java_has_not_fit_no_parameter(
         desk.ask(resource, operation, *given)
 
 
-def test_duplicate_ids_may_be_any_text() -> None:
-    desk = Desk()
+def test_duplicate_ids_may_be_any_text(desk: Desk) -> None:
     desk.queue("work")
     desk.ask("broker", "updateDuplicateIdCache", "work", ["\ud800", "b"])
     assert desk.broker.caches.cache_of("work").lsn_of(b"b") > 0

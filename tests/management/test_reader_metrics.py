@@ -19,8 +19,7 @@ def figures(desk: Desk, group: str) -> dict[str, float]:
     }
 
 
-def test_a_group_has_lag_acknowledged_messages_and_lease() -> None:
-    desk = Desk()
+def test_a_group_has_lag_acknowledged_messages_and_lease(desk: Desk) -> None:
     desk.queue("work")
     desk.fill("work", 5)
     views = desk.broker.log_views

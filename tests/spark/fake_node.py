@@ -1,4 +1,4 @@
-"""A cluster that lives in the test's process and speaks JSON lines: the log view without a broker.
+"""A cluster that lives in the test's process: the log view without a broker.
 
 What real nodes do is tested with real ones; this one is for what they do rarely: vanish in the
 middle of a request, come back, lose ranges, be no Atalanta node. Drivers and tasks reach it over TCP.
@@ -6,13 +6,13 @@ middle of a request, come back, lose ranges, be no Atalanta node. Drivers and ta
 
 from __future__ import annotations
 
-import base64
-import json
+import functools
+import pickle
 import socket
 import socketserver
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from atalanta.client import Chunk, Lease, LostRange, Plan, Position
@@ -33,11 +33,6 @@ from atalanta.spark.errors import (
 from atalanta.spark.gateway.gateway import Credentials, Member, OutMessage
 from atalanta.spark.source import AtalantaDataSource
 from atalanta.wire.core.packets.log_chunk import ChunkWriter
-
-ERRORS = {
-    kind.__name__: kind
-    for kind in (Fenced, IncarnationChanged, LogViewUnsupported, QueueMissing, RangeLost)
-}
 
 
 def message(
@@ -106,8 +101,8 @@ class FakeNode:
         self.node_id = node_id
         self.lock = threading.RLock()
         self.queues: dict[str, FakeQueue] = {}
-        self.sent: list[dict[str, Any]] = []
-        self.prepared: dict[str, list[dict[str, Any]]] = {}
+        self.sent: list[OutMessage] = []
+        self.prepared: dict[str, Sequence[OutMessage]] = {}
         self.decided: dict[str, dict[int, str]] = {}
         self.requests: list[str] = []
         self.is_artemis = False
@@ -130,11 +125,8 @@ class FakeNode:
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 node.sockets.append(self.connection)
-                for line in self.rfile:
-                    reply = node.answer(json.loads(line))
-                    if reply is None:
-                        return
-                    self.wfile.write(json.dumps(reply).encode() + b"\n")
+                while (reply := node.answer(*pickle.load(self.rfile))) is not None:
+                    self.wfile.write(reply)
 
         class Server(socketserver.ThreadingTCPServer):
             allow_reuse_address = True
@@ -165,8 +157,7 @@ class FakeNode:
         with self.lock:
             return self.queues.setdefault(name, FakeQueue())
 
-    def answer(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        name = request.pop("do")
+    def answer(self, name: str, given: tuple[Any, ...]) -> bytes | None:
         with self.lock:
             self.requests.append(name)
             if name in self.dies_at:
@@ -176,9 +167,9 @@ class FakeNode:
                     threading.Thread(target=self.stop, daemon=True).start()
                     return None
             try:
-                return {"ok": getattr(self, f"do_{name}")(**request)}
+                return pickle.dumps(getattr(self, f"do_{name}")(*given))
             except GatewayError as error:
-                return {"error": type(error).__name__, "text": str(error), "code": error.code}
+                return pickle.dumps(error)
 
     # -- requests -------------------------------------------------------------------------------
     def find(self, queue: str, incarnation: str | None = None) -> FakeQueue:
@@ -191,8 +182,8 @@ class FakeNode:
             raise IncarnationChanged(f"was {incarnation}, is {found.incarnation}", 201)
         return found
 
-    def do_topology(self) -> list[list[str]]:
-        return [[node.node_id, node.address] for node in self.cluster.nodes if node.server]
+    def do_topology(self) -> list[Member]:
+        return [Member(node.node_id, node.address) for node in self.cluster.nodes if node.server]
 
     def do_queues(self, pattern: str) -> list[str]:
         if self.is_artemis:
@@ -200,42 +191,35 @@ class FakeNode:
         match = WildcardMatch(pattern, WildcardConfiguration())
         return sorted(name for name in self.queues if match.matches(name))
 
-    def do_position(self, queue: str) -> list[Any]:
+    def do_position(self, queue: str) -> Position:
         found = self.find(queue)
-        live = found.live(0, found.last)
+        count = len(found.live(0, found.last))
         size = sum(len(encoded) for _, encoded in found.messages.values())
-        first = min([*found.readable(found.reader_position(), found.last), found.last + 1])
-        return [
-            self.node_id, found.incarnation, first, found.last, len(live), size, found.reader_position(),
-        ]  # fmt: skip
+        start = found.reader_position()
+        first = min([*found.readable(start, found.last), found.last + 1])
+        return Position(self.node_id, found.incarnation, first, found.last, count, size, start, 0, 0)
 
-    def do_plan(
-        self, queue: str, incarnation: str, start: int, messages: int, size: int
-    ) -> list[int]:
+    def do_plan(self, queue: str, incarnation: str, start: int, messages: int, size: int) -> Plan:
         found = self.find(queue, incarnation)
-        end = count = total = 0
+        count = total = 0
         end = start
         for at, (_, encoded) in found.readable(start, found.last).items():
             length = len(encoded)
             if count and (0 <= messages <= count or 0 <= size < total + length):
-                return [end, count, total]
+                return Plan(start, end, count, total)
             end, count, total = at, count + 1, total + length
-        return [found.last, count, total]
+        return Plan(start, found.last, count, total)
 
-    def do_read(
-        self, queue: str, incarnation: str, start: int, end: int, size: int, selector: str | None
-    ) -> dict[str, Any]:
+    def do_read(self, queue: str, incarnation: str, start: int, end: int) -> Chunk:
         found = self.find(queue, incarnation)
         if start < found.acked and end > start and not found.past:
             raise RangeLost(f"up to {found.acked} is acknowledged", 202)
-        records: list[tuple[int, int, str]] = []
-        for at, (_, encoded) in found.readable(start, end).items():
-            if len(records) == 100:
-                return {"next": records[-1][0], "last": False, "records": records}
-            records.append((at, 0, base64.b64encode(encoded).decode()))
-        return {"next": end, "last": True, "records": records}
+        records = [(at, encoded, 0) for at, (_, encoded) in found.readable(start, end).items()]
+        last = len(records) <= 100
+        del records[100:]
+        return Chunk(queue, end if last else records[-1][0], last, *chunk_of(records))
 
-    def do_ack(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
+    def do_ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         found = self.find(queue, incarnation)
         if (group, epoch) != (found.group, found.epoch):
             raise Fenced(
@@ -260,7 +244,7 @@ class FakeNode:
         if moved is not None:
             self.queue("DLQ").dead.append((moved[1], why))
 
-    def do_lease(self, queue: str, group: str, owner: str, ttl: int, epoch: int) -> list[Any]:
+    def do_lease(self, queue: str, group: str, owner: str, ttl: int, epoch: int) -> Lease:
         found = self.find(queue)
         if epoch == 0:
             found.epoch = found.epoch + 1 if group == found.group else 1
@@ -270,25 +254,27 @@ class FakeNode:
                 f"the lease of group {group} has epoch {found.epoch} of {found.owner}", 200
             )
         found.lease_ms = ttl
-        return [found.epoch, found.incarnation, found.acked]
+        return Lease(found.epoch, found.incarnation, found.acked)
 
     def do_retain(
-        self, queue: str, incarnation: str, group: str, epoch: int, limits: list[int], replay: int
+        self, queue: str, incarnation: str, group: str, epoch: int, limits: tuple[int, int], replay: int
     ) -> int:
         found = self.find(queue, incarnation)
         if (group, epoch) != (found.group, found.epoch):
             raise Fenced("taken over", 200)
-        if limits != [-1, -1]:
-            found.limits = (limits[0], limits[1])
-            if found.limits == (0, 0):
+        if limits != (-1, -1):
+            found.limits = limits
+            if limits == (0, 0):
                 found.past.clear()
         if replay >= 0:
             found.replay = replay
         return min([*found.past, found.acked + 1]) - 1
 
-    def do_lost(self, queue: str, incarnation: str, start: int, end: int) -> list[Any]:
+    def do_lost_ranges(
+        self, queue: str, incarnation: str, start: int, end: int
+    ) -> list[LostRange]:
         found = self.find(queue, incarnation)
-        return [part for part in found.lost if part[1] > start and part[0] <= end]
+        return [LostRange(*part) for part in found.lost if part[1] > start and part[0] <= end]
 
     def do_seek(self, queue: str, timestamp: int) -> int:
         found = self.find(queue)
@@ -297,27 +283,27 @@ class FakeNode:
                 return at - 1
         return found.last
 
-    def do_prepare(self, messages: list[Any], branch: str) -> None:
+    def do_prepare(self, messages: Sequence[OutMessage], branch: str) -> None:
         self.prepared[branch] = messages
 
-    def do_prepared(self) -> list[str]:
+    def do_prepared_branches(self) -> list[str]:
         return list(self.prepared)
 
-    def do_commit(self, branch: str) -> bool:
+    def do_commit_branch(self, branch: str) -> bool:
         messages = self.prepared.pop(branch, None)
         self.sent.extend(messages or ())
         return messages is not None
 
-    def do_roll_back(self, branch: str) -> bool:
+    def do_roll_back_branch(self, branch: str) -> bool:
         return self.prepared.pop(branch, None) is not None
 
-    def do_decisions(self, query: str) -> list[Any]:
-        return list(self.decided.get(query, {}).items())
+    def do_decisions(self, query: str) -> dict[int, str]:
+        return self.decided.get(query, {})
 
     def do_decide(self, query: str, batch: int, decision: str) -> None:
         self.decided.setdefault(query, {}).setdefault(batch, decision)
 
-    def do_forget(self, query: str, before: int) -> None:
+    def do_forget_decisions(self, query: str, before: int) -> None:
         for batch in [batch for batch in self.decided.get(query, {}) if batch < before]:
             del self.decided[query][batch]
 
@@ -345,7 +331,7 @@ class FakeCluster:
 
 
 class FakeGateway:
-    """The client's side."""
+    """The client's side: a Gateway whose calls are pickled, with their arguments, for the node."""
 
     def __init__(self, server: str, credentials: Credentials) -> None:
         host, _, port = server.rpartition(":")
@@ -357,39 +343,19 @@ class FakeGateway:
             raise NodeUnavailable(f"{server}: {error}") from error
         self.file = self.socket.makefile("rb")
 
-    def ask(self, do: str, **arguments: Any) -> Any:
+    def ask(self, name: str, *given: Any) -> Any:
         with self.lock:
             try:
-                self.socket.sendall(json.dumps({"do": do, **arguments}).encode() + b"\n")
-                line = self.file.readline()
-            except (OSError, ValueError) as error:
+                self.socket.sendall(pickle.dumps((name, given)))
+                reply = pickle.load(self.file)
+            except (OSError, ValueError, EOFError, pickle.UnpicklingError) as error:
                 raise NodeUnavailable(f"{self.server}: {error}") from error
-        if not line:
-            raise NodeUnavailable(f"{self.server} closed the connection")
-        reply = json.loads(line)
-        if "error" in reply:
-            raise ERRORS.get(reply["error"], GatewayError)(reply["text"], reply["code"])
-        return reply["ok"]
+        if isinstance(reply, GatewayError):
+            raise reply
+        return reply
 
-    def topology(self) -> Sequence[Member]:
-        return [Member(*one) for one in self.ask("topology")]
-
-    def queues(self, pattern: str) -> Sequence[str]:
-        return list(self.ask("queues", pattern=pattern))
-
-    def position(self, queue: str) -> Position:
-        return Position(*[*self.ask("position", queue=queue), 0, 0])
-
-    def plan(
-        self, queue: str, incarnation: str, start: int, max_messages: int, max_bytes: int
-    ) -> Plan:
-        return Plan(
-            start,
-            *self.ask(
-                "plan", queue=queue, incarnation=incarnation, start=start, messages=max_messages,
-                size=max_bytes,
-            )
-        )  # fmt: skip
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return functools.partial(self.ask, name)
 
     def read(
         self,
@@ -401,78 +367,11 @@ class FakeGateway:
         selector: str | None,
         body_bytes_max: int,
     ) -> Iterator[Chunk]:
-        last = False
-        while not last:
-            reply = self.ask(
-                "read", queue=queue, incarnation=incarnation, start=start, end=end,
-                size=max_bytes, selector=selector,
-            )  # fmt: skip
-            records = [(at, base64.b64decode(text), 0) for at, _, text in reply["records"]]
-            start, last = reply["next"], reply["last"]
-            yield Chunk(queue, start, last, *chunk_of(records))
-
-    def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
-        count: int = self.ask(
-            "ack", queue=queue, incarnation=incarnation, group=group, epoch=epoch, end=end
-        )
-        return count
-
-    def dead_letter(
-        self, queue: str, incarnation: str, group: str, epoch: int, sequence: int, why: str
-    ) -> None:
-        self.ask(
-            "dead_letter", queue=queue, incarnation=incarnation, group=group, epoch=epoch, sequence=sequence, why=why
-        )
-
-    def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> Lease:
-        return Lease(
-            *self.ask("lease", queue=queue, group=group, owner=owner, ttl=ttl_ms, epoch=epoch)
-        )
-
-    def retain(
-        self, queue: str, incarnation: str, group: str, epoch: int, limits: tuple[int, int], replay_from: int
-    ) -> int:
-        at: int = self.ask(
-            "retain", queue=queue, incarnation=incarnation, group=group, epoch=epoch, limits=limits,
-            replay=replay_from,
-        )  # fmt: skip
-        return at
-
-    def lost_ranges(
-        self, queue: str, incarnation: str, start: int, end: int
-    ) -> Sequence[LostRange]:
-        found = self.ask("lost", queue=queue, incarnation=incarnation, start=start, end=end)
-        return [LostRange(*one) for one in found]
-
-    def seek(self, queue: str, timestamp_ms: int) -> int:
-        at: int = self.ask("seek", queue=queue, timestamp=timestamp_ms)
-        return at
-
-    def prepare(self, messages: Sequence[OutMessage], branch: str) -> None:
-        plain = []
-        for one in messages:
-            fields = asdict(one)
-            fields["body"] = None if one.body is None else base64.b64encode(one.body).decode()
-            plain.append(fields)
-        self.ask("prepare", messages=plain, branch=branch)
-
-    def prepared_branches(self) -> list[str]:
-        return list(self.ask("prepared"))
-
-    def commit_branch(self, branch: str) -> bool:
-        return bool(self.ask("commit", branch=branch))
-
-    def roll_back_branch(self, branch: str) -> bool:
-        return bool(self.ask("roll_back", branch=branch))
-
-    def decisions(self, query: str) -> dict[int, str]:
-        return dict(self.ask("decisions", query=query))
-
-    def decide(self, query: str, batch: int, decision: str) -> None:
-        self.ask("decide", query=query, batch=batch, decision=decision)
-
-    def forget_decisions(self, query: str, before: int) -> None:
-        self.ask("forget", query=query, before=before)
+        chunk = self.ask("read", queue, incarnation, start, end)
+        yield chunk
+        while not chunk.last:
+            chunk = self.ask("read", queue, incarnation, chunk.next, end)
+            yield chunk
 
     def close(self) -> None:
         self.file.close()

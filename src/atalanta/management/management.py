@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.management.controls.acceptor import AcceptorControl
 from atalanta.management.controls.address import AddressControl
-from atalanta.management.controls.bridge import BridgeControl
 from atalanta.management.controls.broker import BrokerControl
-from atalanta.management.controls.cluster_connection import ClusterConnectionControl
-from atalanta.management.controls.connection_router import ConnectionRouterControl
 from atalanta.management.controls.divert import DivertControl
 from atalanta.management.controls.lists import ListOperations
 from atalanta.management.controls.queue import QueueControl
@@ -107,9 +104,8 @@ class Management:
         roles = Roles(broker.security)
         sender = MessageSender(broker.ids, broker.publisher)
         diverts = DivertControl(config, broker.diverts)
-        bridges = BridgeControl(resources)
         return {
-            "broker": self._broker_control(process, roles, counters, prepared, diverts, bridges),
+            "broker": self._broker_control(process, roles, counters, prepared, diverts),
             "queue": self._queue_control(sender, counters, prepared),
             "address": AddressControl(
                 config,
@@ -124,9 +120,7 @@ class Management:
             ),
             "acceptor": AcceptorControl(resources.acceptors, lambda: not broker.stopping),
             "divert": diverts,
-            "clusterconnection": ClusterConnectionControl(resources.cluster_connections),
-            "bridge": bridges,
-            "connectionrouter": ConnectionRouterControl(resources.routers),
+            **resources.controls,
         }
 
     def _broker_control(
@@ -136,7 +130,6 @@ class Management:
         counters: CounterOperations,
         prepared: PreparedTransactionOperations,
         diverts: DivertControl,
-        bridges: BridgeControl,
     ) -> BrokerControl:
         broker = self.broker
         lists = ListOperations(
@@ -145,7 +138,6 @@ class Management:
             broker.addresses,
             broker.caches,
             broker.clients,
-            self.resources,
             self.pauses,
         )
         destinations = DestinationOperations(
@@ -169,7 +161,6 @@ class Management:
                 ConnectionOperations(broker.clients, broker.security, broker.trace).operations,
                 prepared.operations,
                 diverts.broker_operations,
-                bridges.broker_operations,
                 self.users.operations,
                 counters.broker_operations,
             ],

@@ -74,13 +74,6 @@ ADDRESS_FIGURES: Final[list[AddressFigure]] = [
     ("limit_percent", "used part of max-size-bytes", limit_percent),
     ("number_of_pages", "page files with messages that were not read yet", page_count),
 ]  # fmt: skip
-BRIDGE_FIGURES: Final[list[tuple[str, str, str, str]]] = [
-    ("bridge_connected", "1 while the bridge forwards messages", "gauge", "Connected"),
-    ("bridge_messages_sent_total", "messages sent, repeats too", "counter",
-     "MessagesPendingAcknowledgement"),
-    ("bridge_messages_acknowledged_total", "messages that are safe at the target", "counter",
-     "MessagesAcknowledged"),
-]  # fmt: skip
 
 
 class Metrics:
@@ -98,7 +91,8 @@ class Metrics:
         """Yields the text format (version 0.0.4), SLICE_LINES at a time. Changes in the meantime may be missing."""
         yield self.broker_figures()
         yield from self.own_figures()
-        yield from self.bridge_figures()
+        for slices in self.resources.metrics:
+            yield from slices()
         broker = self.broker
         name = escape(broker.config.name)
         addresses: list[tuple[Address, str]] = []
@@ -178,23 +172,6 @@ class Metrics:
             name = counter_name(counter)
             text = head(name, f"events counted as {counter}", "counter", "atalanta_")
             yield f"{text}atalanta_{name}{label} {count}\n"
-
-    def bridge_figures(self) -> Iterator[str]:
-        """Yields the metrics of core bridges. The waiting messages are in the metrics of the bridges' queues."""
-        broker = escape(self.broker.config.name)
-        shown: list[tuple[str, dict[str, object]]] = []
-        for name in self.resources.bridges.names():
-            found = self.resources.bridges.find(name)
-            if found is not None:
-                shown.append((f'{{broker="{broker}",bridge="{escape(name)}"}}', found.shown()))
-        if not shown:
-            return
-        for figure, why, kind, attribute in BRIDGE_FIGURES:
-            yield head(figure, why, kind, "atalanta_")
-            for label, values in shown:
-                value = values[attribute]
-                assert isinstance(value, int)
-                yield f"atalanta_{figure}{label} {int(value)}\n"
 
 
 def tally_figures(queues: list[tuple[Queue, str]]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from atalanta.cluster.balancing.balancers import Balancers
-from atalanta.cluster.balancing.management import BalanceView
+from atalanta.cluster.balancing.management import BalanceOperations
 from atalanta.cluster.config import ClusterSettings
 from atalanta.cluster.connection.cluster_connections import ClusterConnections
 from atalanta.cluster.connection_routers.config import RoutersConfig
@@ -19,7 +19,7 @@ from atalanta.cluster.grouping.local import LocalGrouping
 from atalanta.cluster.grouping.remote import RemoteGrouping
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.part import Part
-from atalanta.cluster.scale_down.management import Asked
+from atalanta.cluster.scale_down.management import ScaleDownOperations
 from atalanta.cluster.scale_down.scale_down import ScaleDown
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.ports import Links, Process
@@ -109,11 +109,12 @@ class Parts:
         )
         self.scale_down = scale_down
         self.by_name["scaledown"] = scale_down
-        self.resources.register_scale_down(Asked(scale_down))
+        self.resources.extend_broker({}, ScaleDownOperations(scale_down).operations)
         leaving = scale_down.under_way
         balancers = Balancers(own, clusters, self.connections, self.acceptors, leaving)
         self.by_name["rebalance"] = balancers
-        self.resources.register_client_balance(BalanceView(balancers))
+        balance = BalanceOperations(balancers)
+        self.resources.extend_broker(balance.attributes, balance.operations)
 
     def _keep_groups(self, config: GroupingHandlerConfig, cluster: ClusterSettings) -> None:
         """Creates the grouping handler, before the cluster starts, so that the handler sees every queue."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.transaction import XaCommit, XaEnd, XaPrepare, XaStart, Xid
 from tests.cluster.balancing.balancing_rig import at_node, balancer, known, settings
 from tests.cluster.balancing.constant_clients import MILLISECOND, Accounts, Roamer, roam
-from tests.cluster.cluster_rig import Rig, count, node_of
+from tests.cluster.cluster_rig import Rig, count
 
 Prepare = Callable[[Roamer], None]
 
@@ -271,8 +272,7 @@ def test_clients_that_come_back_are_not_sent_for_ever() -> None:
     assert accounts.redirects == calm
 
 
-def test_a_node_that_is_new_to_the_cluster_is_left_in_peace_for_the_settling_time() -> None:
-    rig = Rig()
+def test_a_node_that_is_new_to_the_cluster_is_left_in_peace_for_the_settling_time(rig: Rig) -> None:
     hosts = rig.cluster(2, mode="OFF", own=settings(rebalance_settle_ms=20_000))
     accounts = Accounts()
     roamers = fleet(rig, hosts[0], 10, accounts)
@@ -282,8 +282,7 @@ def test_a_node_that_is_new_to_the_cluster_is_left_in_peace_for_the_settling_tim
     assert roamers
 
 
-def test_clients_go_to_the_members_of_their_zone() -> None:
-    rig = Rig()
+def test_clients_go_to_the_members_of_their_zone(rig: Rig) -> None:
     hosts = []
     for zone in ("east", "east", "west"):
         hosts.append(rig.node(mode="OFF", own=settings(zone=zone)))
@@ -335,8 +334,7 @@ def test_management_tells_who_would_go_where_and_why_others_stay() -> None:
     rig, hosts, accounts = two(rebalance=False)
     roamers = fleet(rig, hosts[0], 5, accounts) + roam(rig, "n0", 3, accounts, period_ns=0)
     rig.run(8)
-    balance = node_of(hosts[0]).management.resources.client_balance
-    told = balance.describe(rig.world.now, True, -1)
+    told = json.loads(rig.ask(hosts[0], "broker", "rebalance", True))
     assert (told["clients"], told["on"]) == (8, False)
     assert told["members"] == [
         {"node": "node-0", "zone": None, "clients": 8, "at": "n0:61616"},

@@ -15,8 +15,7 @@ def restart(rig: Rig, host: Host) -> None:
     rig.formed()
 
 
-def test_a_rolling_restart_under_sixty_clients_ends_in_balance_and_stays_so() -> None:
-    rig = Rig()
+def test_a_rolling_restart_under_sixty_clients_ends_in_balance_and_stays_so(rig: Rig) -> None:
     hosts = rig.cluster(3, mode="OFF")
     accounts = Accounts()
     roamers = [one for host in hosts for one in roam(rig, host.name, 20, accounts)]

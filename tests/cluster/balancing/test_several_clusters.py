@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from atalanta.cluster.balancing.balancers import Balancers
+from atalanta.cluster.balancing.management import BalanceOperations
 from atalanta.cluster.balancing.movable import is_client
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
@@ -19,8 +20,7 @@ def balancers(host: Host) -> Balancers:
     return part
 
 
-def test_the_clients_of_each_cluster_go_to_its_own_members() -> None:
-    rig = Rig()
+def test_the_clients_of_each_cluster_go_to_its_own_members(rig: Rig) -> None:
     hosts = make(rig)
     accounts = Accounts()
     eastern = roam(rig, "n0", 6, accounts, known, period_ns=0, queue="east.orders")
@@ -34,8 +34,7 @@ def test_the_clients_of_each_cluster_go_to_its_own_members() -> None:
     assert [each.clients for each in balancers(hosts[0]).by_number] == [3, 5]
 
 
-def test_clients_of_the_outer_members_go_to_the_right_door_of_the_one_in_the_middle() -> None:
-    rig = Rig()
+def test_clients_of_the_outer_members_go_to_the_right_door_of_the_one_in_the_middle(rig: Rig) -> None:
     hosts = make(rig)
     accounts = Accounts()
     western = roam(rig, "n2", 6, accounts, known, period_ns=0, queue="west.orders")
@@ -45,8 +44,7 @@ def test_clients_of_the_outer_members_go_to_the_right_door_of_the_one_in_the_mid
     assert accounts.redirects == 3
 
 
-def test_an_operator_sees_and_moves_the_clients_of_the_cluster_whose_door_he_came_by() -> None:
-    rig = Rig()
+def test_an_operator_sees_and_moves_the_clients_of_the_cluster_whose_door_he_came_by(rig: Rig) -> None:
     hosts = make(rig)
     for host in hosts:
         for each in balancers(host).by_number:
@@ -56,7 +54,7 @@ def test_an_operator_sees_and_moves_the_clients_of_the_cluster_whose_door_he_cam
     western = roam(rig, "n0", 4, accounts, known, period_ns=0, queue="west.orders", port=WEST_PORT)
     rig.run(6)
     node = node_of(hosts[0])
-    balance = node.management.resources.client_balance
+    balance = BalanceOperations(balancers(hosts[0]))
     for name, peer in (("east", "n1"), ("west", "n2")):
         asking = next(
             conn
@@ -72,7 +70,7 @@ def test_an_operator_sees_and_moves_the_clients_of_the_cluster_whose_door_he_cam
             {"node": f"node-{peer[1]}", "at": f"{peer}:{PORT}", "clients": 1, "able": 1}
         ]
         if name == "west":
-            balance.ask(rig.world.now, asking)
+            balance.balancers.of(asking).ask(rig.world.now)
     rig.until(lambda: at_node(western, hosts) == [2, 0, 2])
     rig.run(10)
     assert at_node(eastern, hosts) == [4, 0, 0]

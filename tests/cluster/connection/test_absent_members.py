@@ -101,8 +101,7 @@ def test_a_subscription_of_the_absent_end_keeps_its_messages() -> None:
 
 
 @pytest.mark.parametrize("nodes", [2, 3])
-def test_expired_messages_dead_letters_and_diverted_copies_stay_with_the_living(nodes: int) -> None:
-    rig = Rig()
+def test_expired_messages_dead_letters_and_diverted_copies_stay_with_the_living(rig: Rig, nodes: int) -> None:
     names = ("orders", "late", "dead", "copies")
     hosts = rig.cluster(
         nodes, mode="STRICT", queues=[queue(name, name, ANYCAST) for name in names]

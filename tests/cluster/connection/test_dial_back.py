@@ -18,8 +18,7 @@ def announcing(host: str) -> Callable[[ClusterSettings], None]:
     return change
 
 
-def test_an_address_that_peers_cannot_dial_is_told_on_both_sides_once() -> None:
-    rig = Rig()
+def test_an_address_that_peers_cannot_dial_is_told_on_both_sides_once(rig: Rig) -> None:
     good = rig.node(peers=[0])
     wrong = rig.node(peers=[0], whole=announcing("inside-only"))
     good.start()
@@ -40,9 +39,8 @@ def test_an_address_that_peers_cannot_dial_is_told_on_both_sides_once() -> None:
     assert rig.events("n1 dialed_back node=node-0")
 
 
-def test_a_static_connector_that_leads_to_a_node_does_not_prove_its_announced_address() -> None:
+def test_a_static_connector_that_leads_to_a_node_does_not_prove_its_announced_address(rig: Rig) -> None:
     """The peer's locator comes by the right address, its link by the announced one."""
-    rig = Rig()
     hosts = [rig.node(peers=[1]), rig.node(peers=[0], whole=announcing("inside-only"))]
     for host in hosts:
         host.start()
@@ -50,8 +48,7 @@ def test_a_static_connector_that_leads_to_a_node_does_not_prove_its_announced_ad
     assert rig.events("n1 not_dialed_back") and rig.events("n0 member_unreachable")
 
 
-def test_nothing_is_told_where_all_can_be_dialled_also_when_nodes_come_and_go() -> None:
-    rig = Rig()
+def test_nothing_is_told_where_all_can_be_dialled_also_when_nodes_come_and_go(rig: Rig) -> None:
     hosts = rig.cluster(3)
     rig.run(20)
     hosts[1].crash()
@@ -68,8 +65,7 @@ def test_nothing_is_told_where_all_can_be_dialled_also_when_nodes_come_and_go() 
         assert "node=node-1" in line, "only the one that crashed"
 
 
-def test_nodes_found_by_discovery_are_checked_as_well() -> None:
-    rig = Rig()
+def test_nodes_found_by_discovery_are_checked_as_well(rig: Rig) -> None:
     rig.node(discovery=True).start()
     rig.node(discovery=True, whole=announcing("inside-only")).start()
     rig.run(40)

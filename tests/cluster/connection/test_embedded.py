@@ -57,8 +57,7 @@ def texts(host: Host, queue: str = "orders") -> list[str | None]:
     return [each.message.text() for each in node_of(host).broker.queues[queue].live()]
 
 
-def test_a_forwarded_message_is_not_routed_once_more() -> None:
-    rig = Rig()
+def test_a_forwarded_message_is_not_routed_once_more(rig: Rig) -> None:
     first, second = rig.cluster(2, mode="STRICT", queues=both())
     peer = Artemis(rig, first)
     peer.connect()
@@ -70,8 +69,7 @@ def test_a_forwarded_message_is_not_routed_once_more() -> None:
     assert texts(first, "archive") == ["price"] and count(second, "archive") == 0
 
 
-def test_what_is_sent_again_after_a_crash_is_there_once() -> None:
-    rig = Rig()
+def test_what_is_sent_again_after_a_crash_is_there_once(rig: Rig) -> None:
     first, _ = rig.cluster(2, queues=both())
     peer = Artemis(rig, first)
     peer.connect()
@@ -87,8 +85,7 @@ def test_what_is_sent_again_after_a_crash_is_there_once() -> None:
     assert texts(first) == ["0", "1", "2", "3", "4"]
 
 
-def test_it_goes_on_to_another_member_as_what_a_core_client_reads() -> None:
-    rig = Rig()
+def test_it_goes_on_to_another_member_as_what_a_core_client_reads(rig: Rig) -> None:
     first, second = rig.cluster(2, queues=both(), delay_ms=0)
     peer = Artemis(rig, first)
     peer.connect()
@@ -103,8 +100,7 @@ def test_it_goes_on_to_another_member_as_what_a_core_client_reads() -> None:
     assert count(first, "orders") == 0
 
 
-def test_what_cannot_be_read_does_not_end_the_link() -> None:
-    rig = Rig()
+def test_what_cannot_be_read_does_not_end_the_link(rig: Rig) -> None:
     first, _ = rig.cluster(2, queues=both())
     peer = Artemis(rig, first)
     peer.connect()

@@ -23,8 +23,7 @@ NEWS = "activemq.notifications"
 FAR = -(1 << 40)  # passes the filter of every peer; no int of Java
 
 
-def test_a_binding_at_an_impossible_distance_is_not_believed() -> None:
-    rig = Rig()
+def test_a_binding_at_an_impossible_distance_is_not_believed(rig: Rig) -> None:
     first, second = rig.cluster(2)
     liar = rig.client(first)
     liar.publish(
@@ -39,8 +38,7 @@ def test_a_binding_at_an_impossible_distance_is_not_believed() -> None:
 
 
 @pytest.mark.parametrize("kind", ["CONSUMER_CREATED", "CONSUMER_CLOSED"])
-def test_a_consumer_at_an_impossible_distance_harms_nobody(kind: str) -> None:
-    rig = Rig()
+def test_a_consumer_at_an_impossible_distance_harms_nobody(rig: Rig, kind: str) -> None:
     first, second = rig.cluster(2)
     liar = rig.client(first)
     liar.publish(
@@ -52,8 +50,7 @@ def test_a_consumer_at_an_impossible_distance_harms_nobody(kind: str) -> None:
 
 
 @pytest.mark.parametrize("distance", [FAR, -1, True])
-def test_a_session_at_an_impossible_distance_is_not_told_on(distance: int) -> None:
-    rig = Rig()
+def test_a_session_at_an_impossible_distance_is_not_told_on(rig: Rig, distance: int) -> None:
     first, second = rig.cluster(2)
     listener = rig.client(second)
     listener.create("news", NEWS, 0)
@@ -70,8 +67,7 @@ def test_a_session_at_an_impossible_distance_is_not_told_on(distance: int) -> No
 
 
 @pytest.mark.parametrize("kind", ["PROPOSAL", "PROPOSAL_RESPONSE", "UNPROPOSAL"])
-def test_word_of_a_group_from_an_impossible_distance_is_not_passed_on(kind: str) -> None:
-    rig = Rig()
+def test_word_of_a_group_from_an_impossible_distance_is_not_passed_on(rig: Rig, kind: str) -> None:
     hosts = grouped_cluster(rig)
     liar = rig.client(hosts[1])
     liar.publish(
@@ -92,8 +88,7 @@ def told_of(rig: Rig, host: Host, node_id: str, event_id: int, target: str) -> N
 
 
 @pytest.mark.parametrize("node_id", ["", "a::b"])
-def test_a_member_without_a_possible_node_id_is_none(node_id: str) -> None:
-    rig = Rig()
+def test_a_member_without_a_possible_node_id_is_none(rig: Rig, node_id: str) -> None:
     first, _ = rig.cluster(2)
     told_of(rig, first, node_id, 1, "nowhere")
     rig.run(3)
@@ -101,8 +96,7 @@ def test_a_member_without_a_possible_node_id_is_none(node_id: str) -> None:
     assert linked(first) == 1
 
 
-def test_a_member_whose_node_id_is_no_text_gets_messages_like_any_other() -> None:
-    rig = Rig()
+def test_a_member_whose_node_id_is_no_text_gets_messages_like_any_other(rig: Rig) -> None:
     first = rig.node(node_id="node-\ud800")
     second = rig.node()
     rig.form(first, second)
@@ -115,8 +109,7 @@ def test_a_member_whose_node_id_is_no_text_gets_messages_like_any_other() -> Non
     assert part.phase == DONE
 
 
-def test_a_queue_in_the_place_of_a_members_queue_does_not_keep_the_cluster_from_forming() -> None:
-    rig = Rig()
+def test_a_queue_in_the_place_of_a_members_queue_does_not_keep_the_cluster_from_forming(rig: Rig) -> None:
     first = rig.node()
     second = rig.node(node_id="node-b")
     first.start()
@@ -127,8 +120,7 @@ def test_a_queue_in_the_place_of_a_members_queue_does_not_keep_the_cluster_from_
     rig.until(lambda: linked(first) == 1 and linked(second) == 1)
 
 
-def test_a_member_with_the_last_of_all_event_ids_may_be_lost_and_come_back() -> None:
-    rig = Rig()
+def test_a_member_with_the_last_of_all_event_ids_may_be_lost_and_come_back(rig: Rig) -> None:
     first, second = rig.cluster(2)
     told_of(rig, first, "node-1", (1 << 63) - 1, second.name)
     second.crash()
@@ -137,9 +129,8 @@ def test_a_member_with_the_last_of_all_event_ids_may_be_lost_and_come_back() -> 
     rig.formed()
 
 
-def test_a_group_for_a_queue_whose_name_is_no_text_survives_a_restart() -> None:
+def test_a_group_for_a_queue_whose_name_is_no_text_survives_a_restart(rig: Rig) -> None:
     """Names are UTF-16, lone surrogates included."""
-    rig = Rig()
     hosts = grouped_cluster(rig)
     liar = rig.client(hosts[1])
     liar.publish(
@@ -156,8 +147,7 @@ def test_a_group_for_a_queue_whose_name_is_no_text_survives_a_restart() -> None:
     rig.until(lambda: sender.answers == [1])
 
 
-def test_a_peer_that_opens_its_sessions_again_gets_no_second_consumer() -> None:
-    rig = Rig()
+def test_a_peer_that_opens_its_sessions_again_gets_no_second_consumer(rig: Rig) -> None:
     first, _ = rig.cluster(2)
     (record,) = cluster_of(first).peers.values()
     assert record.bridge is not None
@@ -181,8 +171,7 @@ def test_an_answer_that_no_parser_takes_is_an_error_of_the_protocol() -> None:
         answer_of(deep_answer())
 
 
-def test_the_target_of_a_departure_whose_answer_is_no_json_loses_its_link() -> None:
-    rig = Rig()
+def test_the_target_of_a_departure_whose_answer_is_no_json_loses_its_link(rig: Rig) -> None:
     first, _ = rig.cluster(2)
     part = begin(rig, first)
     while part.link is None or not part.link.requests.unanswered:

@@ -81,8 +81,7 @@ def test_only_this_node_consumes(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_subscriptions_of_other_names_each_get_a_copy_in_every_mode(mode: str) -> None:
-    rig = Rig()
+def test_subscriptions_of_other_names_each_get_a_copy_in_every_mode(rig: Rig, mode: str) -> None:
     first = rig.node(queues=[queue("mine", "prices", MULTICAST)], mode=mode)
     second = rig.node(queues=[queue("yours", "prices", MULTICAST)], mode=mode)
     rig.form(first, second)
@@ -93,9 +92,8 @@ def test_subscriptions_of_other_names_each_get_a_copy_in_every_mode(mode: str) -
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_without_a_queue_here_the_other_node_has_it(mode: str) -> None:
+def test_without_a_queue_here_the_other_node_has_it(rig: Rig, mode: str) -> None:
     """Only what is for one of several stays with OFF: it is made here then, as a sender may."""
-    rig = Rig()
     first = rig.node(queues=[queue("other", "other", ANYCAST)], mode=mode)
     second = rig.node(mode=mode)
     rig.form(first, second)

@@ -6,49 +6,45 @@ import json
 
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.sim.host import Host
-from tests.cluster.cluster_rig import Rig, node_of, waiting
+from tests.cluster.cluster_rig import Rig, waiting
 
-
-def get(host: Host, name: str) -> object:
-    return node_of(host).management.resources.cluster_connections["test"].attribute(name)
+CLUSTER = "clusterconnection.test"
 
 
 def links(rig: Rig, host: Host) -> list[dict[str, object]]:
-    return node_of(host).management.resources.cluster_connections["test"].links(rig.world.now)
+    found: list[dict[str, object]] = json.loads(rig.ask(host, CLUSTER, "listLinks"))
+    return found
 
 
-def test_definition_and_members() -> None:
-    rig = Rig()
+def test_definition_and_members(rig: Rig) -> None:
     hosts = rig.cluster(2)
-    assert get(hosts[1], "Name") == "test" and get(hosts[1], "MaxHops") == 1
-    assert get(hosts[1], "MessageLoadBalancingType") == "ON_DEMAND"
-    assert get(hosts[1], "StaticConnectors") == ["n0"]
-    assert json.loads(str(get(hosts[1], "StaticConnectorsAsJSON"))) == ["n0"]
-    assert get(hosts[0], "Nodes") == {"node-1": "n1:61616"}
-    assert {row["nodeID"] for row in json.loads(str(get(hosts[0], "Topology")))} == {
+    assert rig.get(hosts[1], CLUSTER, "Name") == "test" and rig.get(hosts[1], CLUSTER, "MaxHops") == 1
+    assert rig.get(hosts[1], CLUSTER, "MessageLoadBalancingType") == "ON_DEMAND"
+    assert rig.get(hosts[1], CLUSTER, "StaticConnectors") == ["n0"]
+    assert json.loads(str(rig.get(hosts[1], CLUSTER, "StaticConnectorsAsJSON"))) == ["n0"]
+    assert rig.get(hosts[0], CLUSTER, "Nodes") == {"node-1": "n1:61616"}
+    assert {row["nodeID"] for row in json.loads(str(rig.get(hosts[0], CLUSTER, "Topology")))} == {
         "node-0",
         "node-1",
     }
 
 
-def test_counts_of_a_bridge_and_what_waits_for_a_member_that_is_away() -> None:
-    rig = Rig()
+def test_counts_of_a_bridge_and_what_waits_for_a_member_that_is_away(rig: Rig) -> None:
     hosts = rig.cluster(2)
     consumer = rig.consuming(hosts[1], known_at=hosts[0])
     producer = rig.client(hosts[0])
     producer.publish("orders", b"1", ANYCAST)
     rig.until(lambda: consumer.bodies and waiting(hosts[0], "node-1") == 0)
-    listed = node_of(hosts[0]).management.resources.cluster_connections["test"]
-    assert listed.metrics_of("node-1") == {
+    assert rig.ask(hosts[0], CLUSTER, "getBridgeMetrics", "node-1") == {
         "messagesPendingAcknowledgement": 0,
         "messagesAcknowledged": 1,
     }
-    assert listed.metrics_of("nobody") is None
-    assert get(hosts[0], "MessagesAcknowledged") == 1
+    assert rig.ask(hosts[0], CLUSTER, "getBridgeMetrics", "nobody") is None
+    assert rig.get(hosts[0], CLUSTER, "MessagesAcknowledged") == 1
     rig.network.block("n1", "n0")
     producer.publish("orders", b"2", ANYCAST)
     rig.until(lambda: len(consumer.bodies) == 2)
-    assert get(hosts[0], "Metrics") == {
+    assert rig.get(hosts[0], CLUSTER, "Metrics") == {
         "messagesPendingAcknowledgement": 1,
         "messagesAcknowledged": 1,
     }
@@ -66,8 +62,7 @@ def test_counts_of_a_bridge_and_what_waits_for_a_member_that_is_away() -> None:
     assert (row["state"], row["awaySince"], row["waiting"]) == ("linked", 0, 0)
 
 
-def test_a_member_of_which_only_messages_are_left_is_listed() -> None:
-    rig = Rig()
+def test_a_member_of_which_only_messages_are_left_is_listed(rig: Rig) -> None:
     hosts = rig.cluster(2)
     rig.consuming(hosts[1], known_at=hosts[0])
     rig.network.block("n0", "n1")

@@ -91,8 +91,7 @@ def test_connector_ref_is_what_others_are_told() -> None:
 
 # -- check-period, connection-ttl ---------------------------------------------------------------------
 @pytest.mark.parametrize(("period_ms", "expected"), [(4_000, 14), (20_000, 2)])
-def test_check_period_is_how_often_the_peer_is_asked(period_ms: int, expected: int) -> None:
-    rig = Rig()
+def test_check_period_is_how_often_the_peer_is_asked(rig: Rig, period_ms: int, expected: int) -> None:
     host = rig.node(peers=[1], change=having(check_period_ms=period_ms, connection_ttl_ms=60_001))
     other = rig.node(peers=[])
     host.start()
@@ -109,8 +108,7 @@ def test_check_period_is_how_often_the_peer_is_asked(period_ms: int, expected: i
 
 
 @pytest.mark.parametrize("ttl_ms", [3_000, 20_000])
-def test_connection_ttl_is_told_and_ends_a_silent_link(ttl_ms: int) -> None:
-    rig = Rig()
+def test_connection_ttl_is_told_and_ends_a_silent_link(rig: Rig, ttl_ms: int) -> None:
     hosts = rig.cluster(2, change=having(connection_ttl_ms=ttl_ms))
     told = {
         packet.connection_ttl_ms
@@ -126,8 +124,7 @@ def test_connection_ttl_is_told_and_ends_a_silent_link(ttl_ms: int) -> None:
 
 
 # -- min-large-message-size ----------------------------------------------------------------------------
-def test_min_large_message_size_cuts_larger_bodies_into_segments() -> None:
-    rig = Rig()
+def test_min_large_message_size_cuts_larger_bodies_into_segments(rig: Rig) -> None:
     hosts = rig.cluster(2, change=having(min_large_message_bytes=1_000))
     consumer = large_client(rig, hosts[1], "orders")
     rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
@@ -171,8 +168,7 @@ def test_without_duplicate_detection_one_message_at_a_time_is_on_its_way() -> No
 
 
 # -- windows --------------------------------------------------------------------------------------------
-def test_confirmation_window_size_is_told() -> None:
-    rig = Rig()
+def test_confirmation_window_size_is_told(rig: Rig) -> None:
     hosts = rig.cluster(2, change=having(confirmation_window_bytes=12_345))
     windows = [
         packet.confirmation_window
@@ -183,8 +179,7 @@ def test_confirmation_window_size_is_told() -> None:
 
 
 @pytest.mark.parametrize("window", [20_000, 1 << 20, -1])
-def test_producer_window_size_is_how_much_the_peer_lets_us_send(window: int) -> None:
-    rig = Rig()
+def test_producer_window_size_is_how_much_the_peer_lets_us_send(rig: Rig, window: int) -> None:
     hosts = rig.cluster(2, change=having(producer_window_bytes=window))
     consumer = rig.consuming(hosts[1], known_at=hosts[0])
     rig.sender(hosts[0], "orders", [b"x" * 5_000] * 20, ANYCAST)

@@ -18,9 +18,8 @@ from tests.cluster.parameters import dials, having, sent
 
 # -- announcements ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("attempts", "interval_ms"), [(2, 1_000), (4, 500)])
-def test_notification_attempts_and_interval(attempts: int, interval_ms: int) -> None:
+def test_notification_attempts_and_interval(rig: Rig, attempts: int, interval_ms: int) -> None:
     """A listener hears of the node at once, and so many times more, each with a fresh event id."""
-    rig = Rig()
     change = having(notification_attempts=attempts, notification_interval_ms=interval_ms)
     host = rig.node(peers=[1], change=change)
     host.start()
@@ -39,9 +38,8 @@ def test_notification_attempts_and_interval(attempts: int, interval_ms: int) -> 
 
 # -- topology-scanner-attempts ------------------------------------------------------------------------------
 @pytest.mark.parametrize(("attempts", "found"), [(3, 3), (0, 1), (-1, 40)])
-def test_topology_scanner_attempts(attempts: int, found: int) -> None:
+def test_topology_scanner_attempts(rig: Rig, attempts: int, found: int) -> None:
     """n0 reaches n1; n9 of its list is not there. With n1 alone it is content after so many attempts."""
-    rig = Rig()
     host = rig.node(peers=[1, 9], change=having(topology_scanner_attempts=attempts))
     seen = dials(rig, host, ".locate.")
     host.start()
@@ -52,8 +50,7 @@ def test_topology_scanner_attempts(attempts: int, found: int) -> None:
     assert bool(rig.events("n0 cluster_topology_incomplete node=n9")) == (attempts >= 0)
 
 
-def test_a_scan_begins_again_with_news_and_without_anybody_it_goes_on_for_ever() -> None:
-    rig = Rig()
+def test_a_scan_begins_again_with_news_and_without_anybody_it_goes_on_for_ever(rig: Rig) -> None:
     host = rig.node(peers=[1, 2], change=having(topology_scanner_attempts=2))
     seed = rig.node(peers=[])
     late = rig.node(peers=[])  # it knows nobody: n0 must find it
@@ -108,8 +105,7 @@ def test_the_default_credentials_are_warned_of_at_every_start() -> None:
 
 # -- allow-direct-connections-only --------------------------------------------------------------------------------
 @pytest.mark.parametrize("direct", [False, True])
-def test_members_that_are_learnt_get_a_link_unless_only_direct_ones_may(direct: bool) -> None:
-    rig = Rig()
+def test_members_that_are_learnt_get_a_link_unless_only_direct_ones_may(rig: Rig, direct: bool) -> None:
     for peers in ([1], [2], []):
         rig.node(peers=peers, change=having(allow_direct_connections_only=direct)).start()
     rig.run(5)
@@ -140,9 +136,8 @@ def test_a_connection_without_connectors_only_accepts() -> None:
     rig.until(lambda: consumer.bodies == [b"x"])
 
 
-def test_queues_are_told_by_their_filters_as_they_change() -> None:
+def test_queues_are_told_by_their_filters_as_they_change(rig: Rig) -> None:
     """BINDING_UPDATED, which a real node sends when a queue's filter is changed."""
-    rig = Rig()
     queues: list[QueueConfig] = [queue("orders", "orders", ANYCAST)]
     hosts = [rig.node(queues=queues) for _ in range(2)]
     rig.form(*hosts)

@@ -28,8 +28,7 @@ class Deaf(RawPeer):
         super().on_closed(conn, why)
 
 
-def test_call_timeout_ends_a_link_that_does_not_open() -> None:
-    rig = Rig()
+def test_call_timeout_ends_a_link_that_does_not_open(rig: Rig) -> None:
     peer = Deaf(rig, "n9")
     peer.listen()
     rig.node(peers=[9], change=having(call_timeout_ms=5_000)).start()
@@ -42,10 +41,9 @@ def test_call_timeout_ends_a_link_that_does_not_open() -> None:
 
 @pytest.mark.parametrize(("timeout_ms", "dialled_again"), [(4_000, True), (-1, False)])
 def test_call_failover_timeout_is_for_links_that_were_lost(
-    timeout_ms: int, dialled_again: bool
+    rig: Rig, timeout_ms: int, dialled_again: bool
 ) -> None:
     """n1 dies, and something that never answers takes its place; it pings, so it is not silent."""
-    rig = Rig()
     hosts = rig.cluster(
         2, change=having(call_timeout_ms=60_000, call_failover_timeout_ms=timeout_ms)
     )
@@ -71,9 +69,8 @@ def test_call_failover_timeout_is_for_links_that_were_lost(
     ],
 )
 def test_retry_interval_multiplier_and_max_retry_interval(
-    interval: int, multiplier: float, longest: int, expected: list[int]
+    rig: Rig, interval: int, multiplier: float, longest: int, expected: list[int]
 ) -> None:
-    rig = Rig()
     change = having(
         retry_interval_ms=interval,
         retry_interval_multiplier=multiplier,
@@ -100,8 +97,7 @@ def cut_off(rig: Rig, change: Change) -> list[Host]:
     return rig.hosts
 
 
-def test_initial_connect_attempts() -> None:
-    rig = Rig()
+def test_initial_connect_attempts(rig: Rig) -> None:
     hosts = cut_off(rig, having(initial_connect_attempts=3))
     found = dials(rig, hosts[1], ".bridge.")
     rig.run(30)
@@ -116,8 +112,7 @@ def test_initial_connect_attempts() -> None:
     rig.formed()
 
 
-def test_without_a_limit_initial_attempts_go_on() -> None:
-    rig = Rig()
+def test_without_a_limit_initial_attempts_go_on(rig: Rig) -> None:
     hosts = cut_off(rig, having())
     rig.run(30)
     assert not rig.events("cluster_gave_up")
@@ -126,9 +121,8 @@ def test_without_a_limit_initial_attempts_go_on() -> None:
     assert len(hosts) == 3
 
 
-def test_after_reconnect_attempts_the_node_is_out_and_gets_nothing() -> None:
+def test_after_reconnect_attempts_the_node_is_out_and_gets_nothing(rig: Rig) -> None:
     """Neither what is sent now nor what is redistributed; what was on its way waits for its return."""
-    rig = Rig()
     hosts = rig.cluster(2, change=having(reconnect_attempts=3, retry_interval_ms=100), delay_ms=0)
     consumer = rig.consuming(hosts[1], known_at=hosts[0])
     found = dials(rig, hosts[0], ".bridge.")

@@ -20,8 +20,7 @@ def stocked(rig: Rig, number: int, **options: object) -> tuple[list[object], Cli
     return list(hosts), producer
 
 
-def test_a_local_consumer_that_comes_in_time_keeps_them() -> None:
-    rig = Rig()
+def test_a_local_consumer_that_comes_in_time_keeps_them(rig: Rig) -> None:
     stocked(rig, 5, delay_ms=1_000)
     elsewhere = rig.consuming(rig.hosts[1], known_at=rig.hosts[0])
     here = rig.consuming(rig.hosts[0])
@@ -70,8 +69,7 @@ def test_off_and_strict_never_redistribute_off_with_redistribution_does() -> Non
         assert (consumer.bodies == [b"x"]) == moves, mode
 
 
-def test_redistributed_messages_are_new_ones_without_marks() -> None:
-    rig = Rig()
+def test_redistributed_messages_are_new_ones_without_marks(rig: Rig) -> None:
     stocked(rig, 1, delay_ms=0)
     consumer = rig.consuming(rig.hosts[1])
     rig.until(lambda: len(consumer.bodies) == 1)
@@ -80,8 +78,7 @@ def test_redistributed_messages_are_new_ones_without_marks() -> None:
     assert consumer.messages[0].delivery_count == 1
 
 
-def test_a_lease_of_the_log_view_is_no_consumer_to_peers_and_keeps_messages_here() -> None:
-    rig = Rig()
+def test_a_lease_of_the_log_view_is_no_consumer_to_peers_and_keeps_messages_here(rig: Rig) -> None:
     hosts = rig.cluster(2, delay_ms=0)
     driver = rig.client(hosts[0])
     driver.send(
@@ -100,8 +97,7 @@ def test_a_lease_of_the_log_view_is_no_consumer_to_peers_and_keeps_messages_here
     rig.until(lambda: len(consumer.bodies) == 4)
 
 
-def test_an_update_of_a_queue_reaches_the_peers_with_its_consumers() -> None:
-    rig = Rig()
+def test_an_update_of_a_queue_reaches_the_peers_with_its_consumers(rig: Rig) -> None:
     hosts = rig.cluster(2, delay_ms=0)
     consumer = rig.consuming(hosts[1], known_at=hosts[0])
     changes = QueueChanges()
@@ -120,8 +116,7 @@ def test_an_update_of_a_queue_reaches_the_peers_with_its_consumers() -> None:
     assert count(hosts[1], "orders") == 1, "and keeps what was consumed"
 
 
-def test_a_non_destructive_queue_is_not_redistributed() -> None:
-    rig = Rig()
+def test_a_non_destructive_queue_is_not_redistributed(rig: Rig) -> None:
     hosts = rig.cluster(2, delay_ms=0)
     changes = QueueChanges()
     changes.non_destructive = True

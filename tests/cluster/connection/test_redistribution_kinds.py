@@ -31,8 +31,7 @@ def comes(rig: Rig, host: Host, selector: str | None = None) -> Client:
 
 
 @pytest.mark.parametrize(("delay_ms", "soon", "late"), [(-1, 0, 0), (0, 5, 5), (2_000, 0, 5)])
-def test_the_delay(delay_ms: int, soon: int, late: int) -> None:
-    rig = Rig()
+def test_the_delay(rig: Rig, delay_ms: int, soon: int, late: int) -> None:
     hosts = stocked(rig, 5, delay_ms)
     consumer = comes(rig, hosts[1])
     rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
@@ -43,8 +42,7 @@ def test_the_delay(delay_ms: int, soon: int, late: int) -> None:
     assert count(hosts[0], "orders") == 5 - late
 
 
-def test_the_delay_counts_from_when_the_last_local_consumer_leaves() -> None:
-    rig = Rig()
+def test_the_delay_counts_from_when_the_last_local_consumer_leaves(rig: Rig) -> None:
     hosts = rig.cluster(2, delay_ms=2_000, mode="OFF_WITH_REDISTRIBUTION")
     here, there = comes(rig, hosts[0]), comes(rig, hosts[1])
     rig.run(1)
@@ -58,9 +56,8 @@ def test_the_delay_counts_from_when_the_last_local_consumer_leaves() -> None:
     assert there.bodies == [b"x"]
 
 
-def test_a_local_consumer_that_comes_back_within_the_delay_goes_on_alone() -> None:
+def test_a_local_consumer_that_comes_back_within_the_delay_goes_on_alone(rig: Rig) -> None:
     """A client that reconnects at once: nothing is moved behind its back."""
-    rig = Rig()
     hosts = rig.cluster(2, delay_ms=3_000, mode="OFF_WITH_REDISTRIBUTION")
     here, there = comes(rig, hosts[0]), comes(rig, hosts[1])
     rig.run(1)
@@ -75,8 +72,7 @@ def test_a_local_consumer_that_comes_back_within_the_delay_goes_on_alone() -> No
     assert here.bodies == numbers(range(3)) and there.bodies == []
 
 
-def test_a_local_consumer_of_other_messages_does_not_cancel_it() -> None:
-    rig = Rig()
+def test_a_local_consumer_of_other_messages_does_not_cancel_it(rig: Rig) -> None:
     hosts = rig.cluster(2, delay_ms=1_000)
     producer = rig.client(hosts[0])
     for number in range(6):
@@ -91,8 +87,7 @@ def test_a_local_consumer_of_other_messages_does_not_cancel_it() -> None:
     assert here.bodies == [b"0", b"2", b"4"]
 
 
-def test_by_selector_each_goes_to_the_node_that_wants_it() -> None:
-    rig = Rig()
+def test_by_selector_each_goes_to_the_node_that_wants_it(rig: Rig) -> None:
     hosts = rig.cluster(3, delay_ms=0)
     producer = rig.client(hosts[0])
     for number in range(9):
@@ -114,8 +109,7 @@ def send_text(producer: Client, body: bytes) -> None:
     )
 
 
-def test_by_xpath_each_document_goes_to_the_node_that_wants_it() -> None:
-    rig = Rig()
+def test_by_xpath_each_document_goes_to_the_node_that_wants_it(rig: Rig) -> None:
     hosts = rig.cluster(2, delay_ms=0)
     producer = rig.client(hosts[0])
     bodies = [text_body(f"<car><doors>{number % 3}</doors></car>") for number in range(9)]
@@ -131,8 +125,7 @@ def test_by_xpath_each_document_goes_to_the_node_that_wants_it() -> None:
     assert count(hosts[0], "orders") == 3, "nobody asks for these"
 
 
-def test_large_messages_go_too_and_leave_no_file() -> None:
-    rig = Rig()
+def test_large_messages_go_too_and_leave_no_file(rig: Rig) -> None:
     hosts = rig.cluster(2, delay_ms=0)
     producer = large_client(rig, hosts[0])
     bodies = [bytes([each]) * 300_000 for each in range(3)]
@@ -145,16 +138,14 @@ def test_large_messages_go_too_and_leave_no_file() -> None:
     rig.until(lambda: not hosts[0].large.contents and not hosts[1].large.contents)
 
 
-def test_order_is_kept_over_many_messages() -> None:
-    rig = Rig()
+def test_order_is_kept_over_many_messages(rig: Rig) -> None:
     hosts = stocked(rig, 1_500, 0)
     consumer = comes(rig, hosts[1])
     rig.until(lambda: len(consumer.bodies) == 1_500)
     assert consumer.bodies == numbers(range(1_500))
 
 
-def test_there_and_back_again_in_order_and_none_twice() -> None:
-    rig = Rig()
+def test_there_and_back_again_in_order_and_none_twice(rig: Rig) -> None:
     hosts = stocked(rig, 20, 0)
     for turn in range(1, 5):
         client = rig.client(hosts[turn % 2])
@@ -173,9 +164,8 @@ def test_there_and_back_again_in_order_and_none_twice() -> None:
     assert consumer.bodies == numbers(range(20))
 
 
-def test_it_stops_when_the_last_remote_consumer_leaves() -> None:
+def test_it_stops_when_the_last_remote_consumer_leaves(rig: Rig) -> None:
     """Before the delay is over; and in the middle, when there is more than one turn moves."""
-    rig = Rig()
     hosts = stocked(rig, 5, 2_000)
     consumer = comes(rig, hosts[1])
     rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
@@ -184,8 +174,7 @@ def test_it_stops_when_the_last_remote_consumer_leaves() -> None:
     assert consumer.bodies == [] and count(hosts[0], "orders") == 5
 
 
-def test_what_comes_after_the_last_remote_consumer_left_stays() -> None:
-    rig = Rig()
+def test_what_comes_after_the_last_remote_consumer_left_stays(rig: Rig) -> None:
     hosts = stocked(rig, 5, 0)
     consumer = comes(rig, hosts[1])
     rig.until(lambda: len(consumer.bodies) == 5)
@@ -197,8 +186,7 @@ def test_what_comes_after_the_last_remote_consumer_left_stays() -> None:
     assert count(hosts[0], "orders") == 1 and waiting(hosts[0], "node-1") == 0
 
 
-def test_a_crash_of_the_taker_loses_nothing() -> None:
-    rig = Rig()
+def test_a_crash_of_the_taker_loses_nothing(rig: Rig) -> None:
     hosts = stocked(rig, 600, 0, body=b"x" * 500)
     consumer = comes(rig, hosts[1])
     rig.until(lambda: len(consumer.bodies) > 50)
@@ -213,9 +201,8 @@ def test_a_crash_of_the_taker_loses_nothing() -> None:
     assert len(again.bodies) + len(consumer.bodies) >= 600
 
 
-def test_topics_and_internal_queues_are_left_alone() -> None:
+def test_topics_and_internal_queues_are_left_alone(rig: Rig) -> None:
     """A subscription's messages are its own; one of another name elsewhere gets none of them."""
-    rig = Rig()
     first = rig.node(queues=[queue("mine", "prices", MULTICAST)], delay_ms=0)
     second = rig.node(queues=[queue("yours", "prices", MULTICAST)], delay_ms=0)
     rig.form(first, second)
@@ -227,8 +214,7 @@ def test_topics_and_internal_queues_are_left_alone() -> None:
     assert node_of(first).broker.queues["mine"].message_count == 3
 
 
-def test_a_temporary_queue_is_nobody_elses() -> None:
-    rig = Rig()
+def test_a_temporary_queue_is_nobody_elses(rig: Rig) -> None:
     hosts = rig.cluster(2, delay_ms=0)
     owner = rig.client(hosts[0])
     owner.create("reply", durable=False, temporary=True)
@@ -242,8 +228,7 @@ def test_a_temporary_queue_is_nobody_elses() -> None:
     assert count(hosts[0], "reply") == 1 and other.bodies == []
 
 
-def test_groups_stay_together_and_in_place() -> None:
-    rig = Rig()
+def test_groups_stay_together_and_in_place(rig: Rig) -> None:
     hosts = rig.cluster(2, delay_ms=0)
     producer = rig.client(hosts[0])
     for number in range(8):
@@ -256,8 +241,7 @@ def test_groups_stay_together_and_in_place() -> None:
     rig.until(lambda: here.bodies == [b"1", b"3", b"5", b"7"])
 
 
-def test_what_a_rolled_back_branch_gives_back_long_after_its_consumer_left_goes_elsewhere() -> None:
-    rig = Rig()
+def test_what_a_rolled_back_branch_gives_back_long_after_its_consumer_left_goes_elsewhere(rig: Rig) -> None:
     hosts = stocked(rig, 1, 0)
     worker = xa_client(rig, hosts[0])
     worker.begin(XID)

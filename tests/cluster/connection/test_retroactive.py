@@ -37,8 +37,7 @@ def subscribe(rig: Rig, host: Host, name: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["ON_DEMAND", "STRICT", "OFF_WITH_REDISTRIBUTION"])
-def test_each_node_keeps_what_was_sent_to_it(mode: str) -> None:
-    rig = Rig()
+def test_each_node_keeps_what_was_sent_to_it(rig: Rig, mode: str) -> None:
     first, second = keeping(rig, mode=mode)
     publish(rig, first, b"0")
     publish(rig, second, b"a", b"b")
@@ -52,9 +51,8 @@ def test_each_node_keeps_what_was_sent_to_it(mode: str) -> None:
             assert not [name for name in record.bindings.bindings if name.startswith(PREFIX)]
 
 
-def test_groups_that_all_nodes_send_to_are_kept_at_each_of_them() -> None:
+def test_groups_that_all_nodes_send_to_are_kept_at_each_of_them(rig: Rig) -> None:
     """A grouping handler decides about the queues of peers only: nobody waits for it because of a ring."""
-    rig = Rig()
     hosts = grouped_cluster(rig, 2)
     for host in hosts:
         node_of(host).broker.settings.add("news", {"retroactive_message_count": 3})
@@ -68,8 +66,7 @@ def test_groups_that_all_nodes_send_to_are_kept_at_each_of_them() -> None:
         assert held(host, f"of-{host.name}") == [host.name.encode()]
 
 
-def test_what_a_peer_tells_of_its_rings_is_not_heard() -> None:
-    rig = Rig()
+def test_what_a_peer_tells_of_its_rings_is_not_heard(rig: Rig) -> None:
     first, second = keeping(rig)
     rig.client(first).publish(
         "activemq.notifications", b"", _AMQ_NotifType="BINDING_ADDED",
@@ -81,8 +78,7 @@ def test_what_a_peer_tells_of_its_rings_is_not_heard() -> None:
     assert RING + node_of(first).broker.node_id not in bindings
 
 
-def test_a_node_that_leaves_takes_its_subscriptions_and_what_it_kept_along() -> None:
-    rig = Rig()
+def test_a_node_that_leaves_takes_its_subscriptions_and_what_it_kept_along(rig: Rig) -> None:
     first, second = keeping(rig, 4)
     subscribe(rig, second, "mine")
     rig.client(second).consume("mine", "no = 1")  # or nothing is sent there

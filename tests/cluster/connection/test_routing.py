@@ -206,9 +206,9 @@ def test_redistribution_finds_consumers_elsewhere_in_turn_but_never_a_peer_that_
 
 @pytest.mark.parametrize("mode", ["OFF", "OFF_WITH_REDISTRIBUTION"])
 def test_where_nothing_is_shared_a_queue_that_only_others_have_is_made_for_the_message(
+    rig: Rig,
     mode: str,
 ) -> None:
-    rig = Rig()
     first, second = rig.cluster(2, mode=mode)
     rig.client(second).publish("work", b"there", ANYCAST)
     rig.until(lambda: "work" in node_of(second).broker.queues)

@@ -15,8 +15,7 @@ def news_of(client: Client) -> list[dict[str, object]]:
     return [each for each in found if each.get("_AMQ_NotifType") == "SESSION_CREATED"]
 
 
-def test_a_session_at_a_member_is_told_here_one_node_further_away() -> None:
-    rig = Rig()
+def test_a_session_at_a_member_is_told_here_one_node_further_away(rig: Rig) -> None:
     first, second, third = rig.cluster(3)
     listener = rig.client(second)
     listener.create("news", NEWS, 0)
@@ -35,9 +34,8 @@ def test_a_session_at_a_member_is_told_here_one_node_further_away() -> None:
     assert [each["_AMQ_Distance"] for each in news_of(listener)] == [0]
 
 
-def test_one_client_id_may_be_used_at_two_members_at_once() -> None:
+def test_one_client_id_may_be_used_at_two_members_at_once(rig: Rig) -> None:
     """As with a real Artemis: it looks for it on its own node only (ServerSessionImpl.addUniqueMetaData)."""
-    rig = Rig()
     first, second = rig.cluster(2)
     clients = [rig.client(first), rig.client(second), rig.client(second)]
     for client in clients:

@@ -25,8 +25,7 @@ from tests.cluster.connection_routers.router_rig import Visitor, nodes, place, r
 from tests.cluster.scale_down.scale_down_rig import begin, departure
 
 
-def test_clients_of_one_key_meet_on_one_node_whatever_door_they_take() -> None:
-    rig = Rig()
+def test_clients_of_one_key_meet_on_one_node_whatever_door_they_take(rig: Rig) -> None:
     hosts = nodes(rig, routed)
     seen = {}
     for key in (f"{7 ** number} client" for number in range(12)):  # short keys lie close together
@@ -36,8 +35,7 @@ def test_clients_of_one_key_meet_on_one_node_whatever_door_they_take() -> None:
     assert len(set(seen.values())) > 1
 
 
-def test_who_is_sent_away_is_told_as_artemis_does() -> None:
-    rig = Rig()
+def test_who_is_sent_away_is_told_as_artemis_does(rig: Rig) -> None:
     hosts = nodes(rig, routed)
     sent = next(
         each for each in (visit(rig, hosts[0], f"{7 ** at} client") for at in range(20)) if each.to
@@ -50,8 +48,7 @@ def test_who_is_sent_away_is_told_as_artemis_does() -> None:
     assert error.code == ROUTING and "redirected" in str(error.message)
 
 
-def test_further_sessions_of_a_connection_stay_with_it() -> None:
-    rig = Rig()
+def test_further_sessions_of_a_connection_stay_with_it(rig: Rig) -> None:
     hosts = nodes(rig, lambda: routed(ROUND_ROBIN), 2)
     visitor = next(
         each for each in (visit(rig, hosts[0], str(number)) for number in range(4)) if each.stays
@@ -62,9 +59,7 @@ def test_further_sessions_of_a_connection_stay_with_it() -> None:
     assert sum(isinstance(each, CreateSessionResponse) for each in visitor.packets) == 4
 
 
-def test_the_local_filter_keeps_its_clients_and_others_are_rejected_without_a_pool() -> None:
-    rig = Rig()
-
+def test_the_local_filter_keeps_its_clients_and_others_are_rejected_without_a_pool(rig: Rig) -> None:
     def partition(config: RouterConfig, _: PoolConfig) -> None:
         config.key_filter = "^.{3}"
         config.local_target_filter = "^FOO.*"
@@ -76,9 +71,7 @@ def test_the_local_filter_keeps_its_clients_and_others_are_rejected_without_a_po
         assert visit(rig, hosts[0], other).error == REMOTE_DISCONNECT
 
 
-def test_modulo_shards_by_client_id() -> None:
-    rig = Rig()
-
+def test_modulo_shards_by_client_id(rig: Rig) -> None:
     def shard(at: int) -> RouterConfig:
         def change(config: RouterConfig, _: PoolConfig) -> None:
             config.policy_number = 2
@@ -95,9 +88,7 @@ def test_modulo_shards_by_client_id() -> None:
         assert sorted(each.stays for each in both) == [False, True]
 
 
-def test_a_target_that_is_down_gets_nobody_and_comes_back() -> None:
-    rig = Rig()
-
+def test_a_target_that_is_down_gets_nobody_and_comes_back(rig: Rig) -> None:
     def static(config: RouterConfig, pool: PoolConfig) -> None:
         pool.cluster_connection = None
         pool.local_target_enabled = False
@@ -116,8 +107,7 @@ def test_a_target_that_is_down_gets_nobody_and_comes_back() -> None:
     assert visit(rig, hosts[2]).to == "n0"
 
 
-def test_who_comes_too_early_waits_for_the_quorum() -> None:
-    rig = Rig()
+def test_who_comes_too_early_waits_for_the_quorum(rig: Rig) -> None:
     hosts = [rig.node(router=routed(change=lambda _, pool: setattr(pool, "quorum_size", 2)))]
     hosts.append(rig.node())
     hosts[0].start()
@@ -130,8 +120,7 @@ def test_who_comes_too_early_waits_for_the_quorum() -> None:
     rig.until(lambda: second.stays or second.to, 2.5)
 
 
-def test_too_many_refused_logins_behind_one_that_waits_end_the_connection_only() -> None:
-    rig = Rig()
+def test_too_many_refused_logins_behind_one_that_waits_end_the_connection_only(rig: Rig) -> None:
     host = rig.node(router=routed(change=lambda _, pool: setattr(pool, "quorum_size", 2)))
     rig.node()
     host.start()
@@ -148,17 +137,14 @@ def test_too_many_refused_logins_behind_one_that_waits_end_the_connection_only()
     assert host.up
 
 
-def test_a_member_that_leaves_is_no_target_any_more() -> None:
-    rig = Rig()
+def test_a_member_that_leaves_is_no_target_any_more(rig: Rig) -> None:
     hosts = nodes(rig, lambda: routed(ROUND_ROBIN), 2)
     hosts[1].stop()
     rig.run(2)
     assert all(visit(rig, hosts[0], str(number)).stays for number in range(4))
 
 
-def test_least_connections_fill_up() -> None:
-    rig = Rig()
-
+def test_least_connections_fill_up(rig: Rig) -> None:
     def quick(config: RouterConfig, pool: PoolConfig) -> None:
         pool.check_period_ms = 200
 
@@ -169,9 +155,7 @@ def test_least_connections_fill_up() -> None:
     assert all(visit(rig, hosts[0], str(number)).stays for number in range(3))
 
 
-def test_the_cache_keeps_a_key_where_it_was_over_a_restart() -> None:
-    rig = Rig()
-
+def test_the_cache_keeps_a_key_where_it_was_over_a_restart(rig: Rig) -> None:
     def cached(config: RouterConfig, pool: PoolConfig) -> None:
         config.cache = CacheConfig(persisted=True)
 
@@ -186,9 +170,7 @@ def test_the_cache_keeps_a_key_where_it_was_over_a_restart() -> None:
     assert {place(visit(rig, hosts[0], "sticky"), hosts[0]) for _ in range(4)} == {first}
 
 
-def test_a_key_of_the_cache_is_forgotten_in_time() -> None:
-    rig = Rig()
-
+def test_a_key_of_the_cache_is_forgotten_in_time(rig: Rig) -> None:
     def cached(config: RouterConfig, pool: PoolConfig) -> None:
         config.cache = CacheConfig(persisted=True, timeout_ms=5_000)
 
@@ -200,16 +182,14 @@ def test_a_key_of_the_cache_is_forgotten_in_time() -> None:
     assert not broker.values.keys("router:")
 
 
-def test_old_clients_are_told_that_they_are() -> None:
-    rig = Rig()
+def test_old_clients_are_told_that_they_are(rig: Rig) -> None:
     hosts = nodes(rig, routed, 1)
     visitor = Visitor(rig, hosts[0], "x", 130)
     rig.run(0.1)
     assert visitor.error == INCOMPATIBLE
 
 
-def test_other_doors_do_not_ask() -> None:
-    rig = Rig()
+def test_other_doors_do_not_ask(rig: Rig) -> None:
     hosts = nodes(rig, lambda: routed(change=lambda config, _: setattr(config, "pool", None)), 1)
     assert rig.client(hosts[0]).ready
     assert visit(rig, hosts[0], "x").error == REMOTE_DISCONNECT
@@ -221,8 +201,7 @@ def use_discovery_group(config: RouterConfig, pool: PoolConfig) -> None:
 
 
 @pytest.mark.parametrize("resumed", [False, True])
-def test_a_node_with_a_pool_by_discovery_group_may_leave(resumed: bool) -> None:
-    rig = Rig()
+def test_a_node_with_a_pool_by_discovery_group_may_leave(rig: Rig, resumed: bool) -> None:
     hosts = [
         rig.node(discovery=True, router=routed(CONSISTENT_HASH, use_discovery_group)) for _ in range(2)
     ]
@@ -239,8 +218,7 @@ def test_a_node_with_a_pool_by_discovery_group_may_leave(resumed: bool) -> None:
     assert part.phase == DONE
 
 
-def test_a_pool_by_discovery_group() -> None:
-    rig = Rig()
+def test_a_pool_by_discovery_group(rig: Rig) -> None:
     hosts = [
         rig.node(discovery=True, router=routed(CONSISTENT_HASH, use_discovery_group)) for _ in range(2)
     ]

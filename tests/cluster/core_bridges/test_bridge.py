@@ -25,8 +25,7 @@ from tests.cluster.core_bridges.bridge_rig import (
 from tests.cluster.links.large_client import BODY, client
 
 
-def test_messages_cross_in_order_and_once() -> None:
-    rig = BridgeRig()
+def test_messages_cross_in_order_and_once(rig: BridgeRig) -> None:
     source, target = rig.pair(bridge())
     consumer = rig.consuming(target, "inbox")
     rig.sender(source, "orders", [b"%d" % number for number in range(100)], ANYCAST, colour="red")
@@ -41,8 +40,7 @@ def test_messages_cross_in_order_and_once() -> None:
     assert (found.sent, found.acknowledged) == (100, 100)
 
 
-def test_without_forwarding_address_messages_keep_theirs() -> None:
-    rig = BridgeRig()
+def test_without_forwarding_address_messages_keep_theirs(rig: BridgeRig) -> None:
     source = rig.single(bridge(forwarding_address=None))
     target = rig.single(queues=[queue("taken", "orders", ANYCAST)])
     rig.until(lambda: connected(source))
@@ -50,8 +48,7 @@ def test_without_forwarding_address_messages_keep_theirs() -> None:
     rig.until(lambda: count(target, "taken") == 1)
 
 
-def test_a_filter_leaves_the_others_in_the_queue() -> None:
-    rig = BridgeRig()
+def test_a_filter_leaves_the_others_in_the_queue(rig: BridgeRig) -> None:
     source, target = rig.pair(bridge(filter_text="colour = 'red'"))
     producer = rig.client(source)
     for number in range(10):
@@ -63,8 +60,7 @@ def test_a_filter_leaves_the_others_in_the_queue() -> None:
 @pytest.mark.parametrize(
     ("kind", "forwarded"), [(2, ANYCAST), (-1, -1), (ANYCAST, ANYCAST), (MULTICAST, MULTICAST)]
 )
-def test_the_routing_type_is_passed_stripped_or_set(kind: int, forwarded: int) -> None:
-    rig = BridgeRig()
+def test_the_routing_type_is_passed_stripped_or_set(rig: BridgeRig, kind: int, forwarded: int) -> None:
     source, target = rig.pair(bridge(routing_type=kind))
     rig.client(source).publish("orders", b"x", ANYCAST)
     rig.until(lambda: bridge_of(source).acknowledged == 1)
@@ -72,8 +68,7 @@ def test_the_routing_type_is_passed_stripped_or_set(kind: int, forwarded: int) -
     assert sent[0].message.routing_type == forwarded
 
 
-def test_properties_of_the_transformer_are_added() -> None:
-    rig = BridgeRig()
+def test_properties_of_the_transformer_are_added(rig: BridgeRig) -> None:
     source, target = rig.pair(bridge(transformer_properties={"via": "n0"}))
     consumer = rig.consuming(target, "inbox")
     rig.client(source).publish("orders", b"x", ANYCAST)
@@ -81,8 +76,7 @@ def test_properties_of_the_transformer_are_added() -> None:
     assert consumer.messages[0].message.properties.get("via") == "n0"
 
 
-def test_user_password_and_client_id_are_those_of_the_bridge() -> None:
-    rig = BridgeRig()
+def test_user_password_and_client_id_are_those_of_the_bridge(rig: BridgeRig) -> None:
     source, target = rig.pair(bridge(client_id="north"))
     packets = [packet for _, packet in rig.packets(source, target)]
     sessions = [packet for packet in packets if isinstance(packet, CreateSessionV2)]
@@ -91,8 +85,7 @@ def test_user_password_and_client_id_are_those_of_the_bridge() -> None:
     ]
 
 
-def test_a_wrong_password_is_told_and_tried_again() -> None:
-    rig = BridgeRig()
+def test_a_wrong_password_is_told_and_tried_again(rig: BridgeRig) -> None:
     source = rig.single(bridge(password="wrong"))
     target = rig.single()
     rig.until(lambda: rig.events("core_bridge_refused"))
@@ -103,8 +96,7 @@ def test_a_wrong_password_is_told_and_tried_again() -> None:
     assert count(source, "orders") == 1
 
 
-def test_large_messages_cross() -> None:
-    rig = BridgeRig()
+def test_large_messages_cross(rig: BridgeRig) -> None:
     source, target = rig.pair(bridge())
     consumer = client(rig, target, "inbox")
     producer = client(rig, source)
@@ -115,9 +107,7 @@ def test_large_messages_cross() -> None:
     rig.until(lambda: not source.large.contents and not target.large.contents)
 
 
-def test_a_damaged_large_message_goes_to_the_dead_letters_and_lets_others_by() -> None:
-    rig = BridgeRig()
-
+def test_a_damaged_large_message_goes_to_the_dead_letters_and_lets_others_by(rig: BridgeRig) -> None:
     def dead_letters(config: NodeConfig) -> None:
         config.settings.add("#", {"dead_letter_address": "dead"})
 
@@ -137,8 +127,7 @@ def test_a_damaged_large_message_goes_to_the_dead_letters_and_lets_others_by() -
     assert len(rig.events("large_message_damaged")) == 1
 
 
-def test_bodies_above_min_large_message_size_travel_in_pieces_of_it() -> None:
-    rig = BridgeRig()
+def test_bodies_above_min_large_message_size_travel_in_pieces_of_it(rig: BridgeRig) -> None:
     source, target = rig.pair(bridge(min_large_message_bytes=1_000))
     consumer = client(rig, target, "inbox")
     producer = rig.client(source)
@@ -152,8 +141,7 @@ def test_bodies_above_min_large_message_size_travel_in_pieces_of_it() -> None:
 
 
 @pytest.mark.parametrize(("window", "asked"), [(-1, []), (4_000, [4_000])])
-def test_the_producer_window_is_what_credits_are_asked_for(window: int, asked: list[int]) -> None:
-    rig = BridgeRig()
+def test_the_producer_window_is_what_credits_are_asked_for(rig: BridgeRig, window: int, asked: list[int]) -> None:
     source, target = rig.pair(bridge(producer_window_bytes=window))
     rig.client(source).publish("orders", b"x" * 500, ANYCAST)
     rig.until(lambda: count(target, "inbox") == 1)
@@ -162,8 +150,7 @@ def test_the_producer_window_is_what_credits_are_asked_for(window: int, asked: l
     assert credits == asked
 
 
-def test_the_confirmation_window_limits_what_is_unanswered() -> None:
-    rig = BridgeRig()
+def test_the_confirmation_window_limits_what_is_unanswered(rig: BridgeRig) -> None:
     config = bridge(confirmation_window_bytes=10_000, producer_window_bytes=-1)
     source, target = rig.pair(config)
     rig.network.block("n1", "n0")
@@ -174,8 +161,7 @@ def test_the_confirmation_window_limits_what_is_unanswered() -> None:
     rig.until(lambda: count(target, "inbox") == 100, 30)
 
 
-def test_without_duplicate_detection_messages_go_one_at_a_time() -> None:
-    rig = BridgeRig()
+def test_without_duplicate_detection_messages_go_one_at_a_time(rig: BridgeRig) -> None:
     source, target = rig.pair(bridge(use_duplicate_detection=False, producer_window_bytes=-1))
     rig.network.block("n1", "n0")
     rig.sender(source, "orders", [b"x"] * 5, ANYCAST)
@@ -187,8 +173,7 @@ def test_without_duplicate_detection_messages_go_one_at_a_time() -> None:
     assert not any(each.message.has_property("_AMQ_BRIDGE_DUP") for each in sent)
 
 
-def test_concurrency_makes_bridges_with_numbers() -> None:
-    rig = BridgeRig()
+def test_concurrency_makes_bridges_with_numbers(rig: BridgeRig) -> None:
     source = rig.single(bridge(concurrency=3))
     target = rig.single()
     names = ["away-0", "away-1", "away-2"]
@@ -198,9 +183,8 @@ def test_concurrency_makes_bridges_with_numbers() -> None:
     assert all(bridge_of(source, name).acknowledged > 0 for name in names)
 
 
-def test_two_queues_of_one_address_bring_two_copies() -> None:
+def test_two_queues_of_one_address_bring_two_copies(rig: BridgeRig) -> None:
     """Each queue had its own copy; Artemis drops the second as a repeat."""
-    rig = BridgeRig()
     queues = [queue("one", "prices", MULTICAST), queue("two", "prices", MULTICAST)]
     first, second = (bridge(name, queue_name=name, routing_type=ANYCAST) for name in ("one", "two"))
     source = rig.single(first, second, queues=queues)
@@ -210,8 +194,7 @@ def test_two_queues_of_one_address_bring_two_copies() -> None:
     rig.until(lambda: count(target, "inbox") == 2)
 
 
-def test_the_forwarding_address_must_exist_before_anything_is_sent() -> None:
-    rig = BridgeRig()
+def test_the_forwarding_address_must_exist_before_anything_is_sent(rig: BridgeRig) -> None:
     source = rig.single(bridge(forwarding_address="later"))
     target = rig.single()
     rig.client(source).publish("orders", b"x", ANYCAST)
@@ -223,8 +206,7 @@ def test_the_forwarding_address_must_exist_before_anything_is_sent() -> None:
     assert count(target, "later") == 2
 
 
-def test_a_bridge_whose_queue_is_missing_waits_for_it() -> None:
-    rig = BridgeRig()
+def test_a_bridge_whose_queue_is_missing_waits_for_it(rig: BridgeRig) -> None:
     source = rig.single(bridge(queue_name="absent"))
     target = rig.single()
     rig.until(lambda: rig.events("core_bridge_queue_missing"))
@@ -232,8 +214,7 @@ def test_a_bridge_whose_queue_is_missing_waits_for_it() -> None:
     rig.until(lambda: count(target, "inbox") == 1)
 
 
-def test_a_full_target_holds_the_bridge_back() -> None:
-    rig = BridgeRig()
+def test_a_full_target_holds_the_bridge_back(rig: BridgeRig) -> None:
     source = rig.single(bridge(producer_window_bytes=2_000))
     target = rig.single(memory_bytes=20_000, change=blocking)
     rig.until(lambda: connected(source))
@@ -245,9 +226,8 @@ def test_a_full_target_holds_the_bridge_back() -> None:
     rig.until(lambda: len(consumer.bodies) == 200, 60)
 
 
-def test_without_a_producer_window_a_full_target_takes_what_a_bridge_brings() -> None:
+def test_without_a_producer_window_a_full_target_takes_what_a_bridge_brings(rig: BridgeRig) -> None:
     """So two full nodes, each of which waits for the other, come free (docs/guide/bridges.md); clients wait as ever."""
-    rig = BridgeRig()
     source = rig.single(bridge(producer_window_bytes=-1))
     target = rig.single(memory_bytes=20_000, change=blocking)
     rig.until(lambda: connected(source))
@@ -263,9 +243,8 @@ def blocking(config: NodeConfig) -> None:
     config.settings.add("#", {"address_full_policy": "BLOCK"})
 
 
-def test_messages_of_a_bridge_that_cannot_connect_are_not_redelivered_ones() -> None:
+def test_messages_of_a_bridge_that_cannot_connect_are_not_redelivered_ones(rig: BridgeRig) -> None:
     """A way tried in vain is no delivery: an ordinary consumer gets them as new."""
-    rig = BridgeRig()
     source, _ = rig.pair(bridge(producer_window_bytes=-1))
     rig.network.block("n1", "n0")
     rig.client(source).publish("orders", b"x", ANYCAST)
@@ -277,9 +256,8 @@ def test_messages_of_a_bridge_that_cannot_connect_are_not_redelivered_ones() -> 
     assert consumer.messages[0].delivery_count == 1
 
 
-def test_a_raw_client_may_name_bridge_ids_too() -> None:
+def test_a_raw_client_may_name_bridge_ids_too(rig: BridgeRig) -> None:
     """As BridgeImpl of a real Artemis does: without _AMQ_ROUTE_TO, under any user."""
-    rig = BridgeRig()
     host = rig.single()
     rig.stored(host, "orders", [b"x"] * 3, ANYCAST, _AMQ_BRIDGE_DUP=b"i" * 24)
     assert count(host, "orders") == 1
@@ -287,8 +265,7 @@ def test_a_raw_client_may_name_bridge_ids_too() -> None:
     assert isinstance(stored, Message) and not stored.has_property("_AMQ_BRIDGE_DUP")
 
 
-def test_a_target_that_answers_nothing_is_given_up_after_call_timeout() -> None:
-    rig = BridgeRig()
+def test_a_target_that_answers_nothing_is_given_up_after_call_timeout(rig: BridgeRig) -> None:
     peer = RawPeer(rig, "n1")
     peer.listen()
     source = rig.single(bridge(call_timeout_ms=3_000, connection_ttl_ms=60_000))
@@ -298,9 +275,7 @@ def test_a_target_that_answers_nothing_is_given_up_after_call_timeout() -> None:
 
 
 @pytest.mark.parametrize("policy", ["FAIL", "BLOCK"])
-def test_what_a_full_target_refuses_is_kept_in_order(policy: str) -> None:
-    rig = BridgeRig()
-
+def test_what_a_full_target_refuses_is_kept_in_order(rig: BridgeRig, policy: str) -> None:
     def full(config: NodeConfig) -> None:
         config.settings.add("inbox", {"address_full_policy": policy, "max_size_bytes": 5_000})
         config.settings.add("#", {"dead_letter_address": "orders"})
@@ -317,8 +292,7 @@ def test_what_a_full_target_refuses_is_kept_in_order(policy: str) -> None:
     assert count(source, "orders") == 0
 
 
-def test_a_missing_permission_holds_the_messages_until_it_is_given() -> None:
-    rig = BridgeRig()
+def test_a_missing_permission_holds_the_messages_until_it_is_given(rig: BridgeRig) -> None:
     source = rig.single(bridge())
     target = rig.single()
     security = node_of(target).broker.security
@@ -334,9 +308,8 @@ def test_a_missing_permission_holds_the_messages_until_it_is_given() -> None:
     ("check_ms", "ttl_ms", "pings"), [(2_000, 60_000, 15), (30_000, 9_000, 10)]
 )
 def test_pings_tell_the_ttl_and_go_out_every_check_period(
-    check_ms: int, ttl_ms: int, pings: int
+    rig: BridgeRig, check_ms: int, ttl_ms: int, pings: int
 ) -> None:
-    rig = BridgeRig()
     source, target = rig.pair(bridge(check_period_ms=check_ms, connection_ttl_ms=ttl_ms))
     rig.run(30)
     sent = [packet for _, packet in rig.packets(source, target) if isinstance(packet, Ping)]
@@ -346,8 +319,7 @@ def test_pings_tell_the_ttl_and_go_out_every_check_period(
 
 @pytest.mark.parametrize("victim", [0, 1])
 @pytest.mark.parametrize("after_ms", [3, 15, 40])
-def test_a_crash_in_the_middle_of_a_large_message_costs_nothing(victim: int, after_ms: int) -> None:
-    rig = BridgeRig()
+def test_a_crash_in_the_middle_of_a_large_message_costs_nothing(rig: BridgeRig, victim: int, after_ms: int) -> None:
     hosts = rig.pair(bridge())
     producer = client(rig, hosts[0])
     producer.publish_large("orders", BODY)
@@ -362,10 +334,8 @@ def test_a_crash_in_the_middle_of_a_large_message_costs_nothing(victim: int, aft
     rig.until(lambda: not hosts[0].large.contents and not hosts[1].large.contents)
 
 
-def test_peers_of_a_cluster_are_not_told_of_a_bridge_as_of_a_consumer() -> None:
+def test_peers_of_a_cluster_are_not_told_of_a_bridge_as_of_a_consumer(rig: BridgeRig) -> None:
     """As with Artemis: who is told of it would never be told of its end."""
-    rig = BridgeRig()
-
     settings = BridgeSettings(
         [bridge(static_connectors=["n2"])], {"n2": ConnectorConfig("n2", "n2", PORT)}
     )

@@ -15,7 +15,6 @@ from atalanta.cluster.native_config import OwnBridge
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.routing.divert_config import ADD_HEADERS
-from atalanta.management.request.call import Call, find_operation
 from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
 from atalanta.sim.host import Host
@@ -44,27 +43,12 @@ JSON = {
 }
 
 
-def ask(rig: BridgeRig, host: Host, operation: str, *given: Any) -> object:
-    """An operation on the resource `broker`, as a request would do it."""
-    node = node_of(host)
-    request = Message.create("activemq.management", b"", 0, False, 0, 4)
-    call = Call(rig.world.now, request, None)
-    values = list(given)
-    found = find_operation(node.management.controls["broker"].operations, operation, values)
-    assert found is not None, f"no {operation} takes these"
-    answer = found(call, values)
-    host.flush_later()
-    return answer
-
-
 def shown(rig: BridgeRig, host: Host, name: str) -> dict[str, object]:
-    call = Call(rig.world.now, Message.create("", b""), None)
-    control = node_of(host).management.select(call, f"bridge.{name}")
-    return {key: reader(call) for key, reader in control.attributes.items()}
+    attributes = node_of(host).management.controls["bridge"].attributes
+    return {key: rig.get(host, f"bridge.{name}", key) for key in attributes}
 
 
-def test_attributes_are_those_of_artemis() -> None:
-    rig = BridgeRig()
+def test_attributes_are_those_of_artemis(rig: BridgeRig) -> None:
     source, _ = rig.pair(bridge(filter_text="x > 1"))
     rig.client(source).publish("orders", b"x", ANYCAST, x=2)
     rig.until(lambda: bridge_of(source).acknowledged == 1)
@@ -75,26 +59,24 @@ def test_attributes_are_those_of_artemis() -> None:
     assert (found["MessagesPendingAcknowledgement"], found["MessagesAcknowledged"]) == (1, 1)
 
 
-def test_stopped_it_keeps_its_messages_and_started_it_sends_them() -> None:
-    rig = BridgeRig()
+def test_stopped_it_keeps_its_messages_and_started_it_sends_them(rig: BridgeRig) -> None:
     source, target = rig.pair(bridge())
-    ask(rig, source, "stopBridge", "away")
+    rig.ask(source, "broker", "stopBridge", "away")
     rig.until(lambda: bridge_of(source).state == "stopped")
     assert any(isinstance(packet, SessionClose) for _, packet in rig.packets(source, target))
     rig.client(source).publish("orders", b"x", ANYCAST)
     rig.run(3)
     assert count(target, "inbox") == 0
-    ask(rig, source, "startBridge", "away")
+    rig.ask(source, "broker", "startBridge", "away")
     rig.until(lambda: count(target, "inbox") == 1)
 
 
-def test_what_is_on_its_way_may_arrive_before_it_stops() -> None:
-    rig = BridgeRig()
+def test_what_is_on_its_way_may_arrive_before_it_stops(rig: BridgeRig) -> None:
     source, target = rig.pair(bridge(producer_window_bytes=-1, pending_ack_timeout_ms=4_000))
     rig.network.block("n1", "n0")
     rig.client(source).publish("orders", b"x", ANYCAST)
     rig.until(lambda: bridge_of(source).sent == 1)
-    ask(rig, source, "stopBridge", "away")
+    rig.ask(source, "broker", "stopBridge", "away")
     rig.run(1)
     assert bridge_of(source).state == "stopping" and bridge_of(source).link is not None
     rig.network.heal()
@@ -102,8 +84,7 @@ def test_what_is_on_its_way_may_arrive_before_it_stops() -> None:
     assert (count(source, "orders"), count(target, "inbox")) == (0, 1)
 
 
-def test_after_pending_ack_timeout_it_stops_all_the_same_and_repeats_later() -> None:
-    rig = BridgeRig()
+def test_after_pending_ack_timeout_it_stops_all_the_same_and_repeats_later(rig: BridgeRig) -> None:
     config = bridge(
         producer_window_bytes=-1, pending_ack_timeout_ms=1_000, connection_ttl_ms=60_000
     )
@@ -111,19 +92,18 @@ def test_after_pending_ack_timeout_it_stops_all_the_same_and_repeats_later() -> 
     rig.network.block("n1", "n0")
     rig.client(source).publish("orders", b"x", ANYCAST)
     rig.until(lambda: bridge_of(source).sent == 1)
-    ask(rig, source, "stopBridge", "away")
+    rig.ask(source, "broker", "stopBridge", "away")
     rig.until(lambda: bridge_of(source).state == "stopped", 3)
     assert count(source, "orders") == 1
     rig.network.heal()
-    ask(rig, source, "startBridge", "away")
+    rig.ask(source, "broker", "startBridge", "away")
     rig.until(lambda: count(source, "orders") == 0)
     assert count(target, "inbox") == 1
 
 
-def test_management_makes_bridges_that_survive_a_restart() -> None:
-    rig = BridgeRig()
+def test_management_makes_bridges_that_survive_a_restart(rig: BridgeRig) -> None:
     source, target = rig.single(), rig.single()
-    ask(rig, source, "createBridge", json.dumps(JSON))
+    rig.ask(source, "broker", "createBridge", json.dumps(JSON))
     rig.until(lambda: connected(source, "made"))
     rig.run(1)
     source.crash()
@@ -131,21 +111,20 @@ def test_management_makes_bridges_that_survive_a_restart() -> None:
     rig.until(lambda: connected(source, "made"))
     rig.client(source).publish("orders", b"x", ANYCAST)
     rig.until(lambda: count(target, "inbox") == 1)
-    ask(rig, source, "destroyBridge", "made")
+    rig.ask(source, "broker", "destroyBridge", "made")
     rig.run(1)
     source.crash()
     source.start()
     rig.run(1)
-    assert node_of(source).management.resources.bridges.names() == []
+    assert rig.get(source, "broker", "BridgeNames") == []
 
 
-def test_the_older_forms_of_create_bridge() -> None:
-    rig = BridgeRig()
+def test_the_older_forms_of_create_bridge(rig: BridgeRig) -> None:
     source = rig.single()
     rig.single()
-    ask(rig, source, "createBridge", "old", "orders", "inbox", None, None, 500, 1.0, -1, -1, True,
+    rig.ask(source, "broker", "createBridge", "old", "orders", "inbox", None, None, 500, 1.0, -1, -1, True,
         1_000_000, 30_000, "n1", False, False, "user", "password")  # fmt: skip
-    ask(rig, source, "createBridge", "newer", "archive", "inbox", "x > 1", ADD_HEADERS, {"a": "b"},
+    rig.ask(source, "broker", "createBridge", "newer", "archive", "inbox", "x > 1", ADD_HEADERS, {"a": "b"},
         500, 1.0, 3, 4, True, 1_000_000, 5_000, 30_000, "n1", False, True, "user", "password")  # fmt: skip
     rig.until(lambda: connected(source, "old") and connected(source, "newer"))
     config = bridge_of(source, "newer").config
@@ -172,20 +151,18 @@ def test_the_older_forms_of_create_bridge() -> None:
         ({"discovery-group-name": "absent"}, "no discovery-group absent"),
     ],
 )
-def test_what_cannot_be_made_is_refused(change: dict[str, object], why: str) -> None:
-    rig = BridgeRig()
+def test_what_cannot_be_made_is_refused(rig: BridgeRig, change: dict[str, object], why: str) -> None:
     source = rig.single()
     with pytest.raises(BrokerError, match=why):
-        ask(rig, source, "createBridge", json.dumps({**JSON, **change}))
-    assert not node_of(source).management.resources.bridges.names()
+        rig.ask(source, "broker", "createBridge", json.dumps({**JSON, **change}))
+    assert not rig.get(source, "broker", "BridgeNames")
 
 
 @pytest.mark.parametrize("multiplier", [1e10, float("inf")])
-def test_pauses_that_grow_beyond_all_numbers_are_the_longest_one(multiplier: float) -> None:
-    rig = BridgeRig()
+def test_pauses_that_grow_beyond_all_numbers_are_the_longest_one(rig: BridgeRig, multiplier: float) -> None:
     source = rig.single()
     given = {**JSON, "retry-interval-multiplier": multiplier, "max-retry-interval": 1_000}
-    ask(rig, source, "createBridge", json.dumps(given))
+    rig.ask(source, "broker", "createBridge", json.dumps(given))
     rig.run(60)
     assert rig.dials("n1") >= 50
     rig.single()
@@ -211,8 +188,7 @@ def settings_with(*configs: Any) -> BridgeSettings:
     return made
 
 
-def test_a_reload_makes_changes_and_ends_bridges() -> None:
-    rig = BridgeRig()
+def test_a_reload_makes_changes_and_ends_bridges(rig: BridgeRig) -> None:
     kept, gone, changed = bridge("kept"), bridge("gone"), bridge("changed")
     source = rig.single(kept, gone, changed)
     rig.single()
@@ -229,8 +205,7 @@ def test_a_reload_makes_changes_and_ends_bridges() -> None:
     rig.until(lambda: len(bridges.by_number) == 3)
 
 
-def test_a_bridge_goes_and_comes_with_its_queue() -> None:
-    rig = BridgeRig()
+def test_a_bridge_goes_and_comes_with_its_queue(rig: BridgeRig) -> None:
     source, target = rig.pair(bridge())
     ask_broker = node_of(source).broker
     ask_broker.queue_registry.delete(rig.world.now, "orders", "by a test")
@@ -240,8 +215,7 @@ def test_a_bridge_goes_and_comes_with_its_queue() -> None:
     rig.until(lambda: count(target, "inbox") == 1)
 
 
-def test_prefix_and_suffix_are_put_around_the_address() -> None:
-    rig = BridgeRig()
+def test_prefix_and_suffix_are_put_around_the_address(rig: BridgeRig) -> None:
     own = BridgeSettings(own={"away": OwnBridge("eu.", ".copy")})
     source = rig.single(bridge(forwarding_address=None), own=own)
     target = rig.single(queues=[queue("taken", "eu.orders.copy", ANYCAST)])
@@ -255,8 +229,7 @@ def shout(message: Message) -> None:
     message.properties.put("by", "shout")
 
 
-def test_a_python_function_transforms_messages() -> None:
-    rig = BridgeRig()
+def test_a_python_function_transforms_messages(rig: BridgeRig) -> None:
     source, target = rig.pair(bridge(), own=BridgeSettings(transforms={"away": shout}))
     consumer = rig.consuming(target, "inbox")
     rig.client(source).publish("orders", b"quiet", ANYCAST)
@@ -273,8 +246,7 @@ def dead_letters(config: NodeConfig) -> None:
     config.settings.add("#", {"dead_letter_address": "dead"})
 
 
-def test_what_a_function_refuses_goes_to_the_dead_letters() -> None:
-    rig = BridgeRig()
+def test_what_a_function_refuses_goes_to_the_dead_letters(rig: BridgeRig) -> None:
     own = BridgeSettings(transforms={"away": choosy})
     queues = [*source_queues(), queue("dead", "dead", ANYCAST)]
     source, target = rig.pair(bridge(), own=own, change=dead_letters, queues=queues)
@@ -283,17 +255,14 @@ def test_what_a_function_refuses_goes_to_the_dead_letters() -> None:
     assert rig.events("core_bridge_transformer_failed")
 
 
-def test_without_dead_letters_what_a_function_refuses_holds_up_the_bridge() -> None:
-    rig = BridgeRig()
+def test_without_dead_letters_what_a_function_refuses_holds_up_the_bridge(rig: BridgeRig) -> None:
     source, target = rig.pair(bridge(), own=BridgeSettings(transforms={"away": choosy}))
     rig.sender(source, "orders", [b"a", b"bad", b"b"], ANYCAST)
     rig.run(10)
     assert (count(target, "inbox"), count(source, "orders")) == (1, 2)
 
 
-def test_targets_are_found_by_a_discovery_group() -> None:
-    rig = BridgeRig()
-
+def test_targets_are_found_by_a_discovery_group(rig: BridgeRig) -> None:
     def listening(config: NodeConfig) -> None:
         group = DiscoveryGroupConfig("group", group_address="231.7.7.7", group_port=9876)
         config.bridges.discovery_groups["group"] = group
@@ -330,8 +299,7 @@ def test_members_that_were_learnt_get_no_password_in_plain_text(
     assert (first.connector, second.connector) == ("n1" if static else "", connector)
 
 
-def test_metrics_have_the_figures_of_bridges() -> None:
-    rig = BridgeRig()
+def test_metrics_have_the_figures_of_bridges(rig: BridgeRig) -> None:
     source, _ = rig.pair(bridge())
     rig.client(source).publish("orders", b"x", ANYCAST)
     rig.until(lambda: bridge_of(source).acknowledged == 1)
@@ -344,17 +312,8 @@ def test_metrics_have_the_figures_of_bridges() -> None:
     "operation",
     ["listConsumers", "listAllConsumersAsJSON", "listQueues", "listNetworkTopology"],
 )
-def test_lists_of_the_broker_do_not_mind_a_consumer_without_a_client(operation: str) -> None:
-    rig = BridgeRig()
+def test_lists_of_the_broker_do_not_mind_a_consumer_without_a_client(rig: BridgeRig, operation: str) -> None:
     source, _ = rig.pair(bridge())
-    node = node_of(source)
-    request = Message.create("activemq.management", b"", 0, False, 0, 4)
-    call = Call(rig.world.now, request, None)
-    call.resource = "broker"
     given: list[object] = ["", 1, 100] if operation in ("listConsumers", "listQueues") else []
-    found = find_operation(node.management.controls["broker"].operations, operation, given)
-    assert found is not None
-    assert isinstance(found(call, given), str)
-    call.given_queue = node.broker.queues["orders"]
-    consumers = find_operation(node.management.controls["queue"].operations, "listConsumersAsJSON", [])
-    assert consumers is not None and isinstance(consumers(call, []), str)
+    assert isinstance(rig.ask(source, "broker", operation, *given), str)
+    assert isinstance(rig.ask(source, "queue.orders", "listConsumersAsJSON"), str)

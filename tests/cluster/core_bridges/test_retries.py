@@ -20,8 +20,7 @@ from tests.cluster.core_bridges.bridge_rig import (
 )
 
 
-def test_a_target_away_for_hours_costs_nothing_and_keeps_order() -> None:
-    rig = BridgeRig()
+def test_a_target_away_for_hours_costs_nothing_and_keeps_order(rig: BridgeRig) -> None:
     source, target = rig.pair(bridge())
     producer = rig.sender(source, "orders", [b"%d" % number for number in range(50)], ANYCAST)
     target.crash()
@@ -37,8 +36,7 @@ def test_a_target_away_for_hours_costs_nothing_and_keeps_order() -> None:
 
 
 @pytest.mark.parametrize(("limit", "tried"), [(0, 1), (3, 4)])
-def test_initial_attempts_are_used_up_and_the_bridge_stops(limit: int, tried: int) -> None:
-    rig = BridgeRig()
+def test_initial_attempts_are_used_up_and_the_bridge_stops(rig: BridgeRig, limit: int, tried: int) -> None:
     source = rig.single(bridge(initial_connect_attempts=limit))
     rig.run(20)
     assert rig.dials("n1") == tried
@@ -49,8 +47,7 @@ def test_initial_attempts_are_used_up_and_the_bridge_stops(limit: int, tried: in
 
 
 @pytest.mark.parametrize("limit", [0, 1, 3])
-def test_reconnect_attempts_count_from_the_loss(limit: int) -> None:
-    rig = BridgeRig()
+def test_reconnect_attempts_count_from_the_loss(rig: BridgeRig, limit: int) -> None:
     source, target = rig.pair(bridge(reconnect_attempts=limit))
     before = rig.dials("n1")
     target.crash()
@@ -59,8 +56,7 @@ def test_reconnect_attempts_count_from_the_loss(limit: int) -> None:
     assert bridge_of(source).state == "stopped"
 
 
-def test_pauses_grow_up_to_the_longest() -> None:
-    rig = BridgeRig()
+def test_pauses_grow_up_to_the_longest(rig: BridgeRig) -> None:
     config = bridge(
         retry_interval_ms=1_000, retry_interval_multiplier=2.0, max_retry_interval_ms=5_000
     )
@@ -71,8 +67,7 @@ def test_pauses_grow_up_to_the_longest() -> None:
     assert pauses[:5] == [1, 2, 4, 5, 5]
 
 
-def test_static_connectors_are_tried_in_turn() -> None:
-    rig = BridgeRig()
+def test_static_connectors_are_tried_in_turn(rig: BridgeRig) -> None:
     source = rig.single(bridge(static_connectors=["n3", "n1", "n2"]))
     rig.single()
     rig.until(lambda: connected(source))
@@ -140,9 +135,8 @@ def test_members_with_impossible_places_are_left_out() -> None:
     assert "bad" not in found.members
 
 
-def test_with_ha_another_member_takes_over() -> None:
+def test_with_ha_another_member_takes_over(rig: BridgeRig) -> None:
     """The bridge is told of n1 alone; n1 and n2 are one cluster."""
-    rig = BridgeRig()
     source = rig.single(bridge(ha=True, reconnect_attempts_same_node=2))
     members = [
         rig.node(peers=[2], queues=target_queues()),
@@ -159,8 +153,7 @@ def test_with_ha_another_member_takes_over() -> None:
     assert bridge_of(source).place() == "n2:61616"
 
 
-def test_a_target_that_stops_is_waited_for() -> None:
-    rig = BridgeRig()
+def test_a_target_that_stops_is_waited_for(rig: BridgeRig) -> None:
     source, target = rig.pair(bridge())
     target.stop()
     rig.client(source).publish("orders", b"x", ANYCAST)

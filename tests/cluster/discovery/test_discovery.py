@@ -164,8 +164,7 @@ def test_local_bind_address_and_port_of_each_side_reach_the_socket() -> None:
     ]
 
 
-def test_a_node_found_at_a_new_address_is_dialled_there() -> None:
-    rig = Rig()
+def test_a_node_found_at_a_new_address_is_dialled_there(rig: Rig) -> None:
     rig.cluster(2, discovery=True)
     cluster = cluster_of(rig.hosts[0])
     moved = TransportConfiguration.tcp("moved", "n9", 61616)
@@ -174,8 +173,7 @@ def test_a_node_found_at_a_new_address_is_dialled_there() -> None:
     assert linked(rig.hosts[0]) == 1, "the connection there is stays"
 
 
-def test_forged_announcements_of_one_address_are_dialled_once() -> None:
-    rig = Rig()
+def test_forged_announcements_of_one_address_are_dialled_once(rig: Rig) -> None:
     hosts = rig.cluster(2, discovery=True)
     dialled: list[str] = []
     links = node_of(hosts[0]).ports.links
@@ -209,8 +207,7 @@ class Listening(DiscoveryListener):
         self.gone.append(node_id)
 
 
-def test_others_may_listen_to_a_group_too_and_hear_at_once_who_is_known() -> None:
-    rig = Rig()
+def test_others_may_listen_to_a_group_too_and_hear_at_once_who_is_known(rig: Rig) -> None:
     hosts = rig.cluster(2, discovery=True)
     listening = Listening()
     discovery = discovery_of(hosts[0])
@@ -225,8 +222,7 @@ def test_others_may_listen_to_a_group_too_and_hear_at_once_who_is_known() -> Non
     assert set(listening.heard) == {"node-1 at n1"}
 
 
-def test_two_nodes_with_one_id_are_warned_of_on_every_node_that_hears_them() -> None:
-    rig = Rig()
+def test_two_nodes_with_one_id_are_warned_of_on_every_node_that_hears_them(rig: Rig) -> None:
     rig.node(discovery=True)
     rig.node(discovery=True, node_id="node-0")
     rig.node(discovery=True)
@@ -241,8 +237,7 @@ def test_two_nodes_with_one_id_are_warned_of_on_every_node_that_hears_them() -> 
     assert len([line for line in rig.events("node_id_shared") if " n2 " in line]) <= 5
 
 
-def test_two_nodes_with_one_id_are_warned_of_on_every_node_without_discovery_too() -> None:
-    rig = Rig()
+def test_two_nodes_with_one_id_are_warned_of_on_every_node_without_discovery_too(rig: Rig) -> None:
     third = rig.node(peers=[])
     rig.node(peers=[0])
     rig.node(peers=[0], node_id="node-1")
@@ -256,8 +251,7 @@ def test_two_nodes_with_one_id_are_warned_of_on_every_node_without_discovery_too
     assert told and "n1:61616" in told[0] and "n2:61616" in told[0]
 
 
-def test_a_restart_is_not_taken_for_a_second_node() -> None:
-    rig = Rig()
+def test_a_restart_is_not_taken_for_a_second_node(rig: Rig) -> None:
     hosts = rig.cluster(3, discovery=True)
     for _ in range(2):
         hosts[1].crash()
@@ -268,8 +262,7 @@ def test_a_restart_is_not_taken_for_a_second_node() -> None:
     assert not rig.events("node_id_shared") and not rig.events("duplicate_node_id")
 
 
-def test_a_datagram_that_cannot_be_read_is_counted_and_harms_nothing() -> None:
-    rig = Rig()
+def test_a_datagram_that_cannot_be_read_is_counted_and_harms_nothing(rig: Rig) -> None:
     hosts = rig.cluster(2, discovery=True)
     for data in (b"", b"beef", bytes(500), b"\x00\x00\x00\x05" + b"\xff" * 40):
         node_of(hosts[0]).on_datagram(rig.world.now, "discovery/group", data)
@@ -279,9 +272,8 @@ def test_a_datagram_that_cannot_be_read_is_counted_and_harms_nothing() -> None:
 
 
 @pytest.mark.parametrize("endpoint", ["end\r\npoint: x", "\u00e9"])
-def test_a_connector_that_cannot_be_asked_for_core_over_http_harms_nobody(endpoint: str) -> None:
+def test_a_connector_that_cannot_be_asked_for_core_over_http_harms_nobody(rig: Rig, endpoint: str) -> None:
     """Anybody can send datagrams."""
-    rig = Rig()
     hosts = started(rig, lambda settings: None)
     rig.formed()
     stranger = RawPeer(rig, "stranger")

@@ -40,8 +40,7 @@ def members(host: Host) -> list[str]:
 
 
 @pytest.mark.parametrize("names", ["tcp://headless:61616", "srv://_core._tcp.headless"])
-def test_nodes_of_a_headless_service_form_a_cluster(names: str) -> None:
-    rig = Rig()
+def test_nodes_of_a_headless_service_form_a_cluster(rig: Rig, names: str) -> None:
     port = 0 if names.startswith("tcp") else PORT
     rig.network.names = {
         "headless": [(f"n{i}", 0) for i in range(3)],
@@ -56,8 +55,7 @@ def test_nodes_of_a_headless_service_form_a_cluster(names: str) -> None:
     )
 
 
-def test_a_node_that_appears_in_the_name_later_is_found_and_one_that_goes_is_forgotten() -> None:
-    rig = Rig()
+def test_a_node_that_appears_in_the_name_later_is_found_and_one_that_goes_is_forgotten(rig: Rig) -> None:
     rig.network.names = {"headless": [("n0", 0)]}
     hosts = [node(rig, "tcp://headless:61616"), rig.node(peers=[1])]
     for host in hosts:
@@ -73,8 +71,7 @@ def test_a_node_that_appears_in_the_name_later_is_found_and_one_that_goes_is_for
     assert not [name for name in cluster_of(hosts[0]).scanner.targets if name.startswith("dns/n1")]
 
 
-def test_while_the_dns_is_out_the_last_answer_counts_and_it_is_told_once() -> None:
-    rig = Rig()
+def test_while_the_dns_is_out_the_last_answer_counts_and_it_is_told_once(rig: Rig) -> None:
     rig.network.names = {"headless": [("n0", 0), ("n1", 0)]}
     hosts = [node(rig, "tcp://headless:61616") for _ in range(2)]
     rig.form(*hosts)
@@ -91,8 +88,7 @@ def test_while_the_dns_is_out_the_last_answer_counts_and_it_is_told_once() -> No
     assert len([line for line in rig.events("dns_answer") if " n0 " in line]) == 2
 
 
-def test_a_name_that_nobody_knows_yet_is_asked_again() -> None:
-    rig = Rig()
+def test_a_name_that_nobody_knows_yet_is_asked_again(rig: Rig) -> None:
     hosts = [node(rig, "tcp://headless:61616") for _ in range(2)]
     for host in hosts:
         host.start()
@@ -102,8 +98,7 @@ def test_a_name_that_nobody_knows_yet_is_asked_again() -> None:
     rig.formed()
 
 
-def test_after_a_stop_nobody_is_looked_up() -> None:
-    rig = Rig()
+def test_after_a_stop_nobody_is_looked_up(rig: Rig) -> None:
     rig.network.names = {"headless": [("n0", 0)]}
     host = node(rig, "tcp://headless:61616")
     host.start()
@@ -139,9 +134,8 @@ def test_what_is_no_name(text: str, says: str) -> None:
         dns_names(text)
 
 
-def test_each_cluster_connection_has_names_of_its_own() -> None:
+def test_each_cluster_connection_has_names_of_its_own(rig: Rig) -> None:
     """n0 is in two clusters: n1 is found by the name of the first, n2 by that of the second."""
-    rig = Rig()
     rig.network.names = {"inner": [("n1", 0)], "outer": [("n2", 0)]}
 
     def whole(settings: ClusterSettings) -> None:

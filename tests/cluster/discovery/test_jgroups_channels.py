@@ -83,8 +83,7 @@ def test_the_log_says_that_a_real_jgroups_member_is_not_met(protocol: str) -> No
 
 
 @pytest.mark.parametrize("protocol", sorted(STACKS))
-def test_channels_of_one_stack_are_clusters_of_their_own(protocol: str) -> None:
-    rig = Rig()
+def test_channels_of_one_stack_are_clusters_of_their_own(rig: Rig, protocol: str) -> None:
     rig.network.names["headless"] = [(f"n{i}", 0) for i in range(4)]
     for index in range(4):
         stack = STACKS[protocol]()
@@ -100,9 +99,8 @@ def test_channels_of_one_stack_are_clusters_of_their_own(protocol: str) -> None:
     assert members(rig.hosts[1]) == members(rig.hosts[3]) == ["node-1", "node-3"]
 
 
-def test_several_nodes_of_one_machine_take_the_next_free_port() -> None:
+def test_several_nodes_of_one_machine_take_the_next_free_port(rig: Rig) -> None:
     """port_range of the transport, and of TCPPING: all are probed."""
-    rig = Rig()
     for _ in range(3):
         stack = STACKS["TCPPING"]()
         stack.hosts, stack.host_port_range = [("n0", 7800)], 2
@@ -120,8 +118,7 @@ def test_several_nodes_of_one_machine_take_the_next_free_port() -> None:
     assert ports == [7800, 7801, 7802]
 
 
-def test_a_stale_file_is_not_believed_and_an_unreadable_one_harms_nothing() -> None:
-    rig = Rig()
+def test_a_stale_file_is_not_believed_and_an_unreadable_one_harms_nothing(rig: Rig) -> None:
     dead = TransportConfiguration.tcp("x", "nowhere", 1)
     announcement = encode_announcement(Announcement("dead", "u", [dead]))
     long_ago = rig.world.now // 1_000_000 - 3_600_000
@@ -152,8 +149,7 @@ def test_a_node_that_stops_takes_its_file_along() -> None:
 @pytest.mark.parametrize(
     ("protocol", "attribute"), [("FILE_PING", "folders_fail"), ("DNS_PING", "names_fail")]
 )
-def test_a_place_that_fails_is_told_once_and_tried_again(protocol: str, attribute: str) -> None:
-    rig = Rig()
+def test_a_place_that_fails_is_told_once_and_tried_again(rig: Rig, protocol: str, attribute: str) -> None:
     rig.network.names["headless"] = [("n0", 0), ("n1", 0)]
     setattr(rig.network, attribute, "no route")
     hosts = [rig.node(discovery=True, whole=at(STACKS[protocol]())) for _ in range(2)]

@@ -16,8 +16,7 @@ from tests.cluster.grouping.grouping_rig import (
 )
 
 
-def test_a_group_goes_to_one_queue_from_whatever_node_it_is_sent() -> None:
-    rig = Rig()
+def test_a_group_goes_to_one_queue_from_whatever_node_it_is_sent(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     readers = readers_at(rig, hosts)
     rig.run(1)
@@ -32,9 +31,8 @@ def test_a_group_goes_to_one_queue_from_whatever_node_it_is_sent() -> None:
     assert got == [f"{at}-{number}".encode() for at in range(3) for number in range(4)]
 
 
-def test_three_nodes_at_the_same_instant_do_not_split_a_group() -> None:
+def test_three_nodes_at_the_same_instant_do_not_split_a_group(rig: Rig) -> None:
     """What real Artemis does (fact sheet A1.h, the observed race)."""
-    rig = Rig()
     hosts = grouped_cluster(rig)
     readers = readers_at(rig, hosts)
     senders = [rig.client(host) for host in hosts]
@@ -58,8 +56,7 @@ def test_three_nodes_at_the_same_instant_do_not_split_a_group() -> None:
                 assert numbers == sorted(numbers)
 
 
-def test_groups_are_shared_by_round_robin() -> None:
-    rig = Rig()
+def test_groups_are_shared_by_round_robin(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     readers = readers_at(rig, hosts)
     rig.run(1)
@@ -69,8 +66,7 @@ def test_groups_are_shared_by_round_robin() -> None:
     rig.until(lambda: all(len(reader.bodies) == 10 for reader in readers))
 
 
-def test_nothing_is_confirmed_before_the_group_is_decided() -> None:
-    rig = Rig()
+def test_nothing_is_confirmed_before_the_group_is_decided(rig: Rig) -> None:
     hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 2_000))
     hosts[0].crash()
     sender = rig.client(hosts[1])
@@ -86,8 +82,7 @@ def test_nothing_is_confirmed_before_the_group_is_decided() -> None:
     assert b"one" not in bodies_at(hosts[1]) + bodies_at(hosts[2])
 
 
-def test_the_local_node_comes_back_in_time() -> None:
-    rig = Rig()
+def test_the_local_node_comes_back_in_time(rig: Rig) -> None:
     hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 10_000))
     hosts[0].crash()
     sender = rig.client(hosts[1])
@@ -98,8 +93,7 @@ def test_the_local_node_comes_back_in_time() -> None:
     assert len(holders(hosts)) == 1
 
 
-def test_decided_groups_go_on_while_the_local_node_is_away() -> None:
-    rig = Rig()
+def test_decided_groups_go_on_while_the_local_node_is_away(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     sender = group_stored(rig, hosts[1], "red", "one")
     assert holders(hosts) == ["n1"], "its own queue came first"
@@ -109,8 +103,7 @@ def test_decided_groups_go_on_while_the_local_node_is_away() -> None:
     assert bodies_at(hosts[1]) == [b"one", b"two"]
 
 
-def test_decisions_survive_the_compaction_of_the_journal() -> None:
-    rig = Rig()
+def test_decisions_survive_the_compaction_of_the_journal(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     sender = rig.client(hosts[0])
     send_group(sender, "red", "one")
@@ -130,8 +123,7 @@ def test_decisions_survive_the_compaction_of_the_journal() -> None:
     assert pins_of(hosts[0]) == before
 
 
-def test_the_pinned_node_is_down_and_comes_back() -> None:
-    rig = Rig()
+def test_the_pinned_node_is_down_and_comes_back(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     group_stored(rig, hosts[1], "red", "1")
     assert holders(hosts) == ["n1"]
@@ -147,9 +139,8 @@ def test_the_pinned_node_is_down_and_comes_back() -> None:
     assert holders(hosts) == ["n1"]
 
 
-def test_a_local_node_that_restarts_keeps_groups_with_a_node_that_is_away() -> None:
+def test_a_local_node_that_restarts_keeps_groups_with_a_node_that_is_away(rig: Rig) -> None:
     """Artemis gives them up: then the backlog there and what comes now are read side by side."""
-    rig = Rig()
     hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 1_000))
     group_stored(rig, hosts[1], "red", "1")
     hosts[1].crash()
@@ -165,8 +156,7 @@ def test_a_local_node_that_restarts_keeps_groups_with_a_node_that_is_away() -> N
     rig.until(lambda: bodies_at(hosts[1]) == [b"1", b"3"])
 
 
-def test_a_node_that_leaves_in_good_order_gives_its_groups_up() -> None:
-    rig = Rig()
+def test_a_node_that_leaves_in_good_order_gives_its_groups_up(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     group_stored(rig, hosts[1], "red", "1")
     hosts[1].stop()
@@ -175,8 +165,7 @@ def test_a_node_that_leaves_in_good_order_gives_its_groups_up() -> None:
     assert holders([hosts[0], hosts[2]]) == ["n2"]
 
 
-def test_a_queue_that_is_deleted_gives_its_groups_up() -> None:
-    rig = Rig()
+def test_a_queue_that_is_deleted_gives_its_groups_up(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     sender = group_stored(rig, hosts[1], "red", "1")
     node = node_of(hosts[1])
@@ -188,16 +177,14 @@ def test_a_queue_that_is_deleted_gives_its_groups_up() -> None:
     assert len(holders([hosts[0], hosts[2]])) == 1
 
 
-def test_each_subscription_of_a_topic_has_its_own_decision() -> None:
-    rig = Rig()
+def test_each_subscription_of_a_topic_has_its_own_decision(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     rig.stored(hosts[2], "prices", [b"1", b"2", b"3"], MULTICAST, _AMQ_GROUP_ID="red")
     assert pins_of(hosts[0]) == {"red.archive": "archivenode-2"}
     assert bodies_at(hosts[2], "archive") == [b"1", b"2", b"3"]
 
 
-def test_messages_without_a_group_ask_nobody() -> None:
-    rig = Rig()
+def test_messages_without_a_group_ask_nobody(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     hosts[0].crash()
     sender = rig.client(hosts[1])
@@ -206,9 +193,7 @@ def test_messages_without_a_group_ask_nobody() -> None:
     assert grouping_of(hosts[1]).questions == {}
 
 
-def test_a_group_ends_by_its_timeout() -> None:
-    rig = Rig()
-
+def test_a_group_ends_by_its_timeout(rig: Rig) -> None:
     def soon(config: object) -> None:
         config.group_timeout_ms = 2_000  # type: ignore[attr-defined]
         config.reaper_period_ms = 500  # type: ignore[attr-defined]
@@ -226,9 +211,8 @@ def test_a_group_ends_by_its_timeout() -> None:
     assert count(hosts[2], "orders") == 1
 
 
-def test_parked_messages_of_a_group_wait_for_their_node() -> None:
+def test_parked_messages_of_a_group_wait_for_their_node(rig: Rig) -> None:
     """Others come back to whoever consumes (cluster/store_and_forward/parked_messages.py)."""
-    rig = Rig()
     hosts = grouped_cluster(rig)
     group_stored(rig, hosts[1], "red", "1")
     hosts[1].crash()

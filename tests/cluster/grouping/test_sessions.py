@@ -27,8 +27,7 @@ class Transacted(Client):
     transacted = True
 
 
-def test_a_transaction_with_many_new_groups_is_one() -> None:
-    rig = Rig()
+def test_a_transaction_with_many_new_groups_is_one(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     sender = rig.connected(hosts[1], Transacted)
     for number in range(30):
@@ -40,8 +39,7 @@ def test_a_transaction_with_many_new_groups_is_one() -> None:
     assert sum(count(host, "orders") for host in hosts) == 30
 
 
-def test_what_a_core_bridge_repeats_is_known_although_its_group_had_to_be_decided() -> None:
-    rig = Rig()
+def test_what_a_core_bridge_repeats_is_known_although_its_group_had_to_be_decided(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     bridge = rig.client(hosts[1])
     for _ in range(2):
@@ -52,9 +50,8 @@ def test_what_a_core_bridge_repeats_is_known_although_its_group_had_to_be_decide
 
 
 @pytest.mark.parametrize("later", [False, True])
-def test_a_transaction_that_waits_for_a_group_keeps_what_bridges_wrote(later: bool) -> None:
+def test_a_transaction_that_waits_for_a_group_keeps_what_bridges_wrote(rig: Rig, later: bool) -> None:
     """Also of its other messages: they are prepared again with the one that has to wait."""
-    rig = Rig()
     hosts = grouped_cluster(rig)
     sender = rig.connected(hosts[1], Transacted)
     if later:
@@ -72,8 +69,7 @@ def test_a_transaction_that_waits_for_a_group_keeps_what_bridges_wrote(later: bo
     assert held == [b"grouped", b"once"]
 
 
-def test_a_transaction_without_a_decision_is_rolled_back() -> None:
-    rig = Rig()
+def test_a_transaction_without_a_decision_is_rolled_back(rig: Rig) -> None:
     hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 1_000))
     sender = rig.connected(hosts[1], Transacted)
     hosts[0].crash()
@@ -90,8 +86,7 @@ def test_a_transaction_without_a_decision_is_rolled_back() -> None:
     assert [body for host in hosts for body in bodies_at(host)] == [b"3"]
 
 
-def test_a_large_message_waits_as_a_whole() -> None:
-    rig = Rig()
+def test_a_large_message_waits_as_a_whole(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     sender = rig.connected(hosts[1], LargeClient)
     assert isinstance(sender, LargeClient)
@@ -109,8 +104,7 @@ def test_a_large_message_waits_as_a_whole() -> None:
     rig.until(lambda: not hosts[1].large.files())
 
 
-def test_who_leaves_while_it_waits_is_forgotten() -> None:
-    rig = Rig()
+def test_who_leaves_while_it_waits_is_forgotten(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     hosts[0].crash()
     sender = rig.client(hosts[1])
@@ -127,8 +121,7 @@ def test_who_leaves_while_it_waits_is_forgotten() -> None:
     assert holders(hosts) == []
 
 
-def test_a_rollback_after_the_wait_is_taken_up_in_order() -> None:
-    rig = Rig()
+def test_a_rollback_after_the_wait_is_taken_up_in_order(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     sender = rig.connected(hosts[1], Transacted)
     send_group(sender, "red", "1")
@@ -141,9 +134,8 @@ def test_a_rollback_after_the_wait_is_taken_up_in_order() -> None:
     assert bodies_at(hosts[1]) == [b"1", b"3"]
 
 
-def test_a_response_to_somebody_else_decides_for_us_too() -> None:
+def test_a_response_to_somebody_else_decides_for_us_too(rig: Rig) -> None:
     """A real LOCAL handler names no alternative in what it answers to the first."""
-    rig = Rig()
     hosts = grouped_cluster(rig)
     node = node_of(hosts[0])
     grouping = grouping_of(hosts[0])
@@ -157,8 +149,7 @@ def test_a_response_to_somebody_else_decides_for_us_too() -> None:
     rig.until(lambda: holders(hosts) == ["n1"])
 
 
-def test_our_responses_always_name_the_winner_as_real_nodes_want_it() -> None:
-    rig = Rig()
+def test_our_responses_always_name_the_winner_as_real_nodes_want_it(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     group_stored(rig, hosts[1], "red", "1")
     heard = [
@@ -174,8 +165,7 @@ def test_our_responses_always_name_the_winner_as_real_nodes_want_it() -> None:
     assert (said[0].get("_AMQ_Distance"), said[0].get("_AMQ_Binding_Type")) == (0, 0)
 
 
-def test_a_node_that_does_not_know_the_queue_yet_cannot_free_its_group() -> None:
-    rig = Rig()
+def test_a_node_that_does_not_know_the_queue_yet_cannot_free_its_group(rig: Rig) -> None:
     hosts = grouped_cluster(rig)
     group_stored(rig, hosts[1], "red", "1")
     grouping_of(hosts[2]).say(rig.world.now, UNPROPOSAL, "red.orders", "ordersnode-1", None, 0)
@@ -184,8 +174,7 @@ def test_a_node_that_does_not_know_the_queue_yet_cannot_free_its_group() -> None
     assert pins_of(hosts[0]) == {"red.orders": "ordersnode-1"}
 
 
-def test_the_empty_text_is_a_group_too() -> None:
-    rig = Rig()
+def test_the_empty_text_is_a_group_too(rig: Rig) -> None:
     hosts = grouped_cluster(rig, 2)
     sender = rig.client(hosts[1])
     sender.publish("orders", b"1", _AMQ_GROUP_ID="", _AMQ_ROUTING_TYPE=Byte(ANYCAST))

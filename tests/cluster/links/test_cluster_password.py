@@ -117,8 +117,7 @@ def announced(rig: Rig, host: Host, name: str) -> RawPeer:
 
 
 @pytest.mark.parametrize("discovery", [True, False])
-def test_nodes_of_ours_never_send_the_password(discovery: bool) -> None:
-    rig = Rig()
+def test_nodes_of_ours_never_send_the_password(rig: Rig, discovery: bool) -> None:
     hosts = rig.cluster(3, discovery=discovery)
     rig.until(lambda: all(linked(host) == 2 for host in hosts))
     assert not wrote_password(rig)
@@ -138,8 +137,7 @@ VICTIM = ClusterTopologyV4(
         [VICTIM],
     ],
 )
-def test_a_forged_announcement_gets_no_password(replies: list[Packet]) -> None:
-    rig = Rig()
+def test_a_forged_announcement_gets_no_password(rig: Rig, replies: list[Packet]) -> None:
     (host,) = rig.cluster(1, discovery=True)
     stranger = announced(rig, host, "stranger")
     for packet in replies:
@@ -151,8 +149,7 @@ def test_a_forged_announcement_gets_no_password(replies: list[Packet]) -> None:
     assert len(rig.events("discovered_member_refused")) <= 1
 
 
-def test_a_member_that_discovery_finds_gets_the_password_if_that_is_allowed() -> None:
-    rig = Rig()
+def test_a_member_that_discovery_finds_gets_the_password_if_that_is_allowed(rig: Rig) -> None:
     (host,) = rig.cluster(1, discovery=True, own=OwnSettings(cluster_plain_password=True))
     artemis = announced(rig, host, "artemis")
     artemis.send(ClusterConnectReply(False), CLUSTER_CHANNEL)
@@ -160,8 +157,7 @@ def test_a_member_that_discovery_finds_gets_the_password_if_that_is_allowed() ->
     assert wrote_password(rig, "artemis")
 
 
-def test_the_refusal_is_told_once_with_its_remedy() -> None:
-    rig = Rig()
+def test_the_refusal_is_told_once_with_its_remedy(rig: Rig) -> None:
     (host,) = rig.cluster(1, discovery=True)
     artemis = announced(rig, host, "artemis")
     for _ in range(3):
@@ -172,8 +168,7 @@ def test_the_refusal_is_told_once_with_its_remedy() -> None:
     assert "artemis:" in told and "cluster-plain-password" in told
 
 
-def test_a_static_member_gets_the_password_if_it_does_not_know_the_challenge() -> None:
-    rig = Rig()
+def test_a_static_member_gets_the_password_if_it_does_not_know_the_challenge(rig: Rig) -> None:
     host = rig.node(peers=[7])
     artemis = RawPeer(rig, "n7")
     artemis.listen()
@@ -188,8 +183,7 @@ def test_a_static_member_gets_the_password_if_it_does_not_know_the_challenge() -
 
 
 @pytest.mark.parametrize("discovery", [True, False])
-def test_a_wrong_password_is_told_once_by_each_node(discovery: bool) -> None:
-    rig = Rig()
+def test_a_wrong_password_is_told_once_by_each_node(rig: Rig, discovery: bool) -> None:
     for index in range(2):
         rig.node(peers=[1 - index], discovery=discovery, password=f"password {index}").start()
     rig.run(120)
@@ -210,9 +204,9 @@ def by_connector(config: RouterConfig, pool: PoolConfig) -> None:
 
 @pytest.mark.parametrize("change", [None, by_discovery])
 def test_a_pool_never_sends_the_password_to_nodes_of_ours(
+    rig: Rig,
     change: Callable[[RouterConfig, PoolConfig], None] | None,
 ) -> None:
-    rig = Rig()
     hosts = [rig.node(discovery=True, router=routed(change=change)) for _ in range(2)]
     rig.form(*hosts)
     rig.run(4)
@@ -222,8 +216,7 @@ def test_a_pool_never_sends_the_password_to_nodes_of_ours(
 
 
 @pytest.mark.parametrize("authorized", [True, False])
-def test_a_pool_sends_a_forged_announcement_no_password(authorized: bool) -> None:
-    rig = Rig()
+def test_a_pool_sends_a_forged_announcement_no_password(rig: Rig, authorized: bool) -> None:
     host = rig.node(discovery=True, router=routed(change=by_discovery))
     host.start()
     stranger = announced(rig, host, "stranger")
@@ -234,8 +227,7 @@ def test_a_pool_sends_a_forged_announcement_no_password(authorized: bool) -> Non
     assert not wrote_password(rig)
 
 
-def test_a_pool_with_a_static_connector_logs_in_at_a_real_artemis() -> None:
-    rig = Rig()
+def test_a_pool_with_a_static_connector_logs_in_at_a_real_artemis(rig: Rig) -> None:
     host = rig.node(peers=[7], router=routed(change=by_connector))
     artemis = RawPeer(rig, "n7")
     artemis.listen()

@@ -28,8 +28,7 @@ def forwarded(rig: Rig, source: Host, target: Host) -> list[Message]:
     ]
 
 
-def test_a_queue_filter_keeps_messages_from_crossing() -> None:
-    rig = Rig()
+def test_a_queue_filter_keeps_messages_from_crossing(rig: Rig) -> None:
     rig.node(queues=[queue("archive", "prices", MULTICAST)])
     rig.node(queues=[queue("alerts", "prices", MULTICAST, "delay > 60")])
     rig.form()
@@ -41,8 +40,7 @@ def test_a_queue_filter_keeps_messages_from_crossing() -> None:
     assert [bytes(m.body) for m in forwarded(rig, *rig.hosts)] == [b"61", b"99"]
 
 
-def test_a_selector_of_a_remote_consumer_keeps_messages_from_crossing() -> None:
-    rig = Rig()
+def test_a_selector_of_a_remote_consumer_keeps_messages_from_crossing(rig: Rig) -> None:
     hosts = rig.cluster(2)
     picky = rig.consuming(hosts[1], "orders", "colour = 'red'", known_at=hosts[0])
     producer = rig.client(hosts[0])
@@ -53,8 +51,7 @@ def test_a_selector_of_a_remote_consumer_keeps_messages_from_crossing() -> None:
     assert count(hosts[0], "orders") == 2
 
 
-def test_one_copy_crosses_for_several_queues_and_names_them_all() -> None:
-    rig = Rig()
+def test_one_copy_crosses_for_several_queues_and_names_them_all(rig: Rig) -> None:
     rig.node(queues=[queue("here", "prices", MULTICAST)])
     rig.node(queues=[queue("one", "prices", MULTICAST), queue("two", "prices", MULTICAST)])
     rig.form()
@@ -69,8 +66,7 @@ def test_one_copy_crosses_for_several_queues_and_names_them_all() -> None:
     assert sorted(named) == sorted(queue_of(rig.hosts[1], name).id for name in ("one", "two"))
 
 
-def test_the_headers_of_the_link_are_on_the_wire_and_gone_behind_it() -> None:
-    rig = Rig()
+def test_the_headers_of_the_link_are_on_the_wire_and_gone_behind_it(rig: Rig) -> None:
     hosts = rig.cluster(2)
     consumer = rig.consuming(hosts[1], known_at=hosts[0])
     producer = rig.client(hosts[0])
@@ -89,8 +85,7 @@ def test_the_headers_of_the_link_are_on_the_wire_and_gone_behind_it() -> None:
     assert "_AMQ_BRIDGE_DUP" not in received.properties
 
 
-def test_messages_that_were_answered_by_nobody_are_sent_again_and_the_repeats_dropped() -> None:
-    rig = Rig()
+def test_messages_that_were_answered_by_nobody_are_sent_again_and_the_repeats_dropped(rig: Rig) -> None:
     hosts = rig.cluster(2)
     consumer = rig.consuming(hosts[1], known_at=hosts[0])
     producer = rig.client(hosts[0])
@@ -114,8 +109,7 @@ def test_messages_that_were_answered_by_nobody_are_sent_again_and_the_repeats_dr
     assert hosts[1].trace.counters["duplicates_dropped"] == 8
 
 
-def test_a_crashed_peer_attracts_nothing_and_gets_what_was_on_its_way_when_it_is_back() -> None:
-    rig = Rig()
+def test_a_crashed_peer_attracts_nothing_and_gets_what_was_on_its_way_when_it_is_back(rig: Rig) -> None:
     hosts = rig.cluster(2)
     consumer = rig.consuming(hosts[1], known_at=hosts[0])
     producer = rig.client(hosts[0])
@@ -141,8 +135,7 @@ def test_a_crashed_peer_attracts_nothing_and_gets_what_was_on_its_way_when_it_is
     assert count(hosts[0], "orders") == 3, "redistribution is not configured"
 
 
-def test_what_waits_for_a_peer_survives_a_crash_of_the_sender() -> None:
-    rig = Rig()
+def test_what_waits_for_a_peer_survives_a_crash_of_the_sender(rig: Rig) -> None:
     hosts = rig.cluster(2)
     consumer = rig.consuming(hosts[1], known_at=hosts[0])
     producer = rig.client(hosts[0])
@@ -158,9 +151,8 @@ def test_what_waits_for_a_peer_survives_a_crash_of_the_sender() -> None:
     assert sorted(consumer.bodies) == [bytes([number]) for number in range(4)]
 
 
-def test_peers_hear_of_a_queue_only_once_it_is_durable() -> None:
+def test_peers_hear_of_a_queue_only_once_it_is_durable(rig: Rig) -> None:
     """Else a crash could leave stored messages with the id of a queue that was never there."""
-    rig = Rig()
     hosts = rig.cluster(2)
     hosts[1].disk.slow = 1_000
     before = hosts[1].disk.commits
@@ -174,8 +166,7 @@ def test_peers_hear_of_a_queue_only_once_it_is_durable() -> None:
     assert hosts[1].disk.commits > before
 
 
-def test_ids_of_queues_are_never_used_for_others_after_a_restart() -> None:
-    rig = Rig()
+def test_ids_of_queues_are_never_used_for_others_after_a_restart(rig: Rig) -> None:
     hosts = rig.cluster(2)
     first = {node_of(hosts[0]).broker.bindings.next_id}
     first.update(node_of(hosts[0]).broker.bindings.remotes)
@@ -185,9 +176,8 @@ def test_ids_of_queues_are_never_used_for_others_after_a_restart() -> None:
     assert not first.intersection(node_of(hosts[0]).broker.bindings.remotes)
 
 
-def test_a_message_for_a_queue_that_is_gone_is_no_second_copy_for_the_others() -> None:
+def test_a_message_for_a_queue_that_is_gone_is_no_second_copy_for_the_others(rig: Rig) -> None:
     """Subscriptions of one address have got their copies by themselves; one that was deleted is owed nothing."""
-    rig = Rig()
     rig.node(queues=[queue("archive", "prices", MULTICAST)])
     rig.node(queues=[queue("archive", "prices", MULTICAST), queue("gone", "prices", MULTICAST)])
     rig.form()
@@ -218,8 +208,7 @@ def test_the_address_of_a_cluster_connection_says_what_is_shared() -> None:
         assert sorted(cluster_of(hosts[0]).peers["node-1"].bindings.bindings) == shared, prefixes
 
 
-def test_without_duplicate_detection_the_link_adds_no_id() -> None:
-    rig = Rig()
+def test_without_duplicate_detection_the_link_adds_no_id(rig: Rig) -> None:
     hosts = rig.cluster(2, change=lambda config: setattr(config, "use_duplicate_detection", False))
     consumer = rig.consuming(hosts[1], known_at=hosts[0])
     rig.client(hosts[0]).publish("orders", b"x", ANYCAST)
@@ -227,9 +216,8 @@ def test_without_duplicate_detection_the_link_adds_no_id() -> None:
     assert "_AMQ_BRIDGE_DUP" not in forwarded(rig, *hosts)[0].properties
 
 
-def test_two_nodes_full_of_messages_for_each_other_do_not_wait_for_ever() -> None:
+def test_two_nodes_full_of_messages_for_each_other_do_not_wait_for_ever(rig: Rig) -> None:
     """What waits for a peer is no reason to withhold credits from that peer."""
-    rig = Rig()
     for name in ("first", "second"):
         rig.node(queues=[queue(name, "prices", MULTICAST)], memory_bytes=4_000)
     rig.form()
@@ -247,9 +235,8 @@ def test_two_nodes_full_of_messages_for_each_other_do_not_wait_for_ever() -> Non
     rig.until(lambda: [len(client.bodies) for client in clients] == [80, 80])
 
 
-def test_headers_of_a_leaving_node_mean_nothing_from_a_client() -> None:
+def test_headers_of_a_leaving_node_mean_nothing_from_a_client(rig: Rig) -> None:
     """Else a client's message is lost: taken for a repeat, for acknowledged, or sent to queues of a third node."""
-    rig = Rig()
     hosts = rig.cluster(3)
     consumer, third = rig.client(hosts[1]), rig.client(hosts[2])
     consumer.consume("orders")

@@ -22,8 +22,7 @@ def forward_of(host: Host, owner: str) -> str:
 
 
 @pytest.mark.parametrize("crash", [False, True], ids=["cut", "cut and crash"])
-def test_what_waits_for_a_member_pages_and_arrives_once_in_order(crash: bool) -> None:
-    rig = Rig()
+def test_what_waits_for_a_member_pages_and_arrives_once_in_order(rig: Rig, crash: bool) -> None:
     near = rig.node(memory_bytes=LIMIT)
     far = rig.node()
     rig.form(near, far)

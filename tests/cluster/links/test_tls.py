@@ -51,9 +51,8 @@ def announced(name: str, secure: bool) -> TransportConfiguration:
     ],
 )
 def test_which_connector_describes_a_link(
-    own: str, static: str, name: str, secure: bool, connector: str
+    rig: Rig, own: str, static: str, name: str, secure: bool, connector: str
 ) -> None:
-    rig = Rig()
     host = rig.node(peers=[])
     host.start()
     cluster = cluster_of(host)
@@ -67,8 +66,7 @@ def test_which_connector_describes_a_link(
     assert links.dialled == [("peer", 7, connector)]
 
 
-def test_hashed_passwords_in_the_virtual_world() -> None:
-    rig = Rig()
+def test_hashed_passwords_in_the_virtual_world(rig: Rig) -> None:
     first, second = rig.cluster(2)
     for host in (first, second):
         stored = hash_password(PASSWORD, b"salt" * 8, 2)

@@ -20,8 +20,7 @@ from tests.cluster.scale_down.scale_down_rig import begin, bodies, departure, he
 from tests.cluster.scale_down.xa_rig import XID, end_branch, xa_client
 
 
-def test_large_messages_travel_piece_by_piece_and_leave_no_file() -> None:
-    rig = Rig()
+def test_large_messages_travel_piece_by_piece_and_leave_no_file(rig: Rig) -> None:
     first, second = rig.cluster(2, mode="OFF")
     client = large_client(rig, first)
     client.publish_large("orders", BODY)
@@ -43,8 +42,7 @@ def test_large_messages_travel_piece_by_piece_and_leave_no_file() -> None:
 
 # -- messages for other nodes ---------------------------------------------------------------------------
 @pytest.mark.parametrize("restarted", [False, True])
-def test_what_waits_for_a_third_node_reaches_it_by_way_of_the_target(restarted: bool) -> None:
-    rig = Rig()
+def test_what_waits_for_a_third_node_reaches_it_by_way_of_the_target(rig: Rig, restarted: bool) -> None:
     target, third, leaving = rig.cluster(3, mode="STRICT")
     client = rig.client(leaving)
     rig.network.block(leaving.name, third.name)
@@ -95,9 +93,8 @@ def test_what_no_way_leads_to_comes_to_the_targets_queues_once() -> None:
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_a_time_that_comes_while_the_message_is_on_its_way_comes_at_the_target(lost: bool) -> None:
+def test_a_time_that_comes_while_the_message_is_on_its_way_comes_at_the_target(rig: Rig, lost: bool) -> None:
     """Simulator seed 563: it took a place here as well, and was counted off for both."""
-    rig = Rig()
     leaving, target = rig.cluster(2, mode="OFF")
     client = rig.client(leaving)
     at_ms = rig.world.now // 1_000_000 + 2_000
@@ -123,8 +120,7 @@ def test_a_time_that_comes_while_the_message_is_on_its_way_comes_at_the_target(l
     assert bodies(rig, target, "orders") == [b"later"]
 
 
-def test_what_waits_for_the_target_itself_goes_to_the_queues_it_was_for() -> None:
-    rig = Rig()
+def test_what_waits_for_the_target_itself_goes_to_the_queues_it_was_for(rig: Rig) -> None:
     target, leaving = rig.cluster(2, mode="STRICT")
     client = rig.client(leaving)
     for number in range(20):
@@ -145,8 +141,7 @@ def test_what_waits_for_the_target_itself_goes_to_the_queues_it_was_for() -> Non
 
 # -- duplicate ids --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("duplicate_id", ["text", b"\xff\xfe bytes \x80"])
-def test_a_repeat_of_what_the_leaving_node_took_is_known_at_the_target(duplicate_id: object) -> None:
-    rig = Rig()
+def test_a_repeat_of_what_the_leaving_node_took_is_known_at_the_target(rig: Rig, duplicate_id: object) -> None:
     first, second = rig.cluster(2, mode="OFF")
     send(rig.client(first), "orders", b"once", _AMQ_DUPL_ID=duplicate_id)
     rig.until(lambda: count(first, "orders") == 1)
@@ -175,9 +170,9 @@ def in_doubt(rig: Rig) -> tuple[Host, Host]:
 
 
 def test_a_prepared_transaction_stays_where_a_queue_of_it_cannot_be_had_at_the_target(
+    rig: Rig,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rig = Rig()
     first, second = in_doubt(rig)
     monkeypatch.setattr(
         Mover, "_ask_id", lambda mover, now, queue, create: mover._cannot(queue, "refused")
@@ -196,9 +191,8 @@ def test_a_prepared_transaction_stays_where_a_queue_of_it_cannot_be_had_at_the_t
     ("commit", "expected"), [(True, [b"plain", b"new"]), (False, [b"plain", b"old"])]
 )
 def test_a_prepared_transaction_ends_at_the_target(
-    commit: bool, expected: list[bytes], restart: bool
+    rig: Rig, commit: bool, expected: list[bytes], restart: bool
 ) -> None:
-    rig = Rig()
     first, second = in_doubt(rig)
     part = leave(rig, first)
     assert (part.phase, part.left()) == (DONE, 0)
@@ -217,9 +211,8 @@ def test_a_prepared_transaction_ends_at_the_target(
     assert count(first, "orders") == 0
 
 
-def test_messages_of_several_prepared_transactions_all_arrive() -> None:
+def test_messages_of_several_prepared_transactions_all_arrive(rig: Rig) -> None:
     """They have no number yet that tells them apart; the target must not take one for another's repeat."""
-    rig = Rig()
     first, second = rig.cluster(2, mode="OFF")
     xids = [Xid(1, b"branch%d" % number, b"global") for number in range(3)]
     for number, xid in enumerate(xids):
@@ -236,8 +229,7 @@ def test_messages_of_several_prepared_transactions_all_arrive() -> None:
     assert held(second, "orders") == expected
 
 
-def test_a_prepared_transaction_of_several_addresses_goes_whole() -> None:
-    rig = Rig()
+def test_a_prepared_transaction_of_several_addresses_goes_whole(rig: Rig) -> None:
     names = ("orders", "others")
     first, second = rig.cluster(2, mode="OFF", queues=[queue(name, name, ANYCAST) for name in names])
     client = xa_client(rig, first)
@@ -251,9 +243,8 @@ def test_a_prepared_transaction_of_several_addresses_goes_whole() -> None:
     assert [held(second, name) for name in names] == [[b"new", b"new"]] * 2
 
 
-def test_long_duplicate_ids_go_to_the_target_in_requests_that_it_takes() -> None:
+def test_long_duplicate_ids_go_to_the_target_in_requests_that_it_takes(rig: Rig) -> None:
     """A thousand of 80 characters are more than 1 MiB."""
-    rig = Rig()
     target, leaving = rig.cluster(2, mode="OFF")
     client = rig.client(leaving)
     ids = [f"{number:080d}" for number in range(1_100)]

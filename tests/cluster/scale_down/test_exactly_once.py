@@ -35,9 +35,8 @@ def resume(sender: Host, peer: Host) -> None:
     sender.flush_later()
 
 
-def test_a_third_node_that_the_target_never_met_gets_its_copies() -> None:
+def test_a_third_node_that_the_target_never_met_gets_its_copies(rig: Rig) -> None:
     """The target has its own copies of them: it must not route them once more."""
-    rig = Rig()
     third, leaving = rig.cluster(2)
     subscribed(rig, third, "mine")
     pause(leaving, third)
@@ -56,9 +55,8 @@ def test_a_third_node_that_the_target_never_met_gets_its_copies() -> None:
     assert held(target, "archive") == BODIES
 
 
-def test_what_the_leaving_node_has_had_is_no_repeat_at_the_target() -> None:
+def test_what_the_leaving_node_has_had_is_no_repeat_at_the_target(rig: Rig) -> None:
     """A message went to both, and has not reached the target yet."""
-    rig = Rig()
     target, sender, leaving = rig.cluster(3)
     subscribed(rig, target, "one")
     subscribed(rig, leaving, "two")
@@ -72,9 +70,8 @@ def test_what_the_leaving_node_has_had_is_no_repeat_at_the_target() -> None:
 
 
 @pytest.mark.parametrize("third", [True, False])
-def test_a_message_whose_answer_was_lost_is_not_sent_after_the_node_that_left(third: bool) -> None:
+def test_a_message_whose_answer_was_lost_is_not_sent_after_the_node_that_left(rig: Rig, third: bool) -> None:
     """The leaving node has had some, the sender does not know, and it has no time to ask."""
-    rig = Rig()
     hosts = rig.cluster(3 if third else 2)
     target, leaving = hosts[0], hosts[-1]
     sender = hosts[1] if third else target
@@ -143,9 +140,8 @@ def of(*hosts: Host) -> list[bytes]:
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_of_two_nodes_that_leave_at_once_none_goes_to_one_that_leaves(first: int) -> None:
+def test_of_two_nodes_that_leave_at_once_none_goes_to_one_that_leaves(rig: Rig, first: int) -> None:
     """One gives up and serves its clients; from then on it is a target for the other."""
-    rig = Rig()
     hosts = rig.cluster(2, mode="OFF")
     filled(rig, *hosts)
     parts = [begin(rig, hosts[first])]
@@ -163,8 +159,7 @@ def test_of_two_nodes_that_leave_at_once_none_goes_to_one_that_leaves(first: int
     assert sorted(held(there, "orders")) == of(there, *gone)
 
 
-def test_two_of_three_leave_to_the_one_that_stays() -> None:
-    rig = Rig()
+def test_two_of_three_leave_to_the_one_that_stays(rig: Rig) -> None:
     hosts = rig.cluster(3, mode="OFF")
     filled(rig, *hosts)
     parts = [begin(rig, host) for host in hosts[1:]]
@@ -173,9 +168,8 @@ def test_two_of_three_leave_to_the_one_that_stays() -> None:
     assert sorted(held(hosts[0], "orders")) == of(*hosts)
 
 
-def test_a_target_that_leaves_itself_is_not_followed_and_the_next_start_serves_clients() -> None:
+def test_a_target_that_leaves_itself_is_not_followed_and_the_next_start_serves_clients(rig: Rig) -> None:
     """What it has taken went on with it; all else is still here, and goes when the node leaves again."""
-    rig = Rig()
     last, middle, first = rig.cluster(3, mode="OFF")
     filled(rig, last, middle, first)
     one = begin(rig, to(first, "n1", 1))
@@ -200,10 +194,10 @@ def test_a_target_that_leaves_itself_is_not_followed_and_the_next_start_serves_c
 
 @pytest.mark.parametrize("crash", [False, True])
 def test_a_target_that_leaves_itself_with_answers_lost_is_asked_again_when_it_is_back(
+    rig: Rig,
     crash: bool,
 ) -> None:
     """Nobody but the target knows which of the last messages it has had."""
-    rig = Rig()
     last, middle, first = rig.cluster(3, mode="OFF")
     filled(rig, last, middle, first)
     departure(first).timeout_ms = 20_000
@@ -235,9 +229,8 @@ def test_a_target_that_leaves_itself_with_answers_lost_is_asked_again_when_it_is
 
 
 @pytest.mark.parametrize("meant_for", ["whom the target left to", "the target"])
-def test_copies_for_others_come_once_by_a_target_that_left_and_is_back(meant_for: str) -> None:
+def test_copies_for_others_come_once_by_a_target_that_left_and_is_back(rig: Rig, meant_for: str) -> None:
     """The answers of the target are lost; then it leaves itself, and is started again."""
-    rig = Rig()
     last, middle, first = rig.cluster(3)
     there = last if meant_for == "whom the target left to" else middle
     filled(rig, *[middle] * 10)
@@ -263,9 +256,8 @@ def test_copies_for_others_come_once_by_a_target_that_left_and_is_back(meant_for
     assert sorted(everywhere) == BODIES
 
 
-def test_another_node_that_has_the_targets_address_changes_nothing_as_it_leaves() -> None:
+def test_another_node_that_has_the_targets_address_changes_nothing_as_it_leaves(rig: Rig) -> None:
     """Whether the target has had the last messages that node cannot tell."""
-    rig = Rig()
     last, middle, first = rig.cluster(3, mode="OFF")
     filled(rig, *[first] * 10)
     moving(rig, begin(rig, to(first, "n1", 1)), 13)

@@ -77,9 +77,8 @@ def test_a_new_configuration_starts_no_bridge_at_a_node_that_leaves() -> None:
     assert held(target, "orders") == MESSAGES
 
 
-def test_a_node_that_goes_on_leaving_makes_no_bridge_to_a_member_that_comes() -> None:
+def test_a_node_that_goes_on_leaving_makes_no_bridge_to_a_member_that_comes(rig: Rig) -> None:
     """What waits for that member may be at the target, and on its way from there."""
-    rig = Rig()
     target, third, leaving = hosts = [rig.node(peers=[0, 1, 2], mode="OFF") for _ in range(3)]
     rig.form(*hosts)
     rig.filled(leaving, MESSAGES)
@@ -185,8 +184,7 @@ def test_what_cannot_be_moved_in_time_stays_and_is_said() -> None:
     assert held(target, "orders") == MESSAGES
 
 
-def test_without_anybody_to_take_over_the_node_says_so_and_keeps_its_clients() -> None:
-    rig = Rig()
+def test_without_anybody_to_take_over_the_node_says_so_and_keeps_its_clients(rig: Rig) -> None:
     alone = rig.node()
     alone.start()
     client = rig.client(alone)

@@ -75,9 +75,8 @@ def in_doubt(rig: Rig) -> tuple[Host, Host]:
 @pytest.mark.parametrize("restart", ["none", "leaving", "target"])
 @pytest.mark.parametrize(("commit", "expected"), [(True, [NEW, b"small"]), (False, [OLD])])
 def test_large_messages_of_a_prepared_transaction_end_at_the_target(
-    commit: bool, expected: list[bytes], restart: str
+    rig: Rig, commit: bool, expected: list[bytes], restart: str
 ) -> None:
-    rig = Rig()
     first, second = in_doubt(rig)
     if restart == "leaving":
         first.crash()
@@ -102,9 +101,8 @@ def test_large_messages_of_a_prepared_transaction_end_at_the_target(
     assert not second.large.contents, "a file stayed at the target"
 
 
-def test_a_link_lost_before_the_target_has_prepared_it_loses_nothing() -> None:
+def test_a_link_lost_before_the_target_has_prepared_it_loses_nothing(rig: Rig) -> None:
     """What was sent by then is sent once more: its file must still be there."""
-    rig = Rig()
     first, second = in_doubt(rig)
     part = begin(rig, first)
     while part.mover is None or not ending(part.mover.stages[0]):

@@ -21,9 +21,8 @@ def expiring(host: Host) -> None:
 
 
 @pytest.mark.parametrize("crash", [True, False])
-def test_what_expires_before_the_next_link_expires_once(crash: bool) -> None:
+def test_what_expires_before_the_next_link_expires_once(rig: Rig, crash: bool) -> None:
     """A part of it is at both nodes then, and each searches for what has expired."""
-    rig = Rig()
     target, leaving = rig.cluster(2, mode="OFF")
     expiring(target)
     expiring(leaving)

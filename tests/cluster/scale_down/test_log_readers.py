@@ -87,8 +87,7 @@ def reading(rig: Rig, host: Host) -> ScaleDown:
     return part
 
 
-def test_a_leaving_node_waits_for_a_stream_and_moves_what_it_was_not_shown() -> None:
-    rig = Rig()
+def test_a_leaving_node_waits_for_a_stream_and_moves_what_it_was_not_shown(rig: Rig) -> None:
     first, second = rig.cluster(2, mode="OFF")
     stream = shown_four(rig, first)
     part = reading(rig, first)
@@ -106,9 +105,8 @@ def test_a_leaving_node_waits_for_a_stream_and_moves_what_it_was_not_shown() -> 
     assert held(second, QUEUE) == [b"4", b"5", b"6"]
 
 
-def test_a_stream_that_begins_meanwhile_is_shown_nothing() -> None:
+def test_a_stream_that_begins_meanwhile_is_shown_nothing(rig: Rig) -> None:
     """It could not acknowledge it in time: the messages would have to stay."""
-    rig = Rig()
     first, second = rig.cluster(2, mode="OFF")
     stream = shown_four(rig, first)
     client = rig.client(first)
@@ -126,8 +124,7 @@ def test_a_stream_that_begins_meanwhile_is_shown_nothing() -> None:
     assert held(second, "more") == [b"1"]
 
 
-def test_a_position_that_never_was_keeps_nothing_back() -> None:
-    rig = Rig()
+def test_a_position_that_never_was_keeps_nothing_back(rig: Rig) -> None:
     first, second = rig.cluster(2, mode="OFF")
     stream = stream_at(rig, first)
     publish(rig, first, 0, 4)
@@ -141,9 +138,8 @@ def test_a_position_that_never_was_keeps_nothing_back() -> None:
     assert len(held(second, QUEUE)) == 4
 
 
-def test_a_plan_with_limits_ends_where_nothing_more_is_shown() -> None:
+def test_a_plan_with_limits_ends_where_nothing_more_is_shown(rig: Rig) -> None:
     """Else the stream could never acknowledge up to there: here the last sequence shown has gone."""
-    rig = Rig()
     (host,) = rig.cluster(1)
     publish(rig, host, 0, 6)
     broker = node_of(host).broker
@@ -155,8 +151,7 @@ def test_a_plan_with_limits_ends_where_nothing_more_is_shown() -> None:
     assert broker.log_views.plan(QUEUE, "", 4, 100, -1)[:2] == (4, 0)
 
 
-def test_a_target_that_goes_away_meanwhile_is_replaced_by_another_one() -> None:
-    rig = Rig()
+def test_a_target_that_goes_away_meanwhile_is_replaced_by_another_one(rig: Rig) -> None:
     hosts = rig.cluster(3, mode="OFF")
     stream = shown_four(rig, hosts[0])
     part = reading(rig, hosts[0])
@@ -180,8 +175,7 @@ def test_a_target_that_goes_away_meanwhile_is_replaced_by_another_one() -> None:
     assert held(other, QUEUE) == [b"4", b"5"]
 
 
-def test_a_node_that_stays_after_all_shows_everything_again() -> None:
-    rig = Rig()
+def test_a_node_that_stays_after_all_shows_everything_again(rig: Rig) -> None:
     first, second = rig.cluster(2, mode="OFF")
     stream = shown_four(rig, first)
     part = reading(rig, first)

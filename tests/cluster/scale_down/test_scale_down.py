@@ -24,8 +24,7 @@ from tests.cluster.scale_down.scale_down_rig import (
 )
 
 
-def test_messages_go_to_the_other_node_in_order_behind_what_is_there() -> None:
-    rig = Rig()
+def test_messages_go_to_the_other_node_in_order_behind_what_is_there(rig: Rig) -> None:
     first, second = rig.cluster(2)
     one, two = rig.client(first), rig.client(second)
     for number in range(50):
@@ -39,8 +38,7 @@ def test_messages_go_to_the_other_node_in_order_behind_what_is_there() -> None:
     assert node_of(second).broker.scale_down_target.nodes == {"node-0": True}
 
 
-def test_what_is_not_durable_goes_too() -> None:
-    rig = Rig()
+def test_what_is_not_durable_goes_too(rig: Rig) -> None:
     first, second = rig.cluster(2, mode="OFF")
     client = rig.client(first)
     for number in range(10):
@@ -72,8 +70,7 @@ def test_a_message_in_several_queues_travels_once_and_every_queue_keeps_its_orde
     assert part.moved == 13
 
 
-def test_queues_that_the_target_lacks_are_made_there_as_they_were() -> None:
-    rig = Rig()
+def test_queues_that_the_target_lacks_are_made_there_as_they_were(rig: Rig) -> None:
     first = rig.node(queues=[*both(), queue("mine", "own", ANYCAST)])
     second = rig.node()
     rig.form(first, second)
@@ -101,8 +98,7 @@ def test_queues_that_the_target_lacks_are_made_there_as_they_were() -> None:
     assert held(second, "silent")[-1] == b"later"
 
 
-def test_scheduled_messages_wait_at_the_target_for_the_rest_of_their_time() -> None:
-    rig = Rig()
+def test_scheduled_messages_wait_at_the_target_for_the_rest_of_their_time(rig: Rig) -> None:
     first, second = rig.cluster(2, mode="OFF")
     client = rig.client(first)
     at_ms = rig.world.now // 1_000_000 + 60_000
@@ -118,8 +114,7 @@ def test_scheduled_messages_wait_at_the_target_for_the_rest_of_their_time() -> N
     rig.until(lambda: reader.bodies == [b"now", b"later"], 70)
 
 
-def test_groups_stay_in_order() -> None:
-    rig = Rig()
+def test_groups_stay_in_order(rig: Rig) -> None:
     first, second = rig.cluster(2, mode="OFF")
     client = rig.client(first)
     for number in range(30):
@@ -130,8 +125,7 @@ def test_groups_stay_in_order() -> None:
     assert {each.message.group_id for each in queue_of(second, "orders").live()} <= {"g0"}
 
 
-def test_what_a_client_holds_unacknowledged_comes_along_at_its_place() -> None:
-    rig = Rig()
+def test_what_a_client_holds_unacknowledged_comes_along_at_its_place(rig: Rig) -> None:
     first, second = rig.cluster(2, mode="OFF")
     rig.filled(first, [b"%d" % number for number in range(5)])
     holder = rig.client(first)
@@ -142,8 +136,7 @@ def test_what_a_client_holds_unacknowledged_comes_along_at_its_place() -> None:
     assert bodies(rig, second, "orders") == [b"0", b"1", b"2", b"3", b"4"]
 
 
-def test_queues_that_page_come_from_their_files() -> None:
-    rig = Rig()
+def test_queues_that_page_come_from_their_files(rig: Rig) -> None:
     first = rig.node(mode="OFF", memory_bytes=30_000)
     second = rig.node(mode="OFF")
     rig.form(first, second)
@@ -155,8 +148,7 @@ def test_queues_that_page_come_from_their_files() -> None:
 
 
 @pytest.mark.parametrize("interval", [-1, 1, 7])
-def test_commit_interval_bounds_what_is_under_way(interval: int) -> None:
-    rig = Rig()
+def test_commit_interval_bounds_what_is_under_way(rig: Rig, interval: int) -> None:
     first, second = rig.cluster(2, mode="OFF")
     cluster_of(first).settings.scale_down = ScaleDownConfig(commit_interval=interval)
     part = departure(first)
@@ -173,8 +165,7 @@ def test_commit_interval_bounds_what_is_under_way(interval: int) -> None:
 
 
 # -- who takes over -----------------------------------------------------------------------------------
-def test_only_a_member_of_the_same_group_takes_over() -> None:
-    rig = Rig()
+def test_only_a_member_of_the_same_group_takes_over(rig: Rig) -> None:
     hosts = [rig.node(mode="OFF") for _ in range(3)]
     for host, group in zip(hosts, ("blue", "red", "blue"), strict=True):
         make = host.make_node
@@ -199,8 +190,7 @@ def test_only_a_member_of_the_same_group_takes_over() -> None:
     assert "scale-down group 'red'" in part.why
 
 
-def test_connectors_are_tried_in_their_order() -> None:
-    rig = Rig()
+def test_connectors_are_tried_in_their_order(rig: Rig) -> None:
     first, second, third = rig.cluster(3, mode="OFF")
     part = departure(third)
     part.choice.config = ScaleDownConfig(connectors=["n2", "n1", "n0"])
@@ -211,8 +201,7 @@ def test_connectors_are_tried_in_their_order() -> None:
     assert count(first, "orders") == 1
 
 
-def test_a_discovery_group_says_who_may_take_over() -> None:
-    rig = Rig()
+def test_a_discovery_group_says_who_may_take_over(rig: Rig) -> None:
     first, second = rig.node(discovery=True), rig.node(discovery=True)
     first.start()
     second.start()
@@ -229,8 +218,7 @@ def test_a_discovery_group_says_who_may_take_over() -> None:
     assert part.phase == FAILED and not part.frozen
 
 
-def test_clients_are_told_where_to_go_and_all_they_were_promised_is_there() -> None:
-    rig = Rig()
+def test_clients_are_told_where_to_go_and_all_they_were_promised_is_there(rig: Rig) -> None:
     first, second = rig.cluster(2, mode="OFF")
     client = rig.client(first)
     part = begin(rig, first)
@@ -249,8 +237,7 @@ def test_clients_are_told_where_to_go_and_all_they_were_promised_is_there() -> N
     assert len(arrived) == len(client.answers) > 0
 
 
-def test_a_target_says_that_clients_may_go_on_there_once_it_has_all() -> None:
-    rig = Rig()
+def test_a_target_says_that_clients_may_go_on_there_once_it_has_all(rig: Rig) -> None:
     first, second = rig.cluster(2, mode="OFF")
     cluster_of(second).settings.scale_down = ScaleDownConfig(enabled=False)
     hooks = node_of(second).host.cluster
@@ -262,8 +249,7 @@ def test_a_target_says_that_clients_may_go_on_there_once_it_has_all() -> None:
 
 # -- special queues -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["last value", "ring", "non-destructive", "exclusive", "paused"])
-def test_queues_of_every_kind_are_emptied_and_arise_as_such(kind: str) -> None:
-    rig = Rig()
+def test_queues_of_every_kind_are_emptied_and_arise_as_such(rig: Rig, kind: str) -> None:
     first, second = rig.cluster(2, mode="OFF")
     spec = QueueSpec("special", "special", ANYCAST)
     spec.last_value_key = "key" if kind == "last value" else None
@@ -286,8 +272,7 @@ def test_queues_of_every_kind_are_emptied_and_arise_as_such(kind: str) -> None:
     assert (made.non_destructive, made.exclusive) == (spec.non_destructive, spec.exclusive)
 
 
-def test_what_waits_for_another_delivery_goes_at_its_place() -> None:
-    rig = Rig()
+def test_what_waits_for_another_delivery_goes_at_its_place(rig: Rig) -> None:
     first, second = rig.cluster(2, mode="OFF")
     node_of(first).broker.settings.add("orders", {"redelivery_delay_ms": 60_000})
     rig.filled(first, [b"%d" % number for number in range(4)])
@@ -299,8 +284,7 @@ def test_what_waits_for_another_delivery_goes_at_its_place() -> None:
     assert bodies(rig, second, "orders") == [b"0", b"1", b"2", b"3"]
 
 
-def test_a_target_remembers_after_a_restart_whom_it_took_over() -> None:
-    rig = Rig()
+def test_a_target_remembers_after_a_restart_whom_it_took_over(rig: Rig) -> None:
     first, second = rig.cluster(2, mode="OFF")
     leave(rig, first)
     second.crash()
@@ -310,8 +294,7 @@ def test_a_target_remembers_after_a_restart_whom_it_took_over() -> None:
     assert not node_of(second).host.cluster.may_fail_over("node-7")
 
 
-def test_what_a_reader_was_shown_and_has_not_acknowledged_stays_for_it() -> None:
-    rig = Rig()
+def test_what_a_reader_was_shown_and_has_not_acknowledged_stays_for_it(rig: Rig) -> None:
     first, second = rig.cluster(2, mode="OFF")
     rig.filled(first, [b"%d" % number for number in range(6)])
     orders = queue_of(first, "orders")
@@ -327,8 +310,7 @@ def test_what_a_reader_was_shown_and_has_not_acknowledged_stays_for_it() -> None
     assert held(first, "orders") == [b"0", b"1", b"2"]
 
 
-def test_a_subscription_of_the_leaving_node_misses_no_message_published_at_the_target() -> None:
-    rig = Rig()
+def test_a_subscription_of_the_leaving_node_misses_no_message_published_at_the_target(rig: Rig) -> None:
     target, leaving = rig.cluster(2)
     subscribed(rig, leaving, "mine")
     publisher = rig.client(target)

@@ -57,9 +57,8 @@ def goes_on(rig: Rig, leaving: Host) -> None:
 @pytest.mark.parametrize("takes", [False, True])
 @pytest.mark.parametrize("commit", [False, True])
 def test_what_has_ended_at_the_target_is_not_in_doubt_there_again(
-    commit: bool, takes: bool, restart: bool
+    rig: Rig, commit: bool, takes: bool, restart: bool
 ) -> None:
-    rig = Rig()
     target, leaving = rig.cluster(2, mode="OFF")
     prepared(rig, leaving, takes)
     crashes_unanswered(rig, leaving, target)
@@ -99,9 +98,8 @@ def test_what_went_on_from_the_target_is_not_in_doubt_there_again(takes: bool) -
 
 
 @pytest.mark.parametrize("takes", [False, True])
-def test_a_branch_that_comes_round_is_taken_once_more(takes: bool) -> None:
+def test_a_branch_that_comes_round_is_taken_once_more(rig: Rig, takes: bool) -> None:
     """From node to node and back: the same branch, and not a repeat of it."""
-    rig = Rig()
     hosts = [rig.node(peers=[0, 1, 2], mode="OFF") for _ in range(3)]
     rig.form(*hosts)
     prepared(rig, hosts[0], takes)

@@ -157,8 +157,7 @@ def test_who_comes_while_others_get_theirs_gets_all_that_is_for_it(
 
 
 @pytest.mark.parametrize("restart", [False, True])
-def test_a_queue_that_pages_takes_it_too(restart: bool) -> None:
-    rig = Rig()
+def test_a_queue_that_pages_takes_it_too(rig: Rig, restart: bool) -> None:
     rig.node(memory_bytes=60_000)
     rig.node()
     rig.form()
@@ -190,8 +189,7 @@ def test_a_queue_that_pages_takes_it_too(restart: bool) -> None:
     assert sorted(int(body[:3]) for body in near.bodies) == list(range(200))
 
 
-def test_copies_for_a_subscription_come_back_to_it() -> None:
-    rig = Rig()
+def test_copies_for_a_subscription_come_back_to_it(rig: Rig) -> None:
     rig.cluster(2)
     rig.consuming(rig.hosts[1], "archive", known_at=rig.hosts[0])
     rig.network.block("n0", "n1")

@@ -30,8 +30,7 @@ def about(host: Host, node_id: str) -> list[str]:
 
 
 @pytest.mark.parametrize("third", [True, False])
-def test_messages_for_a_node_that_leaves_follow_it(third: bool) -> None:
-    rig = Rig()
+def test_messages_for_a_node_that_leaves_follow_it(rig: Rig, third: bool) -> None:
     hosts = rig.cluster(3 if third else 2)
     leaving = hosts[-1]
     target = hosts[0]
@@ -50,9 +49,8 @@ def test_messages_for_a_node_that_leaves_follow_it(third: bool) -> None:
     assert not about(sender, node)
 
 
-def test_what_follows_a_node_slowly_is_followed_as_long_as_anything_moves() -> None:
+def test_what_follows_a_node_slowly_is_followed_as_long_as_anything_moves(rig: Rig) -> None:
     """The target gets one of the queues after the other: more than two minutes pass, but never between two of them."""
-    rig = Rig()
     target, sender, leaving = rig.cluster(3)
     names = ["a", "b", "c", "d"]
     for name in names:
@@ -73,9 +71,8 @@ def test_what_follows_a_node_slowly_is_followed_as_long_as_anything_moves() -> N
         rig.until(lambda: count(target, name) == 1)  # noqa: B023
 
 
-def test_nothing_is_kept_of_nodes_that_came_and_left() -> None:
+def test_nothing_is_kept_of_nodes_that_came_and_left(rig: Rig) -> None:
     """Nodes of a cluster that grows and shrinks have new ids each time."""
-    rig = Rig()
     (target,) = rig.cluster(1)
     for number in range(1, 4):
         node_id = f"passing-{number}"
@@ -96,8 +93,7 @@ def test_nothing_is_kept_of_nodes_that_came_and_left() -> None:
     assert not cluster.parked.absent
 
 
-def test_what_the_leaving_node_never_got_makes_its_queue_at_the_target() -> None:
-    rig = Rig()
+def test_what_the_leaving_node_never_got_makes_its_queue_at_the_target(rig: Rig) -> None:
     target, leaving = rig.cluster(2)
     client = waiting_for(rig, target, leaving, 2)
     node_of(leaving).broker.queues["mine"].spec.configuration_managed = True
@@ -128,8 +124,7 @@ def test_what_was_for_a_node_behind_the_one_that_left_waits_for_a_way_there() ->
     assert waiting(first, "node-1") == 5 and count(first, "archive") == 5
 
 
-def test_an_anycast_message_for_the_leaving_node_is_the_targets() -> None:
-    rig = Rig()
+def test_an_anycast_message_for_the_leaving_node_is_the_targets(rig: Rig) -> None:
     target, sender, leaving = rig.cluster(3, mode="STRICT")
     client = rig.client(sender)
     pause(sender, leaving)

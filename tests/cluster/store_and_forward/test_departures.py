@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from atalanta.cluster.scale_down.phase import DONE
@@ -43,9 +45,9 @@ def test_it_goes_when_an_operator_gives_the_member_up() -> None:
     play, last = left(1)
     near = play.consumer(last)
     play.rig.run(TIMEOUT + 5)
-    listed = node_of(last).management.resources.cluster_connections["test"]
-    assert listed.links(play.rig.world.now)[-1]["mayHaveArrived"] == 3
-    assert listed.give_up(play.rig.world.now, "node-1") == 3
+    listed = json.loads(play.rig.ask(last, "clusterconnection.test", "listLinks"))
+    assert listed[-1]["mayHaveArrived"] == 3
+    assert play.rig.ask(last, "clusterconnection.test", "giveUpMember", "node-1") == 3
     play.rig.run(0.5)
     assert sorted(near.bodies) == numbers(0, 8)
     assert waiting(last, "node-1") == 0 and count(last, "orders") == 0

@@ -10,8 +10,7 @@ from tests.cluster.cluster_rig import Rig, count, node_of, waiting
 from tests.cluster.store_and_forward.parked_rig import TIMEOUT, numbers
 
 
-def test_a_copy_for_a_subscription_that_only_the_member_has_stays() -> None:
-    rig = Rig()
+def test_a_copy_for_a_subscription_that_only_the_member_has_stays(rig: Rig) -> None:
     rig.node(queues=[queue("archive", "prices", MULTICAST)])
     rig.node(queues=[queue("archive", "prices", MULTICAST), queue("audit", "prices", MULTICAST)])
     rig.form()
@@ -29,8 +28,7 @@ def test_a_copy_for_a_subscription_that_only_the_member_has_stays() -> None:
     assert near.bodies == numbers(0, 4)
 
 
-def test_a_copy_for_a_subscription_that_is_here_too_comes_back() -> None:
-    rig = Rig()
+def test_a_copy_for_a_subscription_that_is_here_too_comes_back(rig: Rig) -> None:
     rig.cluster(2)
     rig.consuming(rig.hosts[1], "archive", known_at=rig.hosts[0])
     rig.network.block("n0", "n1")
@@ -44,9 +42,8 @@ def test_a_copy_for_a_subscription_that_is_here_too_comes_back() -> None:
 
 
 @pytest.mark.parametrize("before", ["the member", "the sender"])
-def test_what_a_topics_message_is_for_is_known_after_a_restart(before: str) -> None:
+def test_what_a_topics_message_is_for_is_known_after_a_restart(rig: Rig, before: str) -> None:
     """It is written down when the link is lost; before that a copy for a subscription might be anyone's."""
-    rig = Rig()
     rig.cluster(2)
     rig.consuming(rig.hosts[1], "archive", known_at=rig.hosts[0])
     rig.network.block("n0", "n1")

@@ -50,8 +50,7 @@ def numbers(client: Client) -> list[int]:
 
 
 @pytest.mark.parametrize("restart", [False, True])
-def test_a_paged_queue_comes_back_to_a_consumer_here(restart: bool) -> None:
-    rig = Rig()
+def test_a_paged_queue_comes_back_to_a_consumer_here(rig: Rig, restart: bool) -> None:
     parked(rig)
     leave_alone(rig)
     rig.run(1)
@@ -68,8 +67,7 @@ def test_a_paged_queue_comes_back_to_a_consumer_here(restart: bool) -> None:
     assert count(rig.hosts[1], "orders") == 0
 
 
-def test_a_paged_queue_comes_back_to_a_consumer_at_another_member() -> None:
-    rig = Rig()
+def test_a_paged_queue_comes_back_to_a_consumer_at_another_member(rig: Rig) -> None:
     parked(rig, 3)
     other = rig.consuming(rig.hosts[2])
     leave_alone(rig)
@@ -78,9 +76,8 @@ def test_a_paged_queue_comes_back_to_a_consumer_at_another_member() -> None:
     assert waiting(rig.hosts[0], "node-1") == 0
 
 
-def test_a_consumer_that_takes_them_slowly_gets_all_in_order() -> None:
+def test_a_consumer_that_takes_them_slowly_gets_all_in_order(rig: Rig) -> None:
     """The queue that they come back to pages then."""
-    rig = Rig()
     parked(rig)
     leave_alone(rig)
     slow = rig.client(rig.hosts[0])
@@ -95,8 +92,7 @@ def test_a_consumer_that_takes_them_slowly_gets_all_in_order() -> None:
     assert numbers(near) == list(range(COUNT))
 
 
-def test_the_member_that_returns_half_way_gets_the_rest_and_nothing_twice() -> None:
-    rig = Rig()
+def test_the_member_that_returns_half_way_gets_the_rest_and_nothing_twice(rig: Rig) -> None:
     parked(rig)
     leave_alone(rig)
     near = rig.consuming(rig.hosts[0], "orders", "AMQSize > 0")
@@ -114,9 +110,8 @@ def test_the_member_that_returns_half_way_gets_the_rest_and_nothing_twice() -> N
     assert numbers(far) == sorted(numbers(far)) and numbers(late) == sorted(numbers(late))
 
 
-def test_what_one_producer_sends_meanwhile_comes_behind_what_comes_back() -> None:
+def test_what_one_producer_sends_meanwhile_comes_behind_what_comes_back(rig: Rig) -> None:
     """It arrives when all that is older is back."""
-    rig = Rig()
     producer = parked(rig)
     leave_alone(rig)
     rig.run(TIMEOUT + 2)  # due, and nobody takes them
@@ -128,8 +123,7 @@ def test_what_one_producer_sends_meanwhile_comes_behind_what_comes_back() -> Non
     assert numbers(near) == list(range(COUNT + 20))
 
 
-def test_groups_of_a_paged_queue_go_to_one_consumer_each() -> None:
-    rig = Rig()
+def test_groups_of_a_paged_queue_go_to_one_consumer_each(rig: Rig) -> None:
     parked(rig, groups=5)
     near = [rig.client(rig.hosts[0]) for _ in range(2)]
     for client in near:

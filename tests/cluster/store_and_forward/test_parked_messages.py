@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
+
 from atalanta.cluster.native_config import OwnSettings
+from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.log.lease import Lease
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.sim.nodes import queue
@@ -12,7 +15,6 @@ from tests.cluster.cluster_rig import (
     Rig,
     cluster_of,
     count,
-    node_of,
     queue_of,
     remote_consumers,
     waiting,
@@ -97,8 +99,7 @@ def test_only_what_a_selector_takes_goes() -> None:
     assert count(play.hosts[1], "orders") == 3
 
 
-def test_what_is_sent_while_the_member_is_away_does_not_go_there() -> None:
-    rig = Rig()
+def test_what_is_sent_while_the_member_is_away_does_not_go_there(rig: Rig) -> None:
     hosts = [rig.node(queues=[queue("prices", "prices", MULTICAST)]), rig.node(), rig.node()]
     rig.form(*hosts)
     hosts[1].crash()
@@ -157,12 +158,15 @@ def test_an_operator_can_give_a_member_up() -> None:
     """Then also what may have arrived there goes to others."""
     play = Parked(sent=3)
     near = play.consumer(play.hosts[0])
-    listed = node_of(play.hosts[0]).management.resources.cluster_connections["test"]
-    assert listed.give_up(play.rig.world.now, "node-1") == -1
+    give_up = partial(
+        play.rig.ask, play.hosts[0], "clusterconnection.test", "giveUpMember", "node-1"
+    )
+    with pytest.raises(BrokerError, match="member node-1 is not away"):
+        give_up()
     play.crash_far()
     play.rig.run(TIMEOUT + 1)
     assert near.bodies == numbers(3, 8)
-    assert listed.give_up(play.rig.world.now, "node-1") == 3
+    assert give_up() == 3
     play.rig.run(0.1)
     assert near.bodies == [*numbers(3, 8), *numbers(0, 3)]
     assert waiting(play.hosts[0], "node-1") == 0

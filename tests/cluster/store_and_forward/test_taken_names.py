@@ -16,8 +16,7 @@ NAME = "$.artemis.internal.sf.test.node-1"
 
 
 @pytest.mark.parametrize("address", ["other", NAME])
-def test_the_node_says_so_when_the_member_comes_and_goes_on(address: str) -> None:
-    rig = Rig()
+def test_the_node_says_so_when_the_member_comes_and_goes_on(rig: Rig, address: str) -> None:
     first = rig.node(peers=[1, 2], mode="STRICT", queues=[*both(), queue(NAME, address, ANYCAST)])
     second = rig.node(peers=[0], mode="STRICT")
     third = rig.node(peers=[0], mode="STRICT")

@@ -124,8 +124,7 @@ def test_a_queue_without_consumers_loses_to_another_node_what_it_has() -> None:
     assert sorted(int(body[:5]) for body in taker.bodies) == numbered(play.total)
 
 
-def test_copies_for_subscriptions_come_to_each_of_them_once() -> None:
-    rig = Rig()
+def test_copies_for_subscriptions_come_to_each_of_them_once(rig: Rig) -> None:
     newest = queue("newest", "prices", MULTICAST)
     newest.last_value_key = "symbol"
     names = ("archive", "audit", "newest")

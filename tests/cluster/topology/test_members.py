@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.connection.management import ListedCluster
 from atalanta.sim.nodes import PORT
 from atalanta.wire.core.packets.connection import DisconnectV3, Ping
 from atalanta.wire.core.packets.session import CreateSession
@@ -20,16 +19,14 @@ def members(rig: Rig) -> list[list[str]]:
     return [sorted(cluster_of(host).topology.members) for host in rig.hosts if host.up]
 
 
-def test_three_nodes_form_from_one_seed_node() -> None:
-    rig = Rig()
+def test_three_nodes_form_from_one_seed_node(rig: Rig) -> None:
     for _ in range(3):
         rig.node(peers=[0] if rig.hosts else [])
     rig.form()
     assert members(rig) == [["node-0", "node-1", "node-2"]] * 3
 
 
-def test_a_node_that_starts_before_its_seed_finds_it_later() -> None:
-    rig = Rig()
+def test_a_node_that_starts_before_its_seed_finds_it_later(rig: Rig) -> None:
     seed = rig.node(peers=[])
     early = rig.node(peers=[0])
     early.start()
@@ -39,14 +36,12 @@ def test_a_node_that_starts_before_its_seed_finds_it_later() -> None:
     assert members(rig) == [["node-0", "node-1"]] * 2
 
 
-def test_three_nodes_form_by_a_discovery_group() -> None:
-    rig = Rig()
+def test_three_nodes_form_by_a_discovery_group(rig: Rig) -> None:
     rig.cluster(3, discovery=True)
     assert members(rig) == [["node-0", "node-1", "node-2"]] * 3
 
 
-def test_a_client_hears_of_the_node_alone_before_login_and_of_all_and_every_change_after() -> None:
-    rig = Rig()
+def test_a_client_hears_of_the_node_alone_before_login_and_of_all_and_every_change_after(rig: Rig) -> None:
     hosts = rig.cluster(3)
     rig.run(3)  # The nodes announce themselves twice.
     peer = RawPeer(rig, "client")
@@ -84,8 +79,7 @@ def test_a_client_hears_of_the_node_alone_before_login_and_of_all_and_every_chan
     assert isinstance(latest, ClusterTopologyV4) and latest.node_id == "node-1"
 
 
-def test_a_graceful_leave_says_so_and_takes_the_bindings_along() -> None:
-    rig = Rig()
+def test_a_graceful_leave_says_so_and_takes_the_bindings_along(rig: Rig) -> None:
     hosts = rig.cluster(2)
     rig.client(hosts[1]).consume("orders")
     rig.run(1)
@@ -108,9 +102,8 @@ def test_a_graceful_leave_says_so_and_takes_the_bindings_along() -> None:
     assert members(rig) == [["node-0", "node-1"]] * 2
 
 
-def test_a_broken_link_is_mended_and_both_are_members_again_without_a_restart() -> None:
+def test_a_broken_link_is_mended_and_both_are_members_again_without_a_restart(rig: Rig) -> None:
     """The peer shows its old event id: nevertheless it must be a member again, for clients too."""
-    rig = Rig()
     rig.cluster(3)
     rig.run(5)
     for connection in sorted(rig.network.streams):
@@ -122,9 +115,8 @@ def test_a_broken_link_is_mended_and_both_are_members_again_without_a_restart() 
     assert members(rig) == [["node-0", "node-1", "node-2"]] * 3
 
 
-def test_two_nodes_cut_off_from_each_other_stay_members_for_the_third() -> None:
+def test_two_nodes_cut_off_from_each_other_stay_members_for_the_third(rig: Rig) -> None:
     """News that a member is gone are not believed by a node which talks to it."""
-    rig = Rig()
     hosts = rig.cluster(3)
     rig.network.block("n0", "n1")
     rig.network.block("n1", "n0")
@@ -136,8 +128,7 @@ def test_two_nodes_cut_off_from_each_other_stay_members_for_the_third() -> None:
     assert members(rig) == [["node-0", "node-1", "node-2"]] * 3
 
 
-def test_a_wrong_cluster_password_is_refused_and_nothing_is_told() -> None:
-    rig = Rig()
+def test_a_wrong_cluster_password_is_refused_and_nothing_is_told(rig: Rig) -> None:
     right = rig.node(peers=[])
     wrong = rig.node(peers=[0], password="guessed")
     right.start()
@@ -149,8 +140,7 @@ def test_a_wrong_cluster_password_is_refused_and_nothing_is_told() -> None:
     assert linked(right) == linked(wrong) == 0
 
 
-def test_a_wrong_cluster_password_is_reported_once_and_tried_ever_more_rarely() -> None:
-    rig = Rig()
+def test_a_wrong_cluster_password_is_reported_once_and_tried_ever_more_rarely(rig: Rig) -> None:
     rig.node(peers=[]).start()
     rig.node(peers=[0], password="guessed").start()
     rig.run(60)
@@ -161,23 +151,21 @@ def test_a_wrong_cluster_password_is_reported_once_and_tried_ever_more_rarely() 
     assert len(dials) < 12
 
 
-def test_a_connector_that_nobody_answers_is_reported_once_and_when_it_is_over() -> None:
-    rig = Rig()
+def test_a_connector_that_nobody_answers_is_reported_once_and_when_it_is_over(rig: Rig) -> None:
     absent, node = rig.node(peers=[]), rig.node(peers=[0])
     node.start()
     rig.run(20)
     (line,) = rig.events("n1 cluster_connector_failed")
     assert "n0:" in line and "what_to_do" in line
-    failures = ListedCluster(cluster_of(node)).attribute("ConnectorFailures")
+    failures = rig.get(node, "clusterconnection.test", "ConnectorFailures")
     assert isinstance(failures, dict) and list(failures) == [f"n0:{PORT}"]
     absent.start()
     rig.formed()
     assert len(rig.events("n1 cluster_connector_connected")) == 1
-    assert ListedCluster(cluster_of(node)).attribute("ConnectorFailures") == {}
+    assert rig.get(node, "clusterconnection.test", "ConnectorFailures") == {}
 
 
-def test_a_member_that_changed_its_password_is_reported_once() -> None:
-    rig = Rig()
+def test_a_member_that_changed_its_password_is_reported_once(rig: Rig) -> None:
     first, _ = rig.cluster(2)
     cluster_of(first).settings.cluster_password = "guessed"
     for connection in sorted(rig.network.streams):
@@ -187,9 +175,8 @@ def test_a_member_that_changed_its_password_is_reported_once() -> None:
     assert len(rig.events("n1 cluster_login_refused")) == 1
 
 
-def test_a_second_connection_to_a_peer_is_not_wanted() -> None:
+def test_a_second_connection_to_a_peer_is_not_wanted(rig: Rig) -> None:
     """Two bridges at one queue would share its messages, and only one would finish them."""
-    rig = Rig()
     hosts = rig.cluster(2)
     again = cluster_of(hosts[0]).on_dialed(rig.world.now, 9_999, "cluster.0.bridge.node-1")
     assert again is None
@@ -197,9 +184,8 @@ def test_a_second_connection_to_a_peer_is_not_wanted() -> None:
 
 
 @pytest.mark.parametrize("alive", [0, 1, 2])
-def test_any_one_static_member_that_is_alive_at_start_is_enough(alive: int) -> None:
+def test_any_one_static_member_that_is_alive_at_start_is_enough(rig: Rig, alive: int) -> None:
     """All four list each other; the fourth starts beside one of them, the others come when they come."""
-    rig = Rig()
     hosts = [rig.node(peers=[0, 1, 2, 3]) for _ in range(4)]
     hosts[alive].start()
     hosts[3].start()
@@ -213,8 +199,7 @@ def test_any_one_static_member_that_is_alive_at_start_is_enough(alive: int) -> N
     assert members(rig) == [["node-0", "node-1", "node-2", "node-3"]] * 4
 
 
-def test_members_are_learnt_from_the_topology_alone_and_stay_when_the_seed_is_gone() -> None:
-    rig = Rig()
+def test_members_are_learnt_from_the_topology_alone_and_stay_when_the_seed_is_gone(rig: Rig) -> None:
     hosts = [rig.node(peers=[0]) for _ in range(3)]
     rig.form(*hosts)
     hosts[0].stop()

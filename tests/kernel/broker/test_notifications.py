@@ -6,9 +6,8 @@ from tests.kernel.broker.notification_rig import listening, told
 from tests.kernel.broker_rig import Bench, consume
 
 
-def test_the_routing_name_is_the_queues_for_topics_and_the_addresses_for_anycast() -> None:
+def test_the_routing_name_is_the_queues_for_topics_and_the_addresses_for_anycast(bench: Bench) -> None:
     """LocalQueueBinding.getRoutingName: peers group bindings by it."""
-    bench = Bench()
     listening(bench)
     bench.queue("subscription", "topic", 0)
     work = bench.queue("mine", "work", 1)
@@ -23,8 +22,7 @@ def test_the_routing_name_is_the_queues_for_topics_and_the_addresses_for_anycast
     assert told(bench, "BINDING_ADDED")[-1]["_AMQ_Binding_ID"] == work.id
 
 
-def test_consumers_are_announced_with_their_selector_and_their_number() -> None:
-    bench = Bench()
+def test_consumers_are_announced_with_their_selector_and_their_number(bench: Bench) -> None:
     listening(bench)
     bench.queue("work")
     session = bench.session()

@@ -105,8 +105,7 @@ def test_refusals_are_told() -> None:
     assert login["_AMQ_User"] == "mallory" and login["_AMQ_RemoteAddress"] == "10.0.0.9:1"
 
 
-def test_a_durable_queue_keeps_notifications_over_a_restart() -> None:
-    bench = Bench()
+def test_a_durable_queue_keeps_notifications_over_a_restart(bench: Bench) -> None:
     bench.broker.add_observer(notifications_of(bench.broker))
     bench.queue("audit", "activemq.notifications", 0)
     bench.session()

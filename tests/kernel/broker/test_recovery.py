@@ -11,9 +11,8 @@ from atalanta.message.encoding.buffer import DecodeError
 from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint, consume, endpoint
 
 
-def test_a_sequence_acknowledged_through_is_never_given_to_a_new_message() -> None:
+def test_a_sequence_acknowledged_through_is_never_given_to_a_new_message(bench: Bench) -> None:
     """The same holds for the sequence of a message that was non-durable before the first lease."""
-    bench = Bench()
     bench.queue("archive", "flights", 0)
     session = bench.session()
     session.send(bench.now, bench.message("flights", b"1"), 1)
@@ -37,9 +36,8 @@ def test_a_sequence_acknowledged_through_is_never_given_to_a_new_message() -> No
     assert bench.broker.queues["archive"].message_count == 2
 
 
-def test_only_durable_sequences_are_shown_as_the_end_of_a_log() -> None:
+def test_only_durable_sequences_are_shown_as_the_end_of_a_log(bench: Bench) -> None:
     """A planned end is kept by the reader: after a crash it must not cover other messages."""
-    bench = Bench()
     bench.queue("archive", "flights", 0)
     session = bench.session()
     session.send(bench.now, bench.message("flights", b"1"), 1)
@@ -49,9 +47,8 @@ def test_only_durable_sequences_are_shown_as_the_end_of_a_log() -> None:
     assert bench.broker.log_views.position("archive").last == 1
 
 
-def test_binding_ids_of_temporary_queues_are_not_used_again_after_a_crash() -> None:
+def test_binding_ids_of_temporary_queues_are_not_used_again_after_a_crash(bench: Bench) -> None:
     """A peer may still hold messages for a binding id of before (`_AMQ_ROUTE_TO`)."""
-    bench = Bench()
     old = bench.queue("temporary", "a", 0, durable=False).id
     bench.settle()
     bench.restart()
@@ -80,8 +77,7 @@ def test_the_newest_duplicate_ids_are_known_after_compaction_and_a_crash() -> No
     assert bench.broker.queues["in"].message_count == count
 
 
-def test_no_duplicate_ids_are_kept_where_the_cache_has_no_size() -> None:
-    bench = Bench()
+def test_no_duplicate_ids_are_kept_where_the_cache_has_no_size(bench: Bench) -> None:
     bench.settings.add("free", {"id_cache_size": 0})
     bench.settings.add("short", {"id_cache_size": 1})
     bench.queue("free")
@@ -117,9 +113,8 @@ def test_a_lease_cannot_be_renewed_past_consumers_that_came_meanwhile() -> None:
     assert endpoint(session).errors == []
 
 
-def test_a_record_that_cannot_be_taken_is_named_with_its_place() -> None:
+def test_a_record_that_cannot_be_taken_is_named_with_its_place(bench: Bench) -> None:
     """A filter that this version cannot read; batches within batches, which nobody writes."""
-    bench = Bench()
     bench.queue("work", filter_text="a = 1")
     (payload,) = [one for _, kind, one in bench.journal.records if kind == records.QUEUE]
     wrong = payload.replace("a = 1".encode("utf-16-le"), "a = =".encode("utf-16-le"))
@@ -131,8 +126,7 @@ def test_a_record_that_cannot_be_taken_is_named_with_its_place() -> None:
             Recovery(Bench().broker).on_record(7, kind, damaged)
 
 
-def test_a_name_that_another_queue_took_is_not_lost_with_the_one_before() -> None:
-    bench = Bench()
+def test_a_name_that_another_queue_took_is_not_lost_with_the_one_before(bench: Bench) -> None:
     bench.queue("work")
     (payload,) = [one for _, kind, one in bench.journal.records if kind == records.QUEUE]
     old, new = (number.to_bytes(8, "big") for number in (7, 8))

@@ -36,8 +36,7 @@ def lease(bench: Bench, epoch: int = 0, owner: str = "driver", group: str = "spa
     return held.epoch
 
 
-def test_the_high_water_mark_survives_the_compaction_of_an_empty_queue() -> None:
-    bench = Bench()
+def test_the_high_water_mark_survives_the_compaction_of_an_empty_queue(bench: Bench) -> None:
     filled(bench, 10)
     epoch = lease(bench)
     bench.broker.log_views.ack_through("archive", "", "spark", epoch, 10, RecordingEndpoint(), 1)
@@ -52,8 +51,7 @@ def test_the_high_water_mark_survives_the_compaction_of_an_empty_queue() -> None
     assert bodies(bench, 10, 11) == [b"new"]
 
 
-def test_a_released_lease_no_longer_pins_its_queue() -> None:
-    bench = Bench()
+def test_a_released_lease_no_longer_pins_its_queue(bench: Bench) -> None:
     queue = filled(bench, 1)
     epoch = lease(bench)
     bench.broker.log_views.lease(
@@ -65,8 +63,7 @@ def test_a_released_lease_no_longer_pins_its_queue() -> None:
     assert bench.broker.log_views.queue_for("archive", "").active_lease() is None
 
 
-def test_uncommitted_and_unsynced_messages_are_not_shown() -> None:
-    bench = Bench()
+def test_uncommitted_and_unsynced_messages_are_not_shown(bench: Bench) -> None:
     filled(bench, 2)
     session = bench.session()
     session.send(bench.now, bench.message("flights", b"late"), 1)
@@ -76,8 +73,7 @@ def test_uncommitted_and_unsynced_messages_are_not_shown() -> None:
     assert bench.broker.log_views.plan("archive", "", 0, -1, -1)[0] == 3
 
 
-def test_in_a_leased_queue_non_durable_messages_are_kept_and_shown_too() -> None:
-    bench = Bench()
+def test_in_a_leased_queue_non_durable_messages_are_kept_and_shown_too(bench: Bench) -> None:
     filled(bench, 1)
     lease(bench)
     bench.session().send(bench.now, bench.message("flights", b"light", durable=False), 1)
@@ -87,8 +83,7 @@ def test_in_a_leased_queue_non_durable_messages_are_kept_and_shown_too() -> None
     assert bodies(bench, 0, 2) == [b"0", b"light"]
 
 
-def test_many_acknowledged_at_once_are_gone_at_once_and_freed_in_turns() -> None:
-    bench = Bench()
+def test_many_acknowledged_at_once_are_gone_at_once_and_freed_in_turns(bench: Bench) -> None:
     count = 2 * FREED_MAX + 5
     queue = filled(bench, count)
     bench.broker.log_views.ack_through(

@@ -243,8 +243,7 @@ def test_a_deleted_queue_leaves_nothing() -> None:
     assert (files(bench), bench.broker.store.messages) == (0, {})
 
 
-def test_without_page_files_there_is_no_retention() -> None:
-    bench = Bench()
+def test_without_page_files_there_is_no_retention(bench: Bench) -> None:
     bench.queue("orders")
     epoch = lease(bench)
     with pytest.raises(BrokerError, match="needs page files"):

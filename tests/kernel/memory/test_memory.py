@@ -209,8 +209,7 @@ def test_one_session_cannot_have_endless_requests_wait() -> None:
     assert not bench.broker.memory.waiting
 
 
-def test_a_topics_message_is_charged_once_and_stays_charged_for_the_slowest() -> None:
-    bench = Bench()
+def test_a_topics_message_is_charged_once_and_stays_charged_for_the_slowest(bench: Bench) -> None:
     for number in range(3):
         bench.queue(f"s{number}", "topic", 0)
     session = bench.session()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.settings.repository import SettingValue
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
 
@@ -44,8 +43,7 @@ def test_expirations_by_address(
     assert queue.live()[0].message.expiration == (now_ms + expected_ms if expected_ms else 0)
 
 
-def test_changed_settings_hold_from_the_refresh_on() -> None:
-    bench = Bench()
+def test_changed_settings_hold_from_the_refresh_on(bench: Bench) -> None:
     bench.queue("orders")
     assert bench.broker.addresses["orders"].rules is None
     bench.settings.add("orders", {"expiry_delay_ms": 100})
@@ -56,8 +54,7 @@ def test_changed_settings_hold_from_the_refresh_on() -> None:
     assert found.expiration == bench.now // 1_000_000 + 100
 
 
-def test_an_expiry_queue_comes_with_the_first_expired_message() -> None:
-    bench = Bench()
+def test_an_expiry_queue_comes_with_the_first_expired_message(bench: Bench) -> None:
     bench.settings.add(
         "#",
         {
@@ -88,7 +85,6 @@ def test_an_expiry_queue_comes_with_the_first_expired_message() -> None:
     assert properties.get("_AMQ_ORIG_ROUTING_TYPE") == 1
     assert properties.get("_AMQ_ACTUAL_EXPIRY") == bench.now // 1_000_000 - 1_000
     assert "_AMQ_ROUTING_TYPE" not in properties
-    validate(bench.broker)
 
 
 DEAD_AT_ONCE: dict[str, str | int] = {
@@ -114,8 +110,7 @@ def rolled_back(bench: Bench, queue: str) -> None:
     bench.settle()
 
 
-def test_dead_letter_queues_come_by_address() -> None:
-    bench = Bench()
+def test_dead_letter_queues_come_by_address(bench: Bench) -> None:
     bench.settings.add("#", DEAD_AT_ONCE)
     bench.queue("orders")
     bench.queue("it's")
@@ -127,8 +122,7 @@ def test_dead_letter_queues_come_by_address() -> None:
     assert "dead" in bench.broker.addresses
 
 
-def test_dead_letter_queue_of_a_wildcard_queue_takes_the_message() -> None:
-    bench = Bench()
+def test_dead_letter_queue_of_a_wildcard_queue_takes_the_message(bench: Bench) -> None:
     bench.settings.add("news.#", DEAD_AT_ONCE)
     bench.queue("reader", "news.#", 0)
     bench.queue("other", "news.eu", 0)
@@ -136,8 +130,7 @@ def test_dead_letter_queue_of_a_wildcard_queue_takes_the_message() -> None:
     assert bench.broker.queues["DLQ.news.eu"].message_count == 1
 
 
-def test_what_dies_in_the_dead_letter_queue_goes_back_to_it_without_another_queue() -> None:
-    bench = Bench()
+def test_what_dies_in_the_dead_letter_queue_goes_back_to_it_without_another_queue(bench: Bench) -> None:
     bench.settings.add("#", DEAD_AT_ONCE)
     bench.queue("orders")
     poisoned(bench, "orders", "orders")
@@ -145,8 +138,7 @@ def test_what_dies_in_the_dead_letter_queue_goes_back_to_it_without_another_queu
     assert sorted(bench.broker.queues) == ["DLQ.orders", "orders"]
 
 
-def test_a_message_without_a_queue_goes_to_the_dead_letter_address_and_says_its_id() -> None:
-    bench = Bench()
+def test_a_message_without_a_queue_goes_to_the_dead_letter_address_and_says_its_id(bench: Bench) -> None:
     bench.settings.add("prices", {"send_to_dla_on_no_route": True, "dead_letter_address": "dead"})
     dead = bench.queue("dead")
     bench.queue("never", "prices", 0, "1 = 2")

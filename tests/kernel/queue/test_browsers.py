@@ -29,8 +29,7 @@ def seen(got: RecordingEndpoint) -> list[int]:
     return [int.from_bytes(body[:4], "big") for body in got.bodies()]
 
 
-def test_the_highest_priority_comes_first_also_of_what_others_hold() -> None:
-    bench = Bench()
+def test_the_highest_priority_comes_first_also_of_what_others_hold(bench: Bench) -> None:
     bench.queue("q")
     sender = bench.session()
     for number in range(10):
@@ -45,8 +44,7 @@ def test_the_highest_priority_comes_first_also_of_what_others_hold() -> None:
     assert seen(after) == list(range(9, -1, -1))
 
 
-def test_what_is_given_back_is_not_seen_again() -> None:
-    bench = Bench()
+def test_what_is_given_back_is_not_seen_again(bench: Bench) -> None:
     bench.queue("q")
     sender = bench.session()
     for number in range(6):

@@ -23,16 +23,14 @@ def send_each(bench: Bench, sender: Session, first: int, last: int) -> None:
         bench.settle()
 
 
-def test_consumers_of_one_priority_share_while_a_lower_one_waits() -> None:
-    bench = Bench()
+def test_consumers_of_one_priority_share_while_a_lower_one_waits(bench: Bench) -> None:
     bench.queue("q")
     readers = [reader(bench, priority) for priority in (3, 3, 1)]
     send_each(bench, bench.session(), 0, 100)
     assert counts(readers) == [50, 50, 0]
 
 
-def test_a_lower_priority_takes_messages_while_the_higher_cannot_and_no_longer() -> None:
-    bench = Bench()
+def test_a_lower_priority_takes_messages_while_the_higher_cannot_and_no_longer(bench: Bench) -> None:
     bench.queue("q")
     readers = [reader(bench, priority) for priority in (3, 3, 1, 1)]
     sender = bench.session()
@@ -48,8 +46,7 @@ def test_a_lower_priority_takes_messages_while_the_higher_cannot_and_no_longer()
     assert [int(body) for body in endpoint(readers[1]).bodies()] == [1, 9, 11, 13]
 
 
-def test_messages_that_wait_are_shared_in_the_same_way() -> None:
-    bench = Bench()
+def test_messages_that_wait_are_shared_in_the_same_way(bench: Bench) -> None:
     bench.queue("q")
     send(bench, bench.session(), *map(str, range(100)))
     bench.settle()
@@ -60,8 +57,7 @@ def test_messages_that_wait_are_shared_in_the_same_way() -> None:
     assert counts(readers) == [0, 50, 50]
 
 
-def test_a_browser_takes_no_turn_from_the_consumers() -> None:
-    bench = Bench()
+def test_a_browser_takes_no_turn_from_the_consumers(bench: Bench) -> None:
     bench.queue("q")
     readers = [reader(bench, 3), reader(bench, 3)]
     sender = bench.session()
@@ -71,8 +67,7 @@ def test_a_browser_takes_no_turn_from_the_consumers() -> None:
     assert counts(readers) == [5, 5]
 
 
-def test_browsers_of_another_priority_leave_the_turns_of_the_consumers() -> None:
-    bench = Bench()
+def test_browsers_of_another_priority_leave_the_turns_of_the_consumers(bench: Bench) -> None:
     bench.queue("q")
     readers = [reader(bench, 3), reader(bench, 3)]
     sender = bench.session()
@@ -84,8 +79,7 @@ def test_browsers_of_another_priority_leave_the_turns_of_the_consumers() -> None
     assert counts(readers) == [5, 5]
 
 
-def test_consumers_do_not_wait_until_a_browser_has_seen_the_queue() -> None:
-    bench = Bench()
+def test_consumers_do_not_wait_until_a_browser_has_seen_the_queue(bench: Bench) -> None:
     bench.queue("q")
     send_each(bench, bench.session(), 0, 30)
     order: list[str] = []

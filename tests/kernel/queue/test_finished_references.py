@@ -14,8 +14,7 @@ from tests.kernel.broker_rig import Bench, consume, endpoint
 SENT = 60
 
 
-def test_what_is_acknowledged_in_order_does_not_stay_in_the_list() -> None:
-    bench = Bench()
+def test_what_is_acknowledged_in_order_does_not_stay_in_the_list(bench: Bench) -> None:
     queue = bench.queue("in")
     sender = bench.session()
     for number in range(SENT):
@@ -60,8 +59,7 @@ def test_in_any_order_what_is_left_comes_again_in_its_order(seed: int) -> None:
     assert queue.message_count == len(left)
 
 
-def test_an_address_that_was_deleted_and_came_again_gets_what_is_sent_to_it() -> None:
-    bench = Bench()
+def test_an_address_that_was_deleted_and_came_again_gets_what_is_sent_to_it(bench: Bench) -> None:
     sender = bench.session()
     for _ in range(2):
         queue = bench.queue("out")
@@ -77,8 +75,7 @@ def test_an_address_that_was_deleted_and_came_again_gets_what_is_sent_to_it() ->
     assert refused.value.code == ADDRESS_DOES_NOT_EXIST
 
 
-def test_a_consumer_of_the_same_number_is_another_one() -> None:
-    bench = Bench()
+def test_a_consumer_of_the_same_number_is_another_one(bench: Bench) -> None:
     bench.queue("a")
     bench.queue("b")
     reader = bench.session()
@@ -99,4 +96,3 @@ def test_a_consumer_of_the_same_number_is_another_one() -> None:
     reader.acknowledge(bench.now, 0, endpoint(reader).message_ids[-2], False, 4)
     assert bench.broker.queues["b"].message_count == 1
     assert bench.broker.queues["a"].message_count == 1
-    validate(bench.broker)

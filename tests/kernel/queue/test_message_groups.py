@@ -32,8 +32,7 @@ def groups_of(session: Session) -> set[str]:
     return {body.decode()[0] for body in endpoint(session).bodies()}
 
 
-def test_each_group_stays_with_one_consumer_and_in_order() -> None:
-    bench = Bench()
+def test_each_group_stays_with_one_consumer_and_in_order(bench: Bench) -> None:
     bench.queue("q")
     first, second = readers(bench, 2)
     sender = bench.session()
@@ -44,11 +43,9 @@ def test_each_group_stays_with_one_consumer_and_in_order() -> None:
         for group in groups_of(session):
             mine = [body for body in endpoint(session).bodies() if body.decode()[0] == group]
             assert mine == sorted(mine) and len(mine) == 5
-    validate(bench.broker)
 
 
-def test_a_busy_consumer_holds_back_its_own_groups_only() -> None:
-    bench = Bench()
+def test_a_busy_consumer_holds_back_its_own_groups_only(bench: Bench) -> None:
     bench.queue("q")
     busy, idle = readers(bench, 2, credits=0)
     sender = bench.session()
@@ -63,9 +60,8 @@ def test_a_busy_consumer_holds_back_its_own_groups_only() -> None:
     assert endpoint(busy).bodies() == [b"a1", b"a2", b"a3"]
 
 
-def test_a_group_goes_on_with_another_consumer_when_its_own_leaves() -> None:
+def test_a_group_goes_on_with_another_consumer_when_its_own_leaves(bench: Bench) -> None:
     """What it had not acknowledged comes first, then what others passed over."""
-    bench = Bench()
     bench.queue("q")
     leaving, staying = readers(bench, 2)
     sender = bench.session()
@@ -81,8 +77,7 @@ def test_a_group_goes_on_with_another_consumer_when_its_own_leaves() -> None:
     assert endpoint(staying).bodies()[-1] == b"a4"
 
 
-def test_order_is_kept_when_a_group_is_rolled_back() -> None:
-    bench = Bench()
+def test_order_is_kept_when_a_group_is_rolled_back(bench: Bench) -> None:
     bench.queue("q")
     first = bench.session(transacted=True)
     consume(first, bench, "q")
@@ -97,8 +92,7 @@ def test_order_is_kept_when_a_group_is_rolled_back() -> None:
     assert endpoint(second).bodies() == [b"b1"]
 
 
-def test_sequence_minus_one_ends_a_group() -> None:
-    bench = Bench()
+def test_sequence_minus_one_ends_a_group(bench: Bench) -> None:
     bench.queue("q")
     first, second = readers(bench, 2, credits=0)
     first.add_credits(0, -1)
@@ -114,8 +108,7 @@ def test_sequence_minus_one_ends_a_group() -> None:
     assert endpoint(second).bodies() == [b"a3"]
 
 
-def test_what_others_passed_over_is_theirs_when_the_group_ends() -> None:
-    bench = Bench()
+def test_what_others_passed_over_is_theirs_when_the_group_ends(bench: Bench) -> None:
     queue = bench.queue("q")
     first, second = readers(bench, 2, credits=0)
     first.add_credits(0, 1)
@@ -145,8 +138,7 @@ def test_rebalance_shares_groups_anew_when_a_consumer_comes() -> None:
         assert moved == (1 if rebalance else 0)
 
 
-def test_a_rebalance_with_a_pause_waits_for_what_is_in_flight() -> None:
-    bench = Bench()
+def test_a_rebalance_with_a_pause_waits_for_what_is_in_flight(bench: Bench) -> None:
     bench.queue("q", group_rebalance=True, group_rebalance_pause_dispatch=True)
     (first,) = readers(bench, 1)
     sender = bench.session()
@@ -173,9 +165,8 @@ def test_buckets_share_consumers_and_zero_means_no_groups() -> None:
         assert counts == ([0, 4] if together else [2, 2])
 
 
-def test_buckets_are_those_of_artemis() -> None:
+def test_buckets_are_those_of_artemis(bench: Bench) -> None:
     """SimpleString.hashCode, over signed bytes; for ASCII its parity is that of String.hashCode (GroupingTest)."""
-    bench = Bench()
     queue = bench.queue("q", group_buckets=2)
     first, second = readers(bench, 2)
     groups = ["groupA", "groupB", "groupC"]
@@ -216,9 +207,8 @@ def test_after_a_rebalance_the_first_group_begins_at_the_first_consumer() -> Non
         ]
 
 
-def test_the_messages_of_a_pinned_group_take_no_turn() -> None:
+def test_the_messages_of_a_pinned_group_take_no_turn(bench: Bench) -> None:
     """QueueImpl.handleMessageGroup: a new group goes to the consumer that is next without them."""
-    bench = Bench()
     bench.queue("q")
     sessions = readers(bench, 3)
     sender = bench.session()
@@ -230,8 +220,7 @@ def test_the_messages_of_a_pinned_group_take_no_turn() -> None:
     assert groups_of(sessions[2]) == {"c", "e"}
 
 
-def test_groups_and_selectors_and_priorities() -> None:
-    bench = Bench()
+def test_groups_and_selectors_and_priorities(bench: Bench) -> None:
     bench.queue("q")
     reader = bench.session()
     consume(reader, bench, "q", selector="colour = 'red'")
@@ -253,8 +242,7 @@ def test_groups_and_selectors_and_priorities() -> None:
     assert sorted(endpoint(other).bodies()) == [b"a0", b"a1", b"a2", b"a3", b"a4", b"a5"]
 
 
-def test_without_groups_nothing_is_kept_and_an_empty_queue_forgets_them() -> None:
-    bench = Bench()
+def test_without_groups_nothing_is_kept_and_an_empty_queue_forgets_them(bench: Bench) -> None:
     queue = bench.queue("q")
     (reader,) = readers(bench, 1)
     send(bench, bench.session(), "-1", "-2")
@@ -268,8 +256,7 @@ def test_without_groups_nothing_is_kept_and_an_empty_queue_forgets_them() -> Non
     assert queue.alike, "the short way of dispatching again"
 
 
-def test_groups_without_messages_are_forgotten_when_there_are_too_many() -> None:
-    bench = Bench()
+def test_groups_without_messages_are_forgotten_when_there_are_too_many(bench: Bench) -> None:
     queue = bench.queue("q")
     (reader,) = readers(bench, 1)
     send(bench, bench.session(), "a1")
@@ -283,19 +270,16 @@ def test_groups_without_messages_are_forgotten_when_there_are_too_many() -> None
     assert "a" in groups.pins
 
 
-def test_the_first_of_a_group_is_marked_on_the_wire_only() -> None:
-    bench = Bench()
+def test_the_first_of_a_group_is_marked_on_the_wire_only(bench: Bench) -> None:
     queue = bench.queue("q", group_first_key="first")
     (reader,) = readers(bench, 1)
     marks = endpoint(reader).marks
     send(bench, bench.session(), "a1", "a2", "b1", "-x")
     assert [mark and mark.property_value("first") for mark in marks] == [True, None, True, None]
     assert not queue.references[0].message.has_property("first")
-    validate(bench.broker)
 
 
-def test_grouped_messages_survive_a_restart_in_their_order() -> None:
-    bench = Bench()
+def test_grouped_messages_survive_a_restart_in_their_order(bench: Bench) -> None:
     bench.queue("q", group_buckets=64, group_first_key="first", group_rebalance=True)
     send(bench, bench.session(), "a1", "b1", "a2", "b2")
     bench.restart()

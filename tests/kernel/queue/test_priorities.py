@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.broker import invariants
 from atalanta.kernel.sessions.session import Session
 from tests.kernel.broker_rig import Bench, RecordingEndpoint, endpoint
 
@@ -22,8 +21,7 @@ def consumer(bench: Bench, selector: str | None = None) -> tuple[Session, Record
     return session, endpoint(session)
 
 
-def test_higher_priorities_come_first() -> None:
-    bench = Bench()
+def test_higher_priorities_come_first(bench: Bench) -> None:
     bench.queue("q")
     sender = bench.session()
     for body, priority in (("a0", 0), ("b4", 4), ("c9", 9), ("d4", 4), ("e7", 7), ("f9", 9)):
@@ -34,8 +32,7 @@ def test_higher_priorities_come_first() -> None:
     assert got.bodies() == [b"c9", b"f9", b"e7", b"b4", b"d4", b"a0"]
 
 
-def test_one_priority_other_than_the_default_keeps_order() -> None:
-    bench = Bench()
+def test_one_priority_other_than_the_default_keeps_order(bench: Bench) -> None:
     bench.queue("q")
     sender = bench.session()
     for n in range(5):
@@ -45,8 +42,7 @@ def test_one_priority_other_than_the_default_keeps_order() -> None:
     assert got.bodies() == [b"0", b"1", b"2", b"3", b"4"]
 
 
-def test_selectors_and_priorities() -> None:
-    bench = Bench()
+def test_selectors_and_priorities(bench: Bench) -> None:
     bench.queue("q")
     sender = bench.session()
     for n in range(12):
@@ -60,8 +56,7 @@ def test_selectors_and_priorities() -> None:
     assert rest.bodies() == [b"2", b"8", b"4", b"10", b"0", b"6"]
 
 
-def test_what_is_given_back_comes_before_lower_priorities() -> None:
-    bench = Bench()
+def test_what_is_given_back_comes_before_lower_priorities(bench: Bench) -> None:
     bench.queue("q")
     sender = bench.session()
     for body, priority in (("a4", 4), ("b9", 9), ("c4", 4)):
@@ -75,9 +70,8 @@ def test_what_is_given_back_comes_before_lower_priorities() -> None:
     assert again.bodies() == [b"b9", b"a4", b"c4"]
 
 
-def test_levels_are_counted_right_when_they_mix_part_and_mix_again() -> None:
+def test_levels_are_counted_right_when_they_mix_part_and_mix_again(bench: Bench) -> None:
     """`Priorities` counts one level by itself, several in a list: what it takes over from one to the other is exact."""
-    bench = Bench()
     queue = bench.queue("q")
     sender = bench.session()
     for body, priority in (("a4", 4), ("b4", 4), ("c9", 9)):
@@ -100,9 +94,8 @@ def test_levels_are_counted_right_when_they_mix_part_and_mix_again() -> None:
     assert after.bodies() == [b"e9", b"b4", b"d0"]
 
 
-def test_when_one_priority_is_left_nobody_begins_again() -> None:
+def test_when_one_priority_is_left_nobody_begins_again(bench: Bench) -> None:
     """Consumers of a non-destructive queue have their own places, by priority while those differ."""
-    bench = Bench()
     queue = bench.queue("q", non_destructive=True)
     sender = bench.session()
     _, early = consumer(bench)
@@ -119,4 +112,3 @@ def test_when_one_priority_is_left_nobody_begins_again() -> None:
     assert sorted(early.bodies()) == [b"0", b"1", b"2", b"3", b"4"]
     assert late.bodies() == [b"1", b"0", b"2", b"3", b"4"]
     assert selecting.bodies() == [b"4"]
-    invariants.validate(bench.broker)

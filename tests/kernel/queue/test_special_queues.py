@@ -13,8 +13,7 @@ from tests.kernel.queue.queue_rig import held, reader, send
 
 
 # -- exclusive ------------------------------------------------------------------------------------
-def test_an_exclusive_queue_serves_one_consumer_until_it_leaves() -> None:
-    bench = Bench()
+def test_an_exclusive_queue_serves_one_consumer_until_it_leaves(bench: Bench) -> None:
     bench.queue("q", exclusive=True)
     first, second, browser = reader(bench), reader(bench, 5), reader(bench, browse=True)
     sender = bench.session()
@@ -32,12 +31,10 @@ def test_an_exclusive_queue_serves_one_consumer_until_it_leaves() -> None:
     bench.settle()
     assert endpoint(third).bodies() == [b"2", b"3", b"4"]
     assert endpoint(first).bodies() == []
-    validate(bench.broker)
 
 
-def test_the_first_consumer_of_an_exclusive_queue_is_the_one_whenever_others_come() -> None:
+def test_the_first_consumer_of_an_exclusive_queue_is_the_one_whenever_others_come(bench: Bench) -> None:
     """What comes later waits for it to leave, as in Artemis (a hot standby)."""
-    bench = Bench()
     bench.queue("q", exclusive=True)
     first = reader(bench)
     bench.settle()
@@ -49,8 +46,7 @@ def test_the_first_consumer_of_an_exclusive_queue_is_the_one_whenever_others_com
     assert endpoint(first).bodies() == [b"1", b"2"] and endpoint(second).bodies() == []
 
 
-def test_a_queue_is_made_exclusive_and_shared_again() -> None:
-    bench = Bench()
+def test_a_queue_is_made_exclusive_and_shared_again(bench: Bench) -> None:
     queue = bench.queue("q")
     first, second = reader(bench), reader(bench)
     sender = bench.session()
@@ -72,8 +68,7 @@ def test_a_queue_is_made_exclusive_and_shared_again() -> None:
 
 # -- last values ----------------------------------------------------------------------------------
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_newer_value_replaces_the_one_that_waits(durable: bool) -> None:
-    bench = Bench()
+def test_a_newer_value_replaces_the_one_that_waits(bench: Bench, durable: bool) -> None:
     queue = bench.queue("q", last_value_key="_AMQ_LVQ_NAME")
     sender = bench.session()
     send(bench, sender, "a=1", "b=1", "plain", "a=2", "a=3", durable=durable)
@@ -81,12 +76,10 @@ def test_a_newer_value_replaces_the_one_that_waits(durable: bool) -> None:
     send(bench, sender, "b=2", "plain", durable=durable)
     bench.settle()
     assert held(queue) == [b"plain", b"a=3", b"b=2", b"plain"]
-    validate(bench.broker)
 
 
-def test_one_record_holds_the_new_value_and_the_end_of_the_old() -> None:
+def test_one_record_holds_the_new_value_and_the_end_of_the_old(bench: Bench) -> None:
     """After a crash at any point there is exactly one value of the key."""
-    bench = Bench()
     bench.queue("q", last_value_key="_AMQ_LVQ_NAME")
     sender = bench.session()
     send(bench, sender, "a=0")
@@ -108,8 +101,7 @@ def test_one_record_holds_the_new_value_and_the_end_of_the_old() -> None:
         assert held(other.broker.queues["q"]) == [f"a={durable - made}".encode()]
 
 
-def test_a_delivered_value_is_not_replaced_and_does_not_come_back_over_a_newer_one() -> None:
-    bench = Bench()
+def test_a_delivered_value_is_not_replaced_and_does_not_come_back_over_a_newer_one(bench: Bench) -> None:
     queue = bench.queue("q", last_value_key="_AMQ_LVQ_NAME")
     sender = bench.session()
     first = reader(bench)
@@ -125,11 +117,9 @@ def test_a_delivered_value_is_not_replaced_and_does_not_come_back_over_a_newer_o
     validate(bench.broker)
     bench.restart()
     assert held(bench.broker.queues["q"]) == [b"b=1", b"a=2"]
-    validate(bench.broker)
 
 
-def test_a_value_handed_out_while_its_replacement_is_being_written() -> None:
-    bench = Bench()
+def test_a_value_handed_out_while_its_replacement_is_being_written(bench: Bench) -> None:
     queue = bench.queue("q", last_value_key="_AMQ_LVQ_NAME")
     sender = bench.session()
     send(bench, sender, "a=1")
@@ -148,8 +138,7 @@ def test_a_value_handed_out_while_its_replacement_is_being_written() -> None:
     assert held(bench.broker.queues["q"]) == []
 
 
-def test_the_key_is_configurable_and_kept() -> None:
-    bench = Bench()
+def test_the_key_is_configurable_and_kept(bench: Bench) -> None:
     bench.queue("q", last_value_key="symbol")
     sender = bench.session()
     for body, symbol in (("1", "IBM"), ("2", "SAP"), ("3", "IBM"), ("4", 7), ("5", 7)):
@@ -165,8 +154,7 @@ def test_the_key_is_configurable_and_kept() -> None:
     assert held(queue) == [b"5", b"IBM=6", b"8"]
 
 
-def test_compaction_keeps_one_value() -> None:
-    bench = Bench()
+def test_compaction_keeps_one_value(bench: Bench) -> None:
     bench.queue("q", last_value_key="_AMQ_LVQ_NAME")
     sender = bench.session()
     send(bench, sender, "a=1", "b=1")
@@ -178,8 +166,7 @@ def test_compaction_keeps_one_value() -> None:
     assert held(bench.broker.queues["q"]) == [b"b=1", b"a=2"]
 
 
-def test_values_in_a_transaction() -> None:
-    bench = Bench()
+def test_values_in_a_transaction(bench: Bench) -> None:
     queue = bench.queue("q", last_value_key="_AMQ_LVQ_NAME")
     sender = bench.session(transacted=True)
     send(bench, sender, "a=1", "a=2", "b=1")
@@ -197,8 +184,7 @@ def test_values_in_a_transaction() -> None:
 
 # -- rings ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_ring_keeps_the_newest(durable: bool) -> None:
-    bench = Bench()
+def test_a_ring_keeps_the_newest(bench: Bench, durable: bool) -> None:
     queue = bench.queue("q", ring_size=3)
     sender = bench.session()
     send(bench, sender, *[str(n) for n in range(10)], durable=durable)
@@ -214,8 +200,7 @@ def test_a_ring_keeps_the_newest(durable: bool) -> None:
     assert held(bench.broker.queues["q"]) == ([b"197", b"198", b"199"] if durable else [])
 
 
-def test_delivered_messages_are_beside_the_ring() -> None:
-    bench = Bench()
+def test_delivered_messages_are_beside_the_ring(bench: Bench) -> None:
     queue = bench.queue("q", ring_size=2)
     sender = bench.session()
     first = reader(bench)
@@ -238,12 +223,10 @@ def test_delivered_messages_are_beside_the_ring() -> None:
     send(bench, sender, "7", "8")
     bench.settle()
     assert held(queue) == [b"7", b"8"]
-    validate(bench.broker)
 
 
 @pytest.mark.parametrize("delay_ms", [0, 500])
-def test_of_what_comes_back_a_ring_keeps_the_newest(delay_ms: int) -> None:
-    bench = Bench()
+def test_of_what_comes_back_a_ring_keeps_the_newest(bench: Bench, delay_ms: int) -> None:
     bench.settings.add("#", {"redelivery_delay_ms": delay_ms})
     queue = bench.queue("q", ring_size=3)
     session = bench.session(transacted=True)
@@ -265,8 +248,7 @@ def test_of_what_comes_back_a_ring_keeps_the_newest(delay_ms: int) -> None:
     assert held(bench.broker.queues["q"]) == [b"5", b"6", b"7"]
 
 
-def test_a_ring_of_another_size() -> None:
-    bench = Bench()
+def test_a_ring_of_another_size(bench: Bench) -> None:
     queue = bench.queue("q")
     sender = bench.session()
     send(bench, sender, "1", "2", "3", "4", "5")
@@ -285,12 +267,10 @@ def test_a_ring_of_another_size() -> None:
     send(bench, bench.session(), "6", "7")
     bench.settle()
     assert held(queue) == [b"4", b"5", b"6", b"7"]
-    validate(bench.broker)
 
 
 # -- non-destructive ------------------------------------------------------------------------------
-def test_every_consumer_of_a_non_destructive_queue_sees_every_message() -> None:
-    bench = Bench()
+def test_every_consumer_of_a_non_destructive_queue_sees_every_message(bench: Bench) -> None:
     queue = bench.queue("q", non_destructive=True)
     sender = bench.session()
     send(bench, sender, "1", "2")
@@ -313,8 +293,7 @@ def test_every_consumer_of_a_non_destructive_queue_sees_every_message() -> None:
     assert len(endpoint(third).bodies()) == 3
 
 
-def test_a_rollback_on_a_non_destructive_queue_shows_what_was_only_prefetched_again() -> None:
-    bench = Bench()
+def test_a_rollback_on_a_non_destructive_queue_shows_what_was_only_prefetched_again(bench: Bench) -> None:
     queue = bench.queue("q", non_destructive=True)
     send(bench, bench.session(), "1", "2", "3")
     session = bench.session(transacted=True)
@@ -329,11 +308,9 @@ def test_a_rollback_on_a_non_destructive_queue_shows_what_was_only_prefetched_ag
     session.acknowledge(bench.now, 0, endpoint(session).message_ids[-1], False, 0)
     session.commit(bench.now, 2)
     assert queue.message_count == 3
-    validate(bench.broker)
 
 
-def test_expiry_removes_from_a_non_destructive_queue() -> None:
-    bench = Bench()
+def test_expiry_removes_from_a_non_destructive_queue(bench: Bench) -> None:
     queue = bench.queue("q", non_destructive=True)
     message = bench.message("q", b"old")
     message.expiration = bench.now // 1_000_000 + 10
@@ -346,11 +323,9 @@ def test_expiry_removes_from_a_non_destructive_queue() -> None:
     bench.broker.expiry.scan(bench.now)
     bench.settle()
     assert queue.message_count == 0
-    validate(bench.broker)
 
 
-def test_non_destructive_last_values_are_a_table_that_readers_follow() -> None:
-    bench = Bench()
+def test_non_destructive_last_values_are_a_table_that_readers_follow(bench: Bench) -> None:
     queue = bench.queue("q", non_destructive=True, last_value_key="_AMQ_LVQ_NAME")
     sender = bench.session()
     send(bench, sender, "a=1", "b=1")
@@ -365,12 +340,10 @@ def test_non_destructive_last_values_are_a_table_that_readers_follow() -> None:
     assert endpoint(late).bodies() == [b"b=1", b"a=2"]
     first.acknowledge(bench.now, 0, endpoint(first).message_ids[-1], False, 0)
     assert held(queue) == [b"b=1", b"a=2"]
-    validate(bench.broker)
 
 
 # -- the gate -------------------------------------------------------------------------------------
-def test_a_queue_waits_for_its_consumers() -> None:
-    bench = Bench()
+def test_a_queue_waits_for_its_consumers(bench: Bench) -> None:
     bench.queue("q", consumers_before_dispatch=2)
     send(bench, bench.session(), "1", "2", "3", "4")
     first = reader(bench)
@@ -388,8 +361,7 @@ def test_a_queue_waits_for_its_consumers() -> None:
     assert endpoint(third).bodies() == []
 
 
-def test_a_queue_does_not_wait_longer_than_its_delay() -> None:
-    bench = Bench()
+def test_a_queue_does_not_wait_longer_than_its_delay(bench: Bench) -> None:
     bench.queue("q", consumers_before_dispatch=2, delay_before_dispatch_ms=500)
     send(bench, bench.session(), "1")
     first = reader(bench)
@@ -410,8 +382,7 @@ def test_a_queue_does_not_wait_longer_than_its_delay() -> None:
 @pytest.mark.parametrize(
     "attributes", [{"ring_size": 3}, {"last_value_key": "k"}, {"non_destructive": True}]
 )
-def test_a_log_view_of_such_a_queue_is_refused(attributes: dict[str, object]) -> None:
-    bench = Bench()
+def test_a_log_view_of_such_a_queue_is_refused(bench: Bench, attributes: dict[str, object]) -> None:
     bench.queue("q", **attributes)  # type: ignore[arg-type]
     session = bench.session()
     with pytest.raises(BrokerError) as refused:
@@ -421,8 +392,7 @@ def test_a_log_view_of_such_a_queue_is_refused(attributes: dict[str, object]) ->
     assert refused.value.code == ILLEGAL_STATE and "queue q has no log view" in str(refused.value)
 
 
-def test_what_a_redelivery_delay_held_back_has_its_place_in_the_ring() -> None:
-    bench = Bench()
+def test_what_a_redelivery_delay_held_back_has_its_place_in_the_ring(bench: Bench) -> None:
     bench.settings.add("#", {"redelivery_delay_ms": 500})
     queue = bench.queue("q", ring_size=1)
     send(bench, bench.session(), "1")
@@ -446,11 +416,9 @@ def test_what_a_redelivery_delay_held_back_has_its_place_in_the_ring() -> None:
     bench.broker.on_timer(bench.now, "kernel.scheduled")
     bench.settle()
     assert held(queue) == [b"2"] and queue.message_count == 1
-    validate(bench.broker)
 
 
-def test_a_branch_in_doubt_takes_nothing_from_a_non_destructive_queue() -> None:
-    bench = Bench()
+def test_a_branch_in_doubt_takes_nothing_from_a_non_destructive_queue(bench: Bench) -> None:
     bench.queue("q", non_destructive=True)
     send(bench, bench.session(), "1", "2")
     bench.settle()
@@ -473,4 +441,3 @@ def test_a_branch_in_doubt_takes_nothing_from_a_non_destructive_queue() -> None:
         if bench.broker.branches.prepared:
             xa_session.commit(after, bench.now, b"xid", False, after.endpoint, 0)
             bench.settle()
-    validate(bench.broker)

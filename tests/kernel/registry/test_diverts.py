@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker.broker import SWEEP_TIMER
-from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
 from atalanta.kernel.routing.divert_config import ANYCAST, MULTICAST, PASS, DivertConfig
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -28,8 +27,7 @@ def bodies(bench: Bench, queue: str) -> list[bytes]:
     return [reference.message.body for reference in bench.broker.queues[queue].live()]
 
 
-def test_a_copy_goes_on_and_the_original_stays() -> None:
-    bench = Bench()
+def test_a_copy_goes_on_and_the_original_stays(bench: Bench) -> None:
     bench.queue("orders")
     bench.queue("audit")
     divert(bench, "d", "orders", "audit")
@@ -44,11 +42,9 @@ def test_a_copy_goes_on_and_the_original_stays() -> None:
     assert copy.properties.get("_AMQ_ORIG_QUEUE") == "d"
     assert copy.properties.get("_AMQ_ORIG_MESSAGE_ID") == original.id
     assert copy.properties.get("_AMQ_ORIG_ROUTING_TYPE") == 1
-    validate(bench.broker)
 
 
-def test_both_are_in_one_record() -> None:
-    bench = Bench()
+def test_both_are_in_one_record(bench: Bench) -> None:
     bench.queue("orders")
     bench.queue("audit")
     divert(bench, "d", "orders", "audit")
@@ -63,8 +59,7 @@ def test_both_are_in_one_record() -> None:
     assert (bodies(bench, "orders"), bodies(bench, "audit")) == ([b"x"], [b"x"])
 
 
-def test_an_exclusive_divert_takes_what_its_filter_takes() -> None:
-    bench = Bench()
+def test_an_exclusive_divert_takes_what_its_filter_takes(bench: Bench) -> None:
     bench.queue("orders")
     bench.queue("large")
     divert(bench, "d", "orders", "large", exclusive=True, filter_text="size > 10")
@@ -74,8 +69,7 @@ def test_an_exclusive_divert_takes_what_its_filter_takes() -> None:
     assert bench.broker.addresses["orders"].routed == 2
 
 
-def test_what_an_exclusive_divert_took_is_not_dead() -> None:
-    bench = Bench()
+def test_what_an_exclusive_divert_took_is_not_dead(bench: Bench) -> None:
     bench.settings.add("orders", {"send_to_dla_on_no_route": True, "dead_letter_address": "dead"})
     for name in ("orders", "other", "dead"):
         bench.queue(name)
@@ -84,8 +78,7 @@ def test_what_an_exclusive_divert_took_is_not_dead() -> None:
     assert (bodies(bench, "other"), bodies(bench, "dead")) == ([b"x"], [])
 
 
-def test_several_targets_and_expiration_and_headers() -> None:
-    bench = Bench()
+def test_several_targets_and_expiration_and_headers(bench: Bench) -> None:
     for name in ("orders", "one", "two"):
         bench.queue(name)
     divert(bench, "d", "orders", "one, two", headers={"from": "divert"})
@@ -104,8 +97,7 @@ def test_several_targets_and_expiration_and_headers() -> None:
     ("routing_type", "anycast", "multicast"),
     [(ANYCAST, 1, 0), (MULTICAST, 0, 1), (PASS, 0, 1)],
 )
-def test_the_routing_type_of_copies(routing_type: int, anycast: int, multicast: int) -> None:
-    bench = Bench()
+def test_the_routing_type_of_copies(bench: Bench, routing_type: int, anycast: int, multicast: int) -> None:
     bench.queue("topic", "prices", 0)
     bench.queue("work", "target", 1)
     bench.queue("subscription", "target", 0)
@@ -115,8 +107,7 @@ def test_the_routing_type_of_copies(routing_type: int, anycast: int, multicast: 
     assert len(bodies(bench, "subscription")) == multicast
 
 
-def test_an_address_that_is_missing_is_created_if_its_type_is_known() -> None:
-    bench = Bench()
+def test_an_address_that_is_missing_is_created_if_its_type_is_known(bench: Bench) -> None:
     bench.queue("orders")
     divert(bench, "any", "orders", "made", routing_type=ANYCAST)
     divert(bench, "stripped", "orders", "unknown")
@@ -127,8 +118,7 @@ def test_an_address_that_is_missing_is_created_if_its_type_is_known() -> None:
     assert bench.trace.counters["diverted_nowhere"] == 1
 
 
-def test_where_nothing_may_be_created_the_sender_is_told() -> None:
-    bench = Bench()
+def test_where_nothing_may_be_created_the_sender_is_told(bench: Bench) -> None:
     bench.settings.add("made", {"auto_create_addresses": False})
     bench.queue("orders")
     divert(bench, "any", "orders", "made", routing_type=ANYCAST)
@@ -138,8 +128,7 @@ def test_where_nothing_may_be_created_the_sender_is_told() -> None:
     assert bodies(bench, "orders") == []
 
 
-def test_diverts_that_lead_to_each_other_end() -> None:
-    bench = Bench()
+def test_diverts_that_lead_to_each_other_end(bench: Bench) -> None:
     for name in ("a", "b", "c"):
         bench.queue(name)
     divert(bench, "ab", "a", "b")
@@ -147,11 +136,9 @@ def test_diverts_that_lead_to_each_other_end() -> None:
     divert(bench, "ca", "c", "a")
     send(bench, "a", b"x")
     assert [len(bodies(bench, name)) for name in ("a", "b", "c")] == [2, 1, 1]
-    validate(bench.broker)
 
 
-def test_exclusive_diverts_in_a_ring_lose_nothing() -> None:
-    bench = Bench()
+def test_exclusive_diverts_in_a_ring_lose_nothing(bench: Bench) -> None:
     for name in ("a", "b"):
         bench.queue(name)
     divert(bench, "ab", "a", "b", exclusive=True)
@@ -160,8 +147,7 @@ def test_exclusive_diverts_in_a_ring_lose_nothing() -> None:
     assert (bodies(bench, "a"), bodies(bench, "b")) == ([b"x"], [])
 
 
-def test_a_chain_makes_copies_of_copies() -> None:
-    bench = Bench()
+def test_a_chain_makes_copies_of_copies(bench: Bench) -> None:
     for name in ("a", "b", "c"):
         bench.queue(name)
     divert(bench, "bc", "b", "c")
@@ -174,8 +160,7 @@ def test_a_chain_makes_copies_of_copies() -> None:
     assert last.properties.get("_AMQ_ORIG_MESSAGE_ID") == middle.id
 
 
-def test_a_repeat_is_diverted_no_second_time() -> None:
-    bench = Bench()
+def test_a_repeat_is_diverted_no_second_time(bench: Bench) -> None:
     for name in ("orders", "audit"):
         bench.queue(name)
     divert(bench, "d", "orders", "audit", exclusive=True)
@@ -187,8 +172,7 @@ def test_a_repeat_is_diverted_no_second_time() -> None:
     assert (bodies(bench, "orders"), bodies(bench, "audit")) == ([], [b"x"])
 
 
-def test_transactions_divert_at_commit() -> None:
-    bench = Bench()
+def test_transactions_divert_at_commit(bench: Bench) -> None:
     for name in ("orders", "audit"):
         bench.queue(name)
     divert(bench, "d", "orders", "audit")
@@ -204,11 +188,9 @@ def test_transactions_divert_at_commit() -> None:
     bench.settle()
     assert endpoint(session).errors == [(6, DUPLICATE_ID)]
     assert bodies(bench, "audit") == [b"y"]
-    validate(bench.broker)
 
 
-def test_dead_and_expired_messages_are_diverted_too() -> None:
-    bench = Bench()
+def test_dead_and_expired_messages_are_diverted_too(bench: Bench) -> None:
     bench.settings.add("orders", {"expiry_address": "late"})
     for name in ("orders", "late", "alarm"):
         bench.queue(name)
@@ -223,8 +205,7 @@ def test_dead_and_expired_messages_are_diverted_too() -> None:
     assert (bodies(bench, "late"), bodies(bench, "alarm")) == ([b"x"], [b"x"])
 
 
-def test_a_wildcard_divert_covers_all_that_matches_but_itself_only_once() -> None:
-    bench = Bench()
+def test_a_wildcard_divert_covers_all_that_matches_but_itself_only_once(bench: Bench) -> None:
     for name in ("news.eu", "news.us", "audit"):
         bench.queue(name)
     divert(bench, "d", "#", "audit")
@@ -237,8 +218,7 @@ def with_rules(bench: Bench) -> list[str]:
     return [name for name, found in bench.broker.addresses.items() if found.rules is not None]
 
 
-def test_addresses_without_diverts_have_no_rules() -> None:
-    bench = Bench()
+def test_addresses_without_diverts_have_no_rules(bench: Bench) -> None:
     for name in ("orders", "audit"):
         bench.queue(name)
     divert(bench, "d", "orders", "audit")
@@ -249,8 +229,7 @@ def test_addresses_without_diverts_have_no_rules() -> None:
     assert bodies(bench, "audit") == []
 
 
-def test_created_by_management_they_survive_a_restart() -> None:
-    bench = Bench()
+def test_created_by_management_they_survive_a_restart(bench: Bench) -> None:
     bench.queue("orders")
     bench.queue("audit")
     config = DivertConfig("d", "orders", "audit", ANYCAST, True, "name", "size > 1", {"key": "value"})
@@ -268,8 +247,7 @@ def test_created_by_management_they_survive_a_restart() -> None:
     assert not bench.broker.diverts.by_name
 
 
-def test_an_update_takes_effect_at_once_and_a_wrong_one_none() -> None:
-    bench = Bench()
+def test_an_update_takes_effect_at_once_and_a_wrong_one_none(bench: Bench) -> None:
     for name in ("orders", "audit", "other"):
         bench.queue(name)
     bench.broker.diverts.create(DivertConfig("d", "orders", "audit"), True)
@@ -291,8 +269,7 @@ def test_an_update_takes_effect_at_once_and_a_wrong_one_none() -> None:
     assert bench.broker.diverts.by_name["d"].config.forwarding_address == "other"
 
 
-def test_diverts_of_one_routing_name_take_turns() -> None:
-    bench = Bench()
+def test_diverts_of_one_routing_name_take_turns(bench: Bench) -> None:
     for name in ("orders", "one", "two", "all"):
         bench.queue(name)
     divert(bench, "d1", "orders", "one", routing_name="shared")
@@ -325,16 +302,14 @@ def test_those_of_the_configuration_are_there_from_the_start() -> None:
         (DivertConfig("d", "a", "b", filter_text="x >"), "invalid filter"),
     ],
 )
-def test_a_divert_that_makes_no_sense_is_refused(config: DivertConfig, why: str) -> None:
-    bench = Bench()
+def test_a_divert_that_makes_no_sense_is_refused(bench: Bench, config: DivertConfig, why: str) -> None:
     bench.queue("orders")
     with pytest.raises(BrokerError, match=why):
         bench.broker.diverts.create(config, True)
     assert not bench.broker.diverts.by_name and not bench.broker.values.keys()
 
 
-def test_a_divert_keeps_its_address() -> None:
-    bench = Bench()
+def test_a_divert_keeps_its_address(bench: Bench) -> None:
     divert(bench, "d", "orders", "audit")
     bench.queue("orders")
     session = bench.session()
@@ -350,11 +325,9 @@ def test_a_divert_keeps_its_address() -> None:
     assert "orders" not in bench.broker.addresses
 
 
-def test_scheduled_copies_wait_as_well() -> None:
-    bench = Bench()
+def test_scheduled_copies_wait_as_well(bench: Bench) -> None:
     for name in ("orders", "audit"):
         bench.queue(name)
     divert(bench, "d", "orders", "audit")
     send(bench, "orders", b"x", _AMQ_SCHED_DELIVERY=bench.now // 1_000_000 + 1_000)
     assert bench.broker.queues["audit"].scheduled_count == 1
-    validate(bench.broker)

@@ -60,8 +60,7 @@ def count(bench: Bench, address: str) -> int:
 
 
 @pytest.mark.parametrize("crashed", [False, True])
-def test_who_sends_again_after_the_address_went_by_itself_is_known_for_a_week(crashed: bool) -> None:
-    bench = Bench()
+def test_who_sends_again_after_the_address_went_by_itself_is_known_for_a_week(bench: Bench, crashed: bool) -> None:
     sent(bench, "orders", "a")
     taken(bench, "orders")
     if crashed:
@@ -73,8 +72,7 @@ def test_who_sends_again_after_the_address_went_by_itself_is_known_for_a_week(cr
 
 
 @pytest.mark.parametrize("crashed", [False, True])
-def test_after_the_week_the_ids_are_gone_from_memory_and_journal(crashed: bool) -> None:
-    bench = Bench()
+def test_after_the_week_the_ids_are_gone_from_memory_and_journal(bench: Bench, crashed: bool) -> None:
     sent(bench, "orders", "a", "b")
     bridged(bench, "orders", b"i" * 24)
     taken(bench, "orders")
@@ -91,8 +89,7 @@ def test_after_the_week_the_ids_are_gone_from_memory_and_journal(crashed: bool) 
     assert count(bench, "orders") == 2
 
 
-def test_what_a_bridge_brings_again_is_known_for_a_week() -> None:
-    bench = Bench()
+def test_what_a_bridge_brings_again_is_known_for_a_week(bench: Bench) -> None:
     bridged(bench, "orders", b"i" * 24)
     taken(bench, "orders")
     bench.now += WEEK - MINUTE
@@ -101,8 +98,7 @@ def test_what_a_bridge_brings_again_is_known_for_a_week() -> None:
     assert count(bench, "orders") == 1
 
 
-def test_the_time_begins_anew_when_the_address_was_there_again() -> None:
-    bench = Bench()
+def test_the_time_begins_anew_when_the_address_was_there_again(bench: Bench) -> None:
     sent(bench, "orders", "a")
     taken(bench, "orders")
     bench.now += WEEK // 2
@@ -115,8 +111,7 @@ def test_the_time_begins_anew_when_the_address_was_there_again() -> None:
     assert count(bench, "orders") == 0
 
 
-def test_compaction_does_not_bring_dropped_ids_back() -> None:
-    bench = Bench()
+def test_compaction_does_not_bring_dropped_ids_back(bench: Bench) -> None:
     bench.queue("copy")
     sent(bench, "orders", "a", "b")
     taken(bench, "orders")
@@ -177,9 +172,8 @@ def test_caches_of_addresses_that_come_and_go_have_a_limit(
     assert list(bench.broker.caches.by_name) == kept
 
 
-def test_ids_of_what_is_here_stay() -> None:
+def test_ids_of_what_is_here_stay(bench: Bench) -> None:
     """Those of addresses that are here, also when they are sent to by queue."""
-    bench = Bench()
     bench.queue("orders")
     bench.queue("BRIDGE.named.so")
     for name in ("orders", "BRIDGE.orders::orders", "BRIDGE.named.so"):
@@ -195,9 +189,8 @@ def test_ids_of_what_is_here_stay() -> None:
     ]
 
 
-def test_what_is_in_use_stays_though_its_address_was_never_here() -> None:
+def test_what_is_in_use_stays_though_its_address_was_never_here(bench: Bench) -> None:
     """A peer forwards to a queue of a wildcard address: its messages have addresses that are not known here."""
-    bench = Bench()
     for day in range(30):
         bench.broker.caches.cache_of("BRIDGE.news.sport").add(b"%d" % day, 0)
         sweep(bench)

@@ -10,8 +10,7 @@ from tests.kernel.broker_rig import Bench
 from tests.kernel.queue.queue_rig import held, reader, send
 
 
-def test_address_settings_are_the_defaults_of_new_queues() -> None:
-    bench = Bench()
+def test_address_settings_are_the_defaults_of_new_queues(bench: Bench) -> None:
     bench.settings.add(
         "q",
         {
@@ -40,8 +39,7 @@ def test_address_settings_are_the_defaults_of_new_queues() -> None:
     assert (spec.group_rebalance, spec.group_rebalance_pause_dispatch) == (True, True)
 
 
-def test_a_disabled_queue_takes_no_messages() -> None:
-    bench = Bench()
+def test_a_disabled_queue_takes_no_messages(bench: Bench) -> None:
     queue = bench.queue("q")
     changes = QueueChanges()
     changes.enabled = False
@@ -57,8 +55,7 @@ def test_a_disabled_queue_takes_no_messages() -> None:
     assert held(bench.broker.queues["q"]) == [b"2"]
 
 
-def test_updates_that_cannot_be_change_nothing() -> None:
-    bench = Bench()
+def test_updates_that_cannot_be_change_nothing(bench: Bench) -> None:
     queue = bench.queue("q")
     reader(bench)
     reader(bench)
@@ -78,8 +75,7 @@ def test_updates_that_cannot_be_change_nothing() -> None:
         assert not queue.spec.exclusive and queue.filter is None
 
 
-def test_an_update_of_filter_and_routing_type() -> None:
-    bench = Bench()
+def test_an_update_of_filter_and_routing_type(bench: Bench) -> None:
     bench.queue("q")
     bench.broker.address_registry.ensure(bench.broker.now, "q", 0, False, True)
     changes = QueueChanges()

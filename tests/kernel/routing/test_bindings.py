@@ -7,8 +7,7 @@ from atalanta.message.properties import Byte
 from tests.kernel.broker_rig import Bench, consume
 
 
-def test_anycast_queues_of_an_address_share_its_messages() -> None:
-    bench = Bench()
+def test_anycast_queues_of_an_address_share_its_messages(bench: Bench) -> None:
     first = bench.queue("first", "orders", 1)
     second = bench.queue("second", "orders", 1)
     topic = bench.queue("topic", "orders", 0)
@@ -20,8 +19,7 @@ def test_anycast_queues_of_an_address_share_its_messages() -> None:
     assert first.message_count + second.message_count == 4
 
 
-def test_anycast_queues_with_consumers_are_preferred_and_filters_obeyed() -> None:
-    bench = Bench()
+def test_anycast_queues_with_consumers_are_preferred_and_filters_obeyed(bench: Bench) -> None:
     first = bench.queue("first", "orders", 1)
     second = bench.queue("second", "orders", 1)
     red = bench.queue("red", "orders", 1, "colour = 'red'")
@@ -33,8 +31,7 @@ def test_anycast_queues_with_consumers_are_preferred_and_filters_obeyed() -> Non
     assert (first.message_count, second.message_count, red.message_count) == (0, 3, 0)
 
 
-def test_a_fully_qualified_name_reaches_that_queue_alone() -> None:
-    bench = Bench()
+def test_a_fully_qualified_name_reaches_that_queue_alone(bench: Bench) -> None:
     first = bench.queue("first", "orders", 1)
     second = bench.queue("second", "orders", 1)
     session = bench.session()
@@ -44,8 +41,7 @@ def test_a_fully_qualified_name_reaches_that_queue_alone() -> None:
     assert (first.message_count, second.message_count) == (0, 3)
 
 
-def test_deleting_one_anycast_queue_leaves_the_others_bound() -> None:
-    bench = Bench()
+def test_deleting_one_anycast_queue_leaves_the_others_bound(bench: Bench) -> None:
     bench.queue("first", "orders", 1)
     second = bench.queue("second", "orders", 1)
     bench.broker.queue_registry.delete(bench.now, "first", "deleted")
@@ -74,9 +70,8 @@ def from_peer(bench: Bench, address: str, binding_id: int, routing_type: int) ->
     bench.settle()
 
 
-def test_a_peers_message_for_a_subscription_that_is_gone_reaches_no_other_one() -> None:
+def test_a_peers_message_for_a_subscription_that_is_gone_reaches_no_other_one(bench: Bench) -> None:
     """The other subscriptions got their copies from the peer."""
-    bench = Bench()
     here = bench.queue("here", "topic", 0)
     elsewhere = remote(bench, "elsewhere", "topic", "elsewhere")
     from_peer(bench, "topic", 99, 0)
@@ -85,8 +80,7 @@ def test_a_peers_message_for_a_subscription_that_is_gone_reaches_no_other_one() 
     assert "route_to_unknown_binding" in [name for name, _ in bench.trace.events]
 
 
-def test_a_peers_message_for_a_subscription_that_is_gone_and_another_one_is_reported() -> None:
-    bench = Bench()
+def test_a_peers_message_for_a_subscription_that_is_gone_and_another_one_is_reported(bench: Bench) -> None:
     here = bench.queue("here", "topic", 0)
     raw = here.id.to_bytes(8, "big") + (99).to_bytes(8, "big")
     message = bench.message("topic", b"a", _AMQ_ROUTE_TO=raw, _AMQ_ROUTING_TYPE=Byte(0))
@@ -96,8 +90,7 @@ def test_a_peers_message_for_a_subscription_that_is_gone_and_another_one_is_repo
     assert ("route_to_unknown_binding", {"address": "topic", "bindings": "[99]"}) in bench.trace.events
 
 
-def test_a_peers_message_for_an_anycast_queue_that_is_gone_finds_another_one_anywhere() -> None:
-    bench = Bench()
+def test_a_peers_message_for_an_anycast_queue_that_is_gone_finds_another_one_anywhere(bench: Bench) -> None:
     queue = bench.queue("work", "work", 1)
     bench.broker.queue_registry.delete(bench.now, "work", "deleted")
     bench.settle()
@@ -108,8 +101,7 @@ def test_a_peers_message_for_an_anycast_queue_that_is_gone_finds_another_one_any
     assert elsewhere.forward.live()[0].route_to == (7).to_bytes(8, "big")
 
 
-def test_a_peers_message_for_one_queue_of_an_address_never_lands_in_another_one() -> None:
-    bench = Bench()
+def test_a_peers_message_for_one_queue_of_an_address_never_lands_in_another_one(bench: Bench) -> None:
     one = bench.queue("one", "work", 1)
     two = bench.queue("two", "work", 1)
     gone = two.id
@@ -122,8 +114,7 @@ def test_a_peers_message_for_one_queue_of_an_address_never_lands_in_another_one(
     assert (one.message_count, two.message_count) == (0, 1), "it was made again"
 
 
-def test_a_local_queue_wins_over_a_remote_one_unless_only_that_has_a_consumer() -> None:
-    bench = Bench()
+def test_a_local_queue_wins_over_a_remote_one_unless_only_that_has_a_consumer(bench: Bench) -> None:
     here = bench.queue("work", "work", 1)
     away = remote(bench, "away", "work", "work")
     session = bench.session()

@@ -90,8 +90,7 @@ def test_a_rejected_message_without_a_dead_letter_address_is_dropped() -> None:
     validate(bench.broker)
 
 
-def test_a_released_message_of_a_non_destructive_queue_is_shown_again() -> None:
-    bench = Bench()
+def test_a_released_message_of_a_non_destructive_queue_is_shown_again(bench: Bench) -> None:
     bench.queue("in", non_destructive=True)
     session = bench.session()
     session.send(bench.now, bench.message("in", b"1"), 1)

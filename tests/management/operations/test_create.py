@@ -11,8 +11,7 @@ from tests.kernel.broker_rig import consume, endpoint
 from tests.management.management_rig import Desk, Refused
 
 
-def test_queues_by_the_long_and_short_forms() -> None:
-    desk = Desk()
+def test_queues_by_the_long_and_short_forms(desk: Desk) -> None:
     text = desk.ask("broker", "createQueue", "a", "MULTICAST", "q", "x > 1", True, 3, True, True)
     assert text == (
         "Queue [name=q, address=a, routingType=MULTICAST, filter=x > 1, durable=true, maxConsumers=3, "
@@ -30,8 +29,7 @@ def test_queues_by_the_long_and_short_forms() -> None:
     assert desk.get("queue.q", "MaxConsumers") == 3
 
 
-def test_a_queue_by_json() -> None:
-    desk = Desk()
+def test_a_queue_by_json(desk: Desk) -> None:
     wanted = {"name": "q", "address": "a", "routing-type": "ANYCAST", "max-consumers": 2}
     made = desk.json("broker", "createQueue", json.dumps(wanted))
     assert isinstance(made, dict) and made["name"] == "q" and made["max-consumers"] == 2
@@ -47,8 +45,7 @@ def test_a_queue_by_json() -> None:
         desk.ask("broker", "createQueue", "{}")
 
 
-def test_an_address_must_be_there_unless_it_may_be_made() -> None:
-    desk = Desk()
+def test_an_address_must_be_there_unless_it_may_be_made(desk: Desk) -> None:
     with pytest.raises(Refused, match="AMQ229203: Address Does Not Exist: a"):
         desk.ask("broker", "createQueue", "a", "ANYCAST", "q", None, True, -1, False, False)
     assert "Address [name=a" in str(desk.ask("broker", "createAddress", "a", "MULTICAST"))
@@ -60,8 +57,7 @@ def test_an_address_must_be_there_unless_it_may_be_made() -> None:
         desk.ask("broker", "updateAddress", "a", "MULTICAST")
 
 
-def test_a_queue_with_consumers_goes_only_by_force() -> None:
-    desk = Desk()
+def test_a_queue_with_consumers_goes_only_by_force(desk: Desk) -> None:
     desk.queue("work")
     desk.fill("work", 10)
     session = desk.session()
@@ -74,8 +70,7 @@ def test_a_queue_with_consumers_goes_only_by_force() -> None:
     assert "work" not in desk.broker.queues and "work" not in desk.broker.addresses
 
 
-def test_an_address_goes_with_its_queues_by_force() -> None:
-    desk = Desk()
+def test_an_address_goes_with_its_queues_by_force(desk: Desk) -> None:
     desk.queue("one", "topic", 0)
     desk.queue("two", "topic", 0)
     assert desk.ask("broker", "deleteAddress", "topic", True) is None
@@ -84,8 +79,7 @@ def test_an_address_goes_with_its_queues_by_force() -> None:
         desk.ask("broker", "deleteAddress", "topic")
 
 
-def test_diverts() -> None:
-    desk = Desk()
+def test_diverts(desk: Desk) -> None:
     desk.queue("work")
     desk.queue("copy")
     desk.ask("broker", "createDivert", "d", "d", "work", "copy", False, None, None)
@@ -101,8 +95,7 @@ def test_diverts() -> None:
         desk.ask("broker", "createDivert", "d", "d", "work", "copy", False, None, "com.Mine")
 
 
-def test_a_divert_is_changed() -> None:
-    desk = Desk()
+def test_a_divert_is_changed(desk: Desk) -> None:
     for name in ("work", "copy", "other"):
         desk.queue(name)
     headers = {"class-name": ADD_HEADERS, "properties": {"k": "v"}}
@@ -132,8 +125,7 @@ def test_a_divert_is_changed() -> None:
     assert desk.get("divert.d", "Filter") == "number = 0"
 
 
-def test_roles_of_an_address() -> None:
-    desk = Desk()
+def test_roles_of_an_address(desk: Desk) -> None:
     desk.broker.security.add_rule("a.#", {"send": ["writers"], "consume": ["readers", "writers"]})
     roles = desk.json("broker", "getRolesAsJSON", "a.b")
     assert isinstance(roles, list)
@@ -142,8 +134,7 @@ def test_roles_of_an_address() -> None:
     assert desk.ask("broker", "getRoles", "elsewhere") == []
 
 
-def test_queues_of_every_kind_are_made_and_changed() -> None:
-    desk = Desk()
+def test_queues_of_every_kind_are_made_and_changed(desk: Desk) -> None:
     wanted = {"name": "q", "last-value-key": "stock", "ring-size": "10", "group-buckets": 4}
     made = desk.json("broker", "createQueue", json.dumps(wanted))
     assert isinstance(made, dict)
@@ -163,8 +154,7 @@ def test_queues_of_every_kind_are_made_and_changed() -> None:
     assert desk.get("queue.q", "Enabled") is True
 
 
-def test_groups_are_listed_and_shared_anew() -> None:
-    desk = Desk()
+def test_groups_are_listed_and_shared_anew(desk: Desk) -> None:
     desk.queue("work")
     session = desk.session()
     consume(session, desk, "work", consumer_id=1)
@@ -178,8 +168,7 @@ def test_groups_are_listed_and_shared_anew() -> None:
     assert desk.get("queue.work", "GroupCount") == 0
 
 
-def test_a_queue_is_made_auto_created_or_configuration_managed() -> None:
-    desk = Desk()
+def test_a_queue_is_made_auto_created_or_configuration_managed(desk: Desk) -> None:
     desk.ask("broker", "createQueue", json.dumps({"name": "a", "auto-created": True}))
     desk.ask("broker", "createQueue", json.dumps({"name": "b", "configuration-managed": True}))
     desk.ask("broker", "createQueue", json.dumps({"name": "c"}))
@@ -192,8 +181,7 @@ def test_a_queue_is_made_auto_created_or_configuration_managed() -> None:
     assert desk.get("queue.a", "AutoDelete") is True
 
 
-def test_the_bindings_of_an_address_are_its_queues_and_diverts() -> None:
-    desk = Desk()
+def test_the_bindings_of_an_address_are_its_queues_and_diverts(desk: Desk) -> None:
     desk.queue("work")
     desk.queue("copies")
     desk.ask("broker", "createDivert", "copy", "copy", "work", "copies", False, None, None)

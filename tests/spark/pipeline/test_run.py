@@ -92,7 +92,7 @@ def test_a_bridge_to_another_cluster_with_a_table(
     with Running(fake, pipeline) as running:
         running.to_the_end()
     assert not running.failures
-    arrived = sorted((one["text"], one["properties"]) for one in target.nodes[0].sent)
+    arrived = sorted((str(one.text), one.properties) for one in target.nodes[0].sent)
     assert [text for text, _ in arrived] == sorted(
         f"{node.node_id}-{at}" for node in cluster.nodes for at in (1, 2)
     )

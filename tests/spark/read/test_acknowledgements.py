@@ -63,7 +63,7 @@ def test_a_node_that_is_gone_when_it_should_acknowledge_stops_the_query_and_a_ne
 ) -> None:
     queries.append(Query(cluster, nodeTimeout="300ms"))
     start = after_one_batch(cluster, queries[0])
-    cluster.nodes[1].dies_at["ack"] = 0
+    cluster.nodes[1].dies_at["ack_through"] = 0
     end = queries[0].plan(start)
     with pytest.raises(NodeTimeout, match="node-2"):
         queries[0].read(start, end)
@@ -82,7 +82,7 @@ def test_a_node_that_returns_meanwhile_is_waited_for(
     queries.append(Query(cluster))
     start = after_one_batch(cluster, queries[0])
     node = cluster.nodes[0]
-    node.dies_at["ack"] = 0
+    node.dies_at["ack_through"] = 0
     end = queries[0].plan(start)
     assert node.stopped.wait(10)
     node.start()

@@ -41,8 +41,8 @@ def test_a_fenced_task_names_the_other_query(cluster: FakeCluster) -> None:
     start, end = planned(cluster, query)
     parts = query.reader.partitions(start, end)
     for node in cluster.nodes:
-        epoch = node.do_lease(QUEUE, "spark", "another", 1000, 0)[0]
-        node.do_ack(QUEUE, "inc-1", "spark", epoch, 3)
+        epoch = node.do_lease(QUEUE, "spark", "another", 1000, 0).epoch
+        node.do_ack_through(QUEUE, "inc-1", "spark", epoch, 3)
     with pytest.raises(Fenced, match="another query took over group 'spark'"):
         list(query.reader.read(parts[0]))
 

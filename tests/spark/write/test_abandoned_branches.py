@@ -44,7 +44,7 @@ def write(cluster: FakeCluster, query: str, rows: str) -> None:
 
 
 def sent(cluster: FakeCluster) -> str:
-    return "".join(sorted(str(one["text"]) for node in cluster.nodes for one in node.sent))
+    return "".join(sorted(str(one.text) for node in cluster.nodes for one in node.sent))
 
 
 def prepared(cluster: FakeCluster) -> int:
@@ -73,7 +73,7 @@ def test_a_decided_branch_of_a_dead_query_is_committed(
 ) -> None:
     written = prepare(cluster, "dead", LOW)
     for node in cluster.nodes:
-        node.dies_at["commit"] = 0
+        node.dies_at["commit_branch"] = 0
     with pytest.raises(Exception, match="did not answer"):
         writer(cluster).commit("dead", 0, written)
     for node in cluster.nodes:
@@ -115,7 +115,7 @@ def test_a_batch_lists_the_branches_of_a_node_once(cluster: FakeCluster) -> None
     for node in cluster.nodes:
         node.requests.clear()
     writer(cluster).commit("dead", 0, written)
-    assert [node.requests.count("prepared") for node in cluster.nodes] == [1, 1]
+    assert [node.requests.count("prepared_branches") for node in cluster.nodes] == [1, 1]
 
 
 def test_branches_of_a_query_with_other_servers_or_of_a_job_stay(

@@ -63,7 +63,7 @@ def test_complete_mode_writes_every_key_of_each_batch_to_one_node(
         run(frame, cluster, tmp_path / "refused", propertyColumns="word")
     run(frame, cluster, tmp_path / "kept", keyColumns="word", propertyColumns="word")
     assert cluster.nodes[1].sent == []
-    newest = {one["properties"][KEY]: one["text"] for one in cluster.nodes[0].sent}
+    newest = {one.properties[KEY]: one.text for one in cluster.nodes[0].sent}
     assert newest == {"a": "2", "b": "2"}
     assert len(cluster.nodes[0].sent) == 4, "both keys in both batches"
 
@@ -82,5 +82,5 @@ def test_update_mode_goes_through_foreach_batch(
     changed = counts(fake, cluster).selectExpr("text as word", "value")
     frame = changed.writeStream.outputMode("update").foreachBatch(write)
     frame.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start().awaitTermination()
-    sent = [(one["properties"][KEY], one["text"]) for one in cluster.nodes[0].sent]
+    sent = [(one.properties[KEY], one.text) for one in cluster.nodes[0].sent]
     assert dict(sent)["a"] == "3" and dict(sent)["b"] == "1"

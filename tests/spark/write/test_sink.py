@@ -50,7 +50,7 @@ def commit(cluster: FakeCluster, batch: int, written: list[Written], timeout: st
 
 
 def sent(cluster: FakeCluster) -> list[str]:
-    return sorted(str(one["text"]) for node in cluster.nodes for one in node.sent)
+    return sorted(str(one.text) for node in cluster.nodes for one in node.sent)
 
 
 def prepared(cluster: FakeCluster) -> int:
@@ -81,6 +81,28 @@ def test_a_driver_that_died_before_its_decision_leaves_nothing(cluster: FakeClus
     assert prepared(cluster) == 0
 
 
+def test_a_run_in_fewer_partitions_ends_the_branches_at_every_server(cluster: FakeCluster) -> None:
+    run(cluster, 0, *"abcdef")
+    assert all(node.prepared for node in cluster.nodes)
+    written = run(cluster, 0, "abcdef")
+    commit(cluster, 0, written)
+    assert (sent(cluster), prepared(cluster)) == (list("abcdef"), 0)
+
+
+def test_a_server_without_a_branch_of_the_batch_is_not_waited_for(cluster: FakeCluster) -> None:
+    used = home(cluster)
+    servers = cluster.servers.split(",")
+    number = next(n for n in range(9) if server_for(servers, "q", n) == used.address)
+    first = writer(cluster).write(iter(batches("a")), "q", 0, number)
+    commit(cluster, 0, [first])
+    second = writer(cluster).write(iter(batches("b")), "q", 1, number)
+    for node in cluster.nodes:
+        if node is not used:
+            node.stop()
+    commit(cluster, 1, [second], "300ms")
+    assert sent(cluster) == ["a", "b"]
+
+
 @pytest.mark.parametrize("node_number", [0, 1])
 def test_a_driver_that_died_after_its_decision_is_finished_by_the_next(
     cluster: FakeCluster, node_number: int
@@ -88,7 +110,7 @@ def test_a_driver_that_died_after_its_decision_is_finished_by_the_next(
     written = run(cluster, 0, "a", "b", "c", "d", "e", "f")
     assert len({one.prepared.server for one in written if one.prepared}) == 2
     away = cluster.nodes[node_number]
-    away.dies_at["commit"] = 0
+    away.dies_at["commit_branch"] = 0
     with pytest.raises(NodeTimeout, match=r"server 127.0.0.1:\d+ did not answer for 0.3 s"):
         commit(cluster, 0, written, "300ms")
     away.start()
@@ -167,7 +189,7 @@ def test_a_scale_down_between_prepare_and_commit(trio: FakeCluster, named: bool)
 def test_a_scale_down_after_the_decision_and_a_repeat(trio: FakeCluster, leaving: int) -> None:
     """The repeat finds the decided branches that the driver had not committed, at a further node."""
     written = run_pair(trio, 0, *"abcdef")
-    trio.nodes[leaving].dies_at["commit"] = 0
+    trio.nodes[leaving].dies_at["commit_branch"] = 0
     with pytest.raises(NodeTimeout):
         pair(trio, "300ms").commit("q", 0, written)
     trio.nodes[leaving].start()
@@ -181,20 +203,20 @@ def test_a_server_that_was_scaled_down_for_good(trio: FakeCluster) -> None:
     """Its branches and decisions are found after it was removed from the options."""
     written = run(trio, 0, *"abcdefgh")
     gone = home(trio)
-    gone.dies_at["commit"] = 0
+    gone.dies_at["commit_branch"] = 0
     with pytest.raises(NodeTimeout):
         commit(trio, 0, written, "300ms")
     trio.nodes.remove(gone)
     scale_down(gone, trio.nodes[0])
     commit(trio, 0, run(trio, 0, "abcd", "efgh"))
-    gone_sent = [str(one["text"]) for one in gone.sent]
+    gone_sent = [str(one.text) for one in gone.sent]
     assert (sorted(sent(trio) + gone_sent), prepared(trio)) == (list("abcdefgh"), 0)
 
 
 def test_a_removed_server_that_may_have_branches_is_named(trio: FakeCluster) -> None:
     written = run(trio, 0, *"abcdefgh")
     away = next(node for node in trio.nodes if node is not home(trio))
-    away.dies_at["commit"] = 0
+    away.dies_at["commit_branch"] = 0
     with pytest.raises(NodeTimeout):
         commit(trio, 0, written, "300ms")
     trio.nodes.remove(away)
@@ -203,7 +225,7 @@ def test_a_removed_server_that_may_have_branches_is_named(trio: FakeCluster) -> 
     away.start()
     commit(trio, 0, run(trio, 0, "abcd", "efgh"))
     away.stop()
-    away_sent = [str(one["text"]) for one in away.sent]
+    away_sent = [str(one.text) for one in away.sent]
     assert sorted(sent(trio) + away_sent) == list("abcdefgh")
     assert (prepared(trio), len(away.prepared)) == (0, 0)
 
@@ -241,7 +263,7 @@ def test_an_aborted_batch_leaves_nothing(cluster: FakeCluster) -> None:
 def test_an_abort_after_a_failed_commit_keeps_what_was_decided(cluster: FakeCluster) -> None:
     written = run(cluster, 0, "ab", "c", "d", "e")
     node = next(node for node in cluster.nodes if node.prepared)
-    node.dies_at["commit"] = 0
+    node.dies_at["commit_branch"] = 0
     with pytest.raises(NodeTimeout):
         commit(cluster, 0, written, "300ms")
     node.start()
@@ -270,7 +292,7 @@ def test_a_write_waits_for_its_node(cluster: FakeCluster) -> None:
     assert sent(cluster) == ["a"]
 
 
-@pytest.mark.parametrize("request_name", ["prepare", "decide", "commit", "decisions", "forget"])
+@pytest.mark.parametrize("request_name", ["prepare", "decide", "commit_branch", "decisions", "forget_decisions"])
 def test_a_node_that_dies_meanwhile_gets_the_batch_once(
     cluster: FakeCluster, request_name: str
 ) -> None:
@@ -305,7 +327,7 @@ def test_batches_are_written_and_overwriting_is_refused(
     target.mode("append").save()
     assert sent(cluster) == sorted(str(number) for number in range(20))
     first = next(one for node in cluster.nodes for one in node.sent)
-    assert first["properties"] == {"third": int(first["text"]) % 3}
+    assert first.properties == {"third": int(str(first.text)) % 3}
     with pytest.raises(Exception, match='use mode\\("append"\\)'):
         target.mode("overwrite").save()
 

@@ -18,7 +18,6 @@ from atalanta.message.message import Message
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings
     from atalanta.cluster.topology.topology import Member
-    from atalanta.wire.core.transport import TransportConfiguration
 
 KIND: Final = "ATALANTA_CLIENTS"
 NODE: Final = "_ATALANTA_Node"
@@ -39,11 +38,6 @@ class ClientCount:
         self.received_ns = received_ns
 
 
-def address_of(connector: TransportConfiguration) -> str:
-    """Returns the host:port by which the notification names a connector."""
-    return f"{connector.host}:{connector.port}"
-
-
 def read_count(
     now: int,
     message: Message,
@@ -55,7 +49,7 @@ def read_count(
     properties = message.properties
     if properties.get("_AMQ_NotifType") != KIND or properties.get(NODE) != member.node_id:
         return None
-    if member.primary is None or properties.get(CONNECTOR) != address_of(member.primary):
+    if member.primary is None or properties.get(CONNECTOR) != member.primary.address:
         return None
     name = properties.get(NAME)
     if name != config.name and any(name == each.name for each in settings.cluster_connections):

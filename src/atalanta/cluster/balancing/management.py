@@ -1,23 +1,38 @@
-"""Management view of client balancing."""
+"""Management of client balancing: `ClientBalance` and `rebalance` of the resource `broker` (additions to Artemis)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.management.resources.client_balance import ClientBalance
+from atalanta.management.request.call import Attributes, Call, Operations, Parameters, flag_of
+from atalanta.management.request.json_text import encode_json
 
 if TYPE_CHECKING:
     from atalanta.cluster.balancing.balancers import Balancers
     from atalanta.cluster.balancing.rebalance import Rebalance
 
 
-class BalanceView(ClientBalance):
-    """Management view of client balancing on this node, for the cluster connection of the caller's acceptor."""
+class BalanceOperations:
+    """Client balancing on this node, for the cluster connection of the acceptor by which the caller came."""
 
     def __init__(self, balancers: Balancers) -> None:
         self.balancers = balancers
+        self.attributes: Attributes = {"ClientBalance": self.client_balance}
+        self.operations: Operations = {"rebalance": [("b", self.rebalance)]}
+
+    def client_balance(self, call: Call) -> object:
+        """Returns JSON: this node, `members` and their clients, planned `moves`, why it `waits`, why clients `stay`."""
+        return encode_json(self.describe(call.now, False, call.connection))
+
+    def rebalance(self, call: Call, given: Parameters) -> object:
+        """(dryRun): returns the answer of `client_balance` without tolerance; redirects the surplus unless dryRun."""
+        described = self.describe(call.now, True, call.connection)
+        if not flag_of(given, 0):
+            self.balancers.of(call.connection).ask(call.now)
+        return encode_json(described)
 
     def describe(self, now: int, exactly: bool, connection: int) -> dict[str, object]:
+        """Returns the fields of the answer. `exactly` drops the tolerance. The caller's `connection` is not counted."""
         rebalance = self.balancers.of(connection)
         rebalance.count(now, connection)
         places = rebalance.places(now)
@@ -51,13 +66,10 @@ class BalanceView(ClientBalance):
             "sent": rebalance.sent_in_all,
         }
 
-    def ask(self, now: int, connection: int) -> None:
-        self.balancers.of(connection).ask(now)
-
 
 def address(rebalance: Rebalance, node_id: str) -> str | None:
     """Returns the member's host:port for clients, None if it is not known."""
     member = rebalance.cluster.topology.members.get(node_id)
     if member is None or member.primary is None:
         return None
-    return f"{member.primary.host}:{member.primary.port}"
+    return member.primary.address

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.balancing.client_count import address_of, publish_count
+from atalanta.cluster.balancing.client_count import publish_count
 from atalanta.cluster.balancing.movable import Eligibility, is_client
 from atalanta.cluster.balancing.plan import MemberClients, moves_of
 from atalanta.cluster.balancing.redirects import Redirects
@@ -151,7 +151,7 @@ class Rebalance:
             self.announced = announced
             self.announced_at = now
             name = self.cluster.config.name
-            source = (self.broker.node_id, name, address_of(self.eligibility.connector))
+            source = (self.broker.node_id, name, self.eligibility.connector.address)
             notifications = self.clusters.notifications
             publish_count(
                 notifications, now, source, self.clients, self.own.zone, accepts

@@ -133,7 +133,7 @@ class Redirects:
                 "remote": client.remote,
                 "client": client.client_id or "",
                 "to": redirect.target_node,
-                "at": f"{target.host}:{target.port}",
+                "at": target.address,
             },
         )
 

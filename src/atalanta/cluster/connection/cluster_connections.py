@@ -12,7 +12,7 @@ from atalanta.cluster.config import ClusterSettings
 from atalanta.cluster.connection.alternate_routes import TIMER as ALTERNATE_ROUTES_TIMER
 from atalanta.cluster.connection.alternate_routes import AlternateRoutes
 from atalanta.cluster.connection.cluster_connection import ClusterConnection
-from atalanta.cluster.connection.management import ListedCluster
+from atalanta.cluster.connection.management import ClusterConnectionControl
 from atalanta.cluster.connection.redistribution import TIMER as REDISTRIBUTE_TIMER
 from atalanta.cluster.connection.redistribution import Redistribution
 from atalanta.cluster.connection.remote_bindings import RemoteBindings, RouteListener
@@ -72,10 +72,11 @@ class ClusterConnections(Part, RouteListener):
                 config, number, settings, own, host, links, discovery, routes, self
             )
             self.connections.append(connection)
-            resources.register_cluster_connection(config.name, ListedCluster(connection))
         self.by_name = {cluster.config.name: cluster for cluster in self.connections}
         host.register_cluster(AcceptorHooks(self))
-        resources.register_topology(self.connections[0].members.describe)
+        control = ClusterConnectionControl(self.connections)
+        resources.register_control("clusterconnection", control)
+        resources.extend_broker(control.broker_attributes, control.broker_operations)
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:

@@ -69,7 +69,7 @@ class DialBack:
             "not_dialed_back",
             {
                 "node": node_id,
-                "announced": f"{own.host}:{own.port}",
+                "announced": own.address,
                 "seconds": WAIT_NS // 1_000_000_000,
                 "what_to_do": WHAT_TO_DO,
             },
@@ -80,7 +80,7 @@ class DialBack:
         if member.primary is None or member.node_id in self.unreached:
             return
         self.unreached[member.node_id] = True
-        at = f"{member.primary.host}:{member.primary.port}"
+        at = member.primary.address
         self.local.trace.event(
             "member_unreachable", {"node": member.node_id, "announced": at, "why": why}
         )

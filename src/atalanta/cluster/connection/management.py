@@ -1,105 +1,155 @@
-"""Management view of a cluster connection (resource `clusterconnection.NAME`)."""
+"""Management of cluster connections: resource `clusterconnection.NAME` (ClusterConnectionControl)."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.store_and_forward.parked_messages import may_have_arrived
-from atalanta.management.resources.cluster_connection import ListedClusterConnection
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.management.controls.control import Control
+from atalanta.management.request.call import (
+    Attribute,
+    Attributes,
+    Call,
+    Operations,
+    Parameters,
+    text_of,
+)
+from atalanta.management.request.json_text import encode_json
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connection import ClusterConnection
     from atalanta.cluster.connection.peer import PeerRecord
     from atalanta.kernel.queue.queue import Queue
 
+Getter = Callable[["ClusterConnection"], object]
 
-class ListedCluster(ListedClusterConnection):
-    def __init__(self, cluster: ClusterConnection) -> None:
-        self.cluster = cluster
+# The counters are summed over all members.
+ATTRIBUTES: Final[dict[str, Getter]] = {
+    "Name": lambda cluster: cluster.config.name,
+    "Address": lambda cluster: cluster.config.address,
+    "NodeID": lambda cluster: cluster.local.node_id,
+    "DuplicateDetection": lambda cluster: cluster.config.use_duplicate_detection,
+    "MessageLoadBalancingType": lambda cluster: cluster.config.message_load_balancing,
+    "Topology": lambda cluster: json.dumps(cluster.members.describe()),
+    "MaxHops": lambda cluster: cluster.config.max_hops,
+    "StaticConnectors": lambda cluster: cluster.config.static_connectors,
+    "StaticConnectorsAsJSON": lambda cluster: json.dumps(cluster.config.static_connectors),
+    "DiscoveryGroupName": lambda cluster: cluster.config.discovery_group,
+    "RetryInterval": lambda cluster: cluster.config.retry_interval_ms,
+    "Nodes": lambda cluster: {
+        record.node_id: place_of(record) for record in cluster.peers.values() if record.linked()
+    },
+    "MessagesPendingAcknowledgement": lambda cluster: sum(map(pending_of, cluster.peers.values())),
+    "MessagesAcknowledged": lambda cluster: sum(one.confirmed for one in cluster.peers.values()),
+    "Metrics": lambda cluster: metrics_of(cluster.peers.values()),
+    "ProducerWindowSize": lambda cluster: cluster.config.producer_window_bytes,
+    "Started": lambda cluster: not cluster.stopping,
+    # An addition to Artemis: why connectors fail, by host:port.
+    "ConnectorFailures": lambda cluster: cluster.scanner.failures(),
+}
 
-    def attribute(self, name: str) -> object:
-        """Returns an attribute: from the configuration, or a counter summed over all members."""
-        cluster = self.cluster
-        config = cluster.config
-        records = cluster.peers.values()
-        plain: dict[str, object] = {
-            "Name": config.name,
-            "Address": config.address,
-            "NodeID": cluster.local.node_id,
-            "DuplicateDetection": config.use_duplicate_detection,
-            "MessageLoadBalancingType": config.message_load_balancing,
-            "MaxHops": config.max_hops,
-            "StaticConnectors": config.static_connectors,
-            "StaticConnectorsAsJSON": json.dumps(config.static_connectors),
-            "DiscoveryGroupName": config.discovery_group,
-            "RetryInterval": config.retry_interval_ms,
-            "ProducerWindowSize": config.producer_window_bytes,
-            "Started": not cluster.stopping,
+
+class ClusterConnectionControl(Control):
+    """The control of the cluster connections. `broker_*` belong to the resource `broker`."""
+
+    def __init__(self, connections: list[ClusterConnection]) -> None:
+        self.connections = {connection.config.name: connection for connection in connections}
+        super().__init__(
+            {name: self._attribute(getter) for name, getter in ATTRIBUTES.items()},
+            {
+                "getBridgeMetrics": [("s", self.bridge_metrics)],
+                "listLinks": [("", self.list_links)],
+                "giveUpMember": [("s", self.give_up_member)],
+            },
+        )
+        members = connections[0].members
+        self.broker_attributes: Attributes = {
+            "ClusterConnectionNames": lambda call: list(self.connections),
+            "Clustered": lambda call: bool(members.describe()),
         }
-        if name in plain:
-            return plain[name]
-        if name == "Topology":
-            return json.dumps(cluster.members.describe())
-        if name == "Nodes":
-            return {record.node_id: place_of(record) for record in records if record.linked()}
-        if name == "ConnectorFailures":
-            return cluster.scanner.failures()
-        metrics = {
-            "messagesPendingAcknowledgement": sum(pending_of(record) for record in records),
-            "messagesAcknowledged": sum(record.confirmed for record in records),
-        }
-        return metrics if name == "Metrics" else metrics[name[0].lower() + name[1:]]
-
-    def metrics_of(self, node_id: str) -> dict[str, object] | None:
-        record = self.cluster.peers.get(node_id)
-        if record is None:
-            return None
-        return {
-            "messagesPendingAcknowledgement": pending_of(record),
-            "messagesAcknowledged": record.confirmed,
+        self.broker_operations: Operations = {
+            "listNetworkTopology": [("", lambda call, given: encode_json(members.describe()))]
         }
 
-    def links(self, now: int) -> list[dict[str, object]]:
-        """Returns a row for each peer, then for each absent node that is not a peer but still has messages here."""
-        cluster = self.cluster
+    def select(self, call: Call) -> bool:
+        return call.name in self.connections
+
+    def _attribute(self, getter: Getter) -> Attribute:
+        return lambda call: getter(self.connections[call.name])
+
+    def bridge_metrics(self, call: Call, given: Parameters) -> object:
+        """Returns the metrics of the bridge to one member, null if there is no such bridge."""
+        record = self.connections[call.name].peers.get(text_of(given, 0))
+        return None if record is None else metrics_of([record])
+
+    def list_links(self, call: Call, given: Parameters) -> object:
+        """Returns the messages stored for each member, and how many may have arrived there (an addition to Artemis).
+
+        JSON with a row for each peer, then for each absent node that is not a peer but still has messages here.
+        """
+        cluster = self.connections[call.name]
         rows = [
-            self._link(record.node_id, record.forward, record) for record in cluster.peers.values()
+            link_of(cluster, record.node_id, record.forward, record)
+            for record in cluster.peers.values()
         ]
         for node_id in cluster.parked.absent:
             queue = cluster.queues.by_name.get(cluster.forward_name(node_id))
             if node_id not in cluster.peers and queue is not None and queue.message_count > 0:
-                rows.append(self._link(node_id, queue, None))
-        return rows
+                rows.append(link_of(cluster, node_id, queue, None))
+        return encode_json(rows)
 
-    def give_up(self, now: int, node_id: str) -> int:
-        return self.cluster.parked.give_up(now, node_id)
+    def give_up_member(self, call: Call, given: Parameters) -> object:
+        """Gives up a lost member: messages that may have arrived there are sent to others (an addition to Artemis).
 
-    def _link(self, node_id: str, queue: Queue, record: PeerRecord | None) -> dict[str, object]:
-        parked = self.cluster.parked
-        away = parked.absent.get(node_id)
-        bindings = [] if record is None else list(record.bindings.bindings.values())
-        mark = parked.mark_of(node_id, queue)
-        linked = record is not None and record.linked()
-        return {
-            "nodeID": node_id,
-            "address": "" if record is None else place_of(record),
-            "state": "linked" if linked else "away",
-            "awaySince": 0 if away is None or linked else away.since // 1_000_000,
-            "waiting": queue.message_count,
-            "mayHaveArrived": may_have_arrived(queue, mark.through),
-            "forwarded": 0 if record is None else record.forwarded,
-            "confirmed": 0 if record is None else record.confirmed,
-            "queues": len(bindings),
-            "consumers": sum(remote.consumer_count for remote in bindings),
-        }
+        Returns their number.
+        """
+        node_id = text_of(given, 0)
+        count = self.connections[call.name].parked.give_up(call.now, node_id)
+        if count < 0:
+            raise BrokerError(
+                ILLEGAL_STATE, f"member {node_id} is not away, or nothing is parked for it"
+            )
+        return count
+
+
+def link_of(
+    cluster: ClusterConnection, node_id: str, queue: Queue, record: PeerRecord | None
+) -> dict[str, object]:
+    """Returns one row of `listLinks`. `awaySince` is in ms, 0 for a member that is linked."""
+    away = cluster.parked.absent.get(node_id)
+    bindings = [] if record is None else list(record.bindings.bindings.values())
+    mark = cluster.parked.mark_of(node_id, queue)
+    linked = record is not None and record.linked()
+    return {
+        "nodeID": node_id,
+        "address": "" if record is None else place_of(record),
+        "state": "linked" if linked else "away",
+        "awaySince": 0 if away is None or linked else away.since // 1_000_000,
+        "waiting": queue.message_count,
+        "mayHaveArrived": may_have_arrived(queue, mark.through),
+        "forwarded": 0 if record is None else record.forwarded,
+        "confirmed": 0 if record is None else record.confirmed,
+        "queues": len(bindings),
+        "consumers": sum(remote.consumer_count for remote in bindings),
+    }
+
+
+def metrics_of(records: Iterable[PeerRecord]) -> dict[str, object]:
+    records = list(records)
+    return {
+        "messagesPendingAcknowledgement": sum(map(pending_of, records)),
+        "messagesAcknowledged": sum(record.confirmed for record in records),
+    }
 
 
 def place_of(record: PeerRecord) -> str:
     member = record.member
     if member is None or member.primary is None:
         return ""
-    return f"{member.primary.host}:{member.primary.port}"
+    return member.primary.address
 
 
 def pending_of(record: PeerRecord) -> int:

@@ -48,7 +48,7 @@ class Scanner(DiscoveryListener):
 
     def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
         """Keeps a locator to the address of a discovered node while it is announced or connected."""
-        name = f"{DISCOVERED}{connector.host}:{connector.port}"
+        name = f"{DISCOVERED}{connector.address}"
         if self.places.get(node_id) != name:
             self.undiscovered(now, node_id)
             self.places[node_id] = name
@@ -81,7 +81,7 @@ class Scanner(DiscoveryListener):
 
     def failures(self) -> dict[str, str]:
         """Returns the reasons why connectors fail, by host:port."""
-        return {place_of(self.targets[name]): why for name, why in self.reasons.items()}
+        return {self.targets[name].address: why for name, why in self.reasons.items()}
 
     def _fresh(self, name: str) -> None:
         self.tries.pop(name, None)
@@ -113,7 +113,7 @@ class Scanner(DiscoveryListener):
     def opened(self, now: int, name: str) -> None:
         self.open[name] = True
         if self.reasons.pop(name, None) is not None and name in self.targets:
-            at = place_of(self.targets[name])
+            at = self.targets[name].address
             self.local.trace.event("cluster_connector_connected", {"connector": name, "at": at})
         self._fresh(name)
         self.wake(now)
@@ -151,7 +151,7 @@ class Scanner(DiscoveryListener):
             "cluster_connector_failed",
             {
                 "connector": name,
-                "at": place_of(self.targets[name]),
+                "at": self.targets[name].address,
                 "why": why,
                 "what_to_do": SAME_CREDENTIALS if refused else CHECK_CONNECTOR,
             },
@@ -162,10 +162,6 @@ class Scanner(DiscoveryListener):
         for name in list(self.exhausted):
             del self.exhausted[name]
             self.dial(name)
-
-
-def place_of(target: TransportConfiguration) -> str:
-    return f"{target.host}:{target.port}"
 
 
 class Locator(ClusterLink):

@@ -1,28 +1,54 @@
-"""Management of a connection router."""
+"""Management of connection routers: resource `connectionrouter.NAME` (ConnectionRouterControl)."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from atalanta.cluster.connection_routers.router import GOES, STAYS
-from atalanta.management.resources.connection_router import ListedRouter
+from atalanta.cluster.connection_routers.router import GOES, STAYS, Router
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.management.controls.control import Control
+from atalanta.management.request.call import Call, Parameters, optional_text, text_of
+from atalanta.management.request.json_text import encode_json
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection_routers.routers import Routers
 
 
-class Listed(ListedRouter):
-    """A router for management, found by name since a reload may have replaced it."""
+class ConnectionRouterControl(Control):
+    """The control of the connection routers, found by name since a reload may replace them."""
 
-    def __init__(self, routers: Routers, name: str) -> None:
+    def __init__(self, routers: Routers) -> None:
         self.routers = routers
-        self.name = name
+        super().__init__(
+            {
+                "LocalTargetFilter": lambda call: pattern_of(self.router(call).stays),
+                "TargetKeyFilter": lambda call: pattern_of(self.router(call).keys.filter),
+            },
+            {
+                "getTarget": [("s", self.target_as_json)],
+                "getTargetAsJSON": [("s", self.target_as_json)],
+                "setLocalTargetFilter": [("S", self.set_local_target_filter)],
+                "setTargetKeyFilter": [("S", self.set_key_filter)],
+            },
+        )
 
-    def target(self, now: int, key: str) -> dict[str, object] | None:
-        decision = self.routers.routers[self.name].decide_key(now, key)
+    def select(self, call: Call) -> bool:
+        return call.name in self.routers.routers
+
+    def router(self, call: Call) -> Router:
+        """Returns the router of the call."""
+        return self.routers.routers[call.name]
+
+    def target_as_json(self, call: Call, given: Parameters) -> object:
+        """Returns nodeID, local, and connector (null for this node). Null: none is ready, or the key is refused.
+
+        Follows ConnectionRouterControl.getTargetAsJSON. `getTarget`, whose type only JMX has, answers the same.
+        """
+        decision = self.router(call).decide_key(call.now, text_of(given, 0))
         if decision.kind == STAYS:
-            return {"nodeID": self.routers.broker.node_id, "local": True, "connector": None}
+            own = self.routers.broker.node_id
+            return encode_json({"nodeID": own, "local": True, "connector": None})
         target = decision.target
         if decision.kind != GOES or target is None or target.connector is None:
             return None
@@ -32,28 +58,28 @@ class Listed(ListedRouter):
             "params": dict(target.connector.parameters),
             "extraProps": {},
         }
-        return {"nodeID": target.node_id, "local": False, "connector": connector}
+        return encode_json({"nodeID": target.node_id, "local": False, "connector": connector})
 
-    def local_target_filter(self) -> str | None:
-        stays = self.routers.routers[self.name].stays
-        return None if stays is None else stays.pattern
+    def set_local_target_filter(self, call: Call, given: Parameters) -> object:
+        self.router(call).stays = compiled(optional_text(given, 0))
+        return None
 
-    def key_filter(self) -> str | None:
-        known = self.routers.routers[self.name].keys.filter
-        return None if known is None else known.pattern
+    def set_key_filter(self, call: Call, given: Parameters) -> object:
+        self.router(call).keys.filter = compiled(optional_text(given, 0))
+        return None
 
-    def set_local_target_filter(self, text: str | None) -> None:
-        self.routers.routers[self.name].stays = compiled(text)
 
-    def set_key_filter(self, text: str | None) -> None:
-        self.routers.routers[self.name].keys.filter = compiled(text)
+def pattern_of(known: re.Pattern[str] | None) -> str | None:
+    return None if known is None else known.pattern
 
 
 def compiled(text: str | None) -> re.Pattern[str] | None:
-    """Compiles the filter; None for an empty one, as in ConnectionRouter.setLocalTargetFilter. Raises ValueError."""
+    """Compiles the filter; None for an empty one (ConnectionRouter.setLocalTargetFilter). Raises BrokerError."""
     if text is None or not text.strip():
         return None
     try:
         return re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"'{text}' is not a regular expression: {error}") from error
+        raise BrokerError(
+            ILLEGAL_STATE, f"'{text}' is not a regular expression: {error}"
+        ) from error

@@ -16,7 +16,7 @@ from atalanta.cluster.connection_routers.cache import Cache
 from atalanta.cluster.connection_routers.config import CLIENT_ID, RouterConfig, RoutersConfig
 from atalanta.cluster.connection_routers.dialer import TargetDialer
 from atalanta.cluster.connection_routers.keys import Newcomer
-from atalanta.cluster.connection_routers.management import Listed
+from atalanta.cluster.connection_routers.management import ConnectionRouterControl
 from atalanta.cluster.connection_routers.policies import Policy
 from atalanta.cluster.connection_routers.pool import Pool
 from atalanta.cluster.connection_routers.router import GOES, NOT_READY, STAYS, Decision, Router
@@ -66,7 +66,6 @@ class Routers(Part, Routing):
         self.links = links
         self.made: int = 0
         self.host = host
-        self.resources = resources
         self.broker = host.broker
         self.routers: dict[str, Router] = {}
         self.pools: dict[str, Pool] = {}  # by the number in their keys
@@ -74,6 +73,7 @@ class Routers(Part, Routing):
         for each in config.routers:
             self._make(each, config)
         host.register_routing(self)
+        resources.register_control("connectionrouter", ConnectionRouterControl(self))
 
     def _make(self, each: RouterConfig, config: RoutersConfig) -> Router:
         pool: Pool | None = None
@@ -94,7 +94,6 @@ class Routers(Part, Routing):
         cache = None if each.cache is None else Cache(each.cache, each.name, self.broker.values)
         router = Router(each, pool, policy, cache)
         self.routers[each.name] = router
-        self.resources.register_router(each.name, Listed(self, each.name))
         return router
 
     # -- start and stop -------------------------------------------------------------------------
@@ -232,7 +231,7 @@ class Routers(Part, Routing):
             return
         target = decision.target
         if decision.kind == GOES and target is not None and target.connector is not None:
-            place = f"{target.connector.host}:{target.connector.port}"
+            place = target.connector.address
             self.broker.trace.event(
                 "client_routed", {"router": name, "remote": connection.client.remote, "to": place}
             )

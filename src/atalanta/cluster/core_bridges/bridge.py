@@ -37,8 +37,8 @@ class CoreBridge(DiscoveryListener):
         self.bridges = bridges
         self.broker = bridges.broker
         self.host = bridges.host
-        self.config = config
-        self.name = name
+        self.config: BridgeConfig = config
+        self.name: str = name
         self.prefix = f"bridges.{number}."
         settings = bridges.settings
         self.copies = MessageCopies(

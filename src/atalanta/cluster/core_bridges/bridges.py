@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.core_bridges.bridge import CoreBridge
 from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
 from atalanta.cluster.core_bridges.definition import check_transformer, config_of, definition_of
-from atalanta.cluster.core_bridges.management import Registry
+from atalanta.cluster.core_bridges.management import BridgeControl
 from atalanta.cluster.core_bridges.target_memory import KEY_PREFIX as FOLLOWED
 from atalanta.cluster.links.forward_frame import node_id_bytes
 from atalanta.cluster.part import Part
@@ -59,7 +59,10 @@ class CoreBridges(Part):
         self.configs: dict[str, BridgeConfig] = {}
         self.by_name: dict[str, CoreBridge] = {}
         self.by_number: dict[str, CoreBridge] = {}  # includes bridges that are ending
-        resources.register_bridges(Registry(self))
+        control = BridgeControl(self)
+        resources.register_control("bridge", control)
+        resources.extend_broker(control.broker_attributes, control.broker_operations)
+        resources.register_metrics(control.metrics)
 
     # -- start and stop -------------------------------------------------------------------------
     def start(self, now: int) -> None:

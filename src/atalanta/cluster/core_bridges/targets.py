@@ -33,7 +33,7 @@ class Target:
 
     @property
     def place(self) -> str:
-        return f"{self.transport.host}:{self.transport.port}"
+        return self.transport.address
 
 
 class Targets:

@@ -319,7 +319,7 @@ class Discovery(Part):
             group.twin = announcement.unique_id
         elif not group.duplicate_reported_ns or now - group.duplicate_reported_ns >= group.refresh_ns:
             group.duplicate_reported_ns = now
-            channels = [f"{each.host}:{each.port}" for each in announcement.connectors]
+            channels = [each.address for each in announcement.connectors]
             self.trace.event(
                 "duplicate_node_id",
                 {"node": announcement.node_id, "other": " ".join(channels), "what_to_do": WHAT_TO_DO},
@@ -328,7 +328,7 @@ class Discovery(Part):
     def _see(
         self, now: int, group: DiscoveryGroup, announcement: Announcement, connector: TransportConfiguration
     ) -> None:
-        channel = f"{connector.host}:{connector.port}"
+        channel = connector.address
         channels = group.sightings.see(now, announcement.node_id, announcement.unique_id, channel)
         if channels is not None:
             report_shared_id(self.trace, announcement.node_id, channels[0], channels[1])

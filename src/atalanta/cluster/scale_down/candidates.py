@@ -34,10 +34,6 @@ class DiscoveredNodes(DiscoveryListener):
         self.nodes.pop(node_id, None)
 
 
-def place(candidate: Candidate) -> str:
-    return f"{candidate.transport.host}:{candidate.transport.port}"
-
-
 class Choice:
     """Chooses the target of a scale-down.
 
@@ -83,14 +79,14 @@ class Choice:
     def next(self) -> Candidate | None:
         """Returns the best candidate that was not refused in this round. None ends the round."""
         for candidate in self.candidates():
-            if place(candidate) not in self.refused:
+            if candidate.transport.address not in self.refused:
                 return candidate
         self.refused = {}
         return None
 
     def refuse(self, candidate: Candidate) -> None:
         """Leaves the candidate out until the next round."""
-        self.refused[place(candidate)] = True
+        self.refused[candidate.transport.address] = True
 
     def reason(self) -> str:
         """Returns the reason why there is no candidate."""

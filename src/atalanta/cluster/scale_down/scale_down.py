@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.config import ScaleDownConfig
 from atalanta.cluster.core_bridges.bridges import CoreBridges
 from atalanta.cluster.part import Part
-from atalanta.cluster.scale_down.candidates import Candidate, Choice, DiscoveredNodes, place
+from atalanta.cluster.scale_down.candidates import Candidate, Choice, DiscoveredNodes
 from atalanta.cluster.scale_down.disconnect import Disconnects, report_refused
 from atalanta.cluster.scale_down.journal_mark import DepartureMark
 from atalanta.cluster.scale_down.link import TargetLink
@@ -223,7 +223,7 @@ class ScaleDown(Part):
         self.candidate = None
         if candidate is None or not self.under_way():
             return
-        self.why = f"{place(candidate)}: {why}"
+        self.why = f"{candidate.transport.address}: {why}"
         if self.phase == READING:  # nothing has changed yet, so another target is possible
             self.phase = SEEKING
             self.target = None
@@ -265,7 +265,7 @@ class ScaleDown(Part):
         assert self.candidate is not None
         self.target = Candidate(link.node_id, self.candidate.transport)
         self.taken = True
-        self.cluster.local.report("scale_down_target", link.node_id, place(self.target))
+        self.cluster.local.report("scale_down_target", link.node_id, self.target.transport.address)
         self.phase = READING
         self.readers.settle(now, self.movable())
         self._read_step(now)
@@ -461,7 +461,7 @@ class ScaleDown(Part):
     # -- state ----------------------------------------------------------------------------------
     def target_text(self) -> str:
         """Returns the target's address and node id."""
-        return "" if self.target is None else f"{place(self.target)} ({self.target.node_id})"
+        return "" if self.target is None else f"{self.target.transport.address} ({self.target.node_id})"
 
     def movable(self) -> list[Queue]:
         """Returns the queues that are not temporary."""

@@ -68,8 +68,8 @@ def check_one_host(trace: Trace, known: Member, news: Member) -> None:
     if known.primary is None or news.primary is None or news.event_id <= known.event_id:
         return
     if not known.primary.same_target(news.primary):
-        one = f"{known.primary.host}:{known.primary.port}"
-        other = f"{news.primary.host}:{news.primary.port}"
+        one = known.primary.address
+        other = news.primary.address
         report_shared_id(trace, news.node_id, one, other)
 
 

@@ -110,7 +110,7 @@ class Members:
         if accepted is None:
             return
         if known is None and accepted.primary is not None:
-            at = f"{accepted.primary.host}:{accepted.primary.port}"
+            at = accepted.primary.address
             self.local.trace.event("member", {"node": node_id, "at": at})
         self.subscribers.send_member(accepted)
         self.listener.member_changed(now, accepted)
@@ -124,7 +124,7 @@ class Members:
                 "duplicate_node_id",
                 {
                     "node": self.local.node_id,
-                    "other": f"{other.host}:{other.port}",
+                    "other": other.address,
                     "what_to_do": "this data folder is a copy of that node's, or the other way round: stop one of the"
                     " two, delete the file node-id in its data folder (or the whole folder if its messages are copies),"
                     " and start it again",
@@ -164,9 +164,9 @@ class Members:
         for member in self.topology.members.values():
             entry: dict[str, object] = {"nodeID": member.node_id}
             if member.primary is not None:
-                entry["primary"] = f"{member.primary.host}:{member.primary.port}"
+                entry["primary"] = member.primary.address
                 entry["live"] = entry["primary"]
             if member.backup is not None:
-                entry["backup"] = f"{member.backup.host}:{member.backup.port}"
+                entry["backup"] = member.backup.address
             described.append(entry)
         return described

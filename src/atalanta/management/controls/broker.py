@@ -16,7 +16,6 @@ from atalanta.management.request.call import (
     Call,
     Operations,
     Parameters,
-    flag_of,
     merged,
     optional_text,
     text_of,
@@ -40,11 +39,16 @@ if TYPE_CHECKING:
 CONNECTOR_FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"
 FAILOVER: Final = "this broker has no backup to fail over to"
 REPLAY: Final = "this broker keeps no retention journal (journal-retention-directory): nothing to replay"
+NO_CLUSTER: Final = "this broker has no cluster-connection: no other node can take its messages"
+NO_REDIRECT: Final = "this node has no cluster-connection: it cannot redirect clients"
 WEB: Final = "the web server is enabled by `atalanta run --web` and runs as long as the broker"
 
 
 class BrokerControl(Control):
-    """The control of the broker. `more_attributes` and `more_operations` are those of management/operations."""
+    """The control of the broker. `more_attributes` and `more_operations` are those of management/operations.
+
+    Those of `resources` come last: they replace the answers of a node without a cluster.
+    """
 
     def __init__(
         self,
@@ -70,7 +74,8 @@ class BrokerControl(Control):
         self.destinations = destinations
         self.roles = roles
         super().__init__(
-            self._attributes(more_attributes), merged(self._operations(), *more_operations)
+            self._attributes(more_attributes) | resources.attributes,
+            merged(self._operations(), *more_operations) | resources.operations,
         )
 
     def _attributes(self, more_attributes: Attributes) -> Attributes:
@@ -85,10 +90,10 @@ class BrokerControl(Control):
             "SharedStore": lambda call: False,
             "ReplicaSync": lambda call: False,
             "HAPolicy": lambda call: "Primary Only",
-            "ClusterConnectionNames": lambda call: list(self.resources.cluster_connections),
+            "ClusterConnectionNames": lambda call: [],
             "DefaultClusterPassword": lambda call: self.broker.security.has_default_password,
-            "Clustered": lambda call: bool(self.resources.topology()),
-            "ClientBalance": self.client_balance,
+            "Clustered": lambda call: False,
+            "ClientBalance": lambda call: refuse(NO_REDIRECT)(call, []),
             "Uptime": lambda call: duration_text(self.status.uptime_ms(call.now)),
             "UptimeMillis": lambda call: self.status.uptime_ms(call.now),
             "CurrentTimeMillis": lambda call: call.now // 1_000_000,
@@ -117,7 +122,7 @@ class BrokerControl(Control):
             **configured(self.broker.config),
             **more_attributes,
             "DivertNames": lambda call: list(self.broker.diverts.by_name),
-            "BridgeNames": lambda call: self.resources.bridges.names(),
+            "BridgeNames": lambda call: [],
             "ConnectorServices": lambda call: [],
             "AcceptorsAsJSON": self.acceptors_as_json,
             "ConnectorsAsJSON": self.connectors_as_json,
@@ -142,8 +147,9 @@ class BrokerControl(Control):
             "clearAuthenticationCache": [("", no_work)],
             "clearAuthorizationCache": [("", no_work)],
             "forceFailover": [("", refuse(FAILOVER))],
-            "scaleDown": [("S", self.scale_down)],
-            "scaleDownProgress": [("", self.scale_down_progress)],
+            "scaleDown": [("S", refuse(NO_CLUSTER))],
+            "scaleDownProgress": [("", lambda call, given: encode_json({"phase": "none"}))],
+            "listNetworkTopology": [("", empty_list)],
             "freezeReplication": [("", refuse(FAILOVER))],
             "reloadConfigurationFile": [("", self.reload_configuration)],
             "listBrokerConnections": [("", empty_list)],
@@ -152,7 +158,7 @@ class BrokerControl(Control):
             "startEmbeddedWebServer": [("", refuse(WEB))],
             "restartEmbeddedWebServer": [("", refuse(WEB)), ("l", refuse(WEB))],
             "replay": [("ssS", refuse(REPLAY)), ("ssssS", refuse(REPLAY))],
-            "rebalance": [("b", self.rebalance)],
+            "rebalance": [("b", refuse(NO_REDIRECT))],
         }
 
     def select(self, call: Call) -> bool:
@@ -244,18 +250,6 @@ class BrokerControl(Control):
     def roles_as_json(self, call: Call, given: Parameters) -> object:
         return self.roles.as_json(text_of(given, 0))
 
-    def scale_down(self, call: Call, given: Parameters) -> object:
-        """Starts the scale-down of the node. The answer comes at once; Artemis ends before it answers.
-
-        The caller's connection stays open until the end, for `scaleDownProgress`.
-        """
-        self.resources.scale_down.ask(call.now, optional_text(given, 0), call.connection)
-        return None
-
-    def scale_down_progress(self, call: Call, given: Parameters) -> object:
-        """Returns the progress as JSON, see docs/guide/scale-down.md."""
-        return encode_json(self.resources.scale_down.progress())
-
     def reload_configuration(self, call: Call, given: Parameters) -> object:
         """Reloads the configuration files like SIGHUP, outside the event loop; replies when they are applied."""
 
@@ -277,19 +271,6 @@ class BrokerControl(Control):
         for name, parameters in self.resources.connectors.items():
             found.append({"name": name, "factoryClassName": CONNECTOR_FACTORY, "params": parameters})
         return encode_json(found)
-
-    def client_balance(self, call: Call) -> object:
-        """Returns JSON: this node, `members` and their clients, planned `moves`, why it `waits`, why clients `stay`."""
-        balance = self.resources.client_balance
-        return encode_json(balance.describe(call.now, False, call.connection))
-
-    def rebalance(self, call: Call, given: Parameters) -> object:
-        """(dryRun): returns the answer of `client_balance` without tolerance; redirects the surplus unless dryRun."""
-        balance = self.resources.client_balance
-        described = balance.describe(call.now, True, call.connection)
-        if not flag_of(given, 0):
-            balance.ask(call.now, call.connection)
-        return encode_json(described)
 
 
 def configured(config: BrokerConfig) -> Attributes:

@@ -39,7 +39,6 @@ from atalanta.management.request.call import (
     optional_text,
     text_of,
 )
-from atalanta.management.request.json_text import encode_json
 from atalanta.management.request.views import View
 
 if TYPE_CHECKING:
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.sessions.session_producers import SessionProducer
     from atalanta.kernel.settings.broker_config import BrokerConfig
     from atalanta.management.pauses import Pauses
-    from atalanta.management.resources.registry import ResourceRegistry
 
 
 class ListedQueue:
@@ -286,7 +284,6 @@ class ListOperations:
         addresses: dict[str, Address],
         duplicates: DuplicateCaches,
         clients: Clients,
-        resources: ResourceRegistry,
         pauses: Pauses,
     ) -> None:
         self.config = config
@@ -294,7 +291,6 @@ class ListOperations:
         self.addresses = addresses
         self.duplicates = duplicates
         self.clients = clients
-        self.resources = resources
         self.pauses = pauses
         self.operations: Operations = {
             "listQueues": [("Sii", self.list_queues)],
@@ -303,7 +299,6 @@ class ListOperations:
             "listSessions": [("Sii", self.list_sessions)],
             "listConsumers": [("Sii", self.list_consumers)],
             "listProducers": [("Sii", self.list_producers)],
-            "listNetworkTopology": [("", self.list_network_topology)],
         }
 
     def shown_addresses(self) -> list[Address]:
@@ -361,6 +356,3 @@ class ListOperations:
         """Returns all names in one text, sorted without regard to case, joined by the given separator."""
         names = sorted((address.name for address in self.shown_addresses()), key=str.lower)
         return text_of(given, 0).join(names)
-
-    def list_network_topology(self, call: Call, given: Parameters) -> object:
-        return encode_json(self.resources.topology())

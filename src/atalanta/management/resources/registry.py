@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from atalanta.management.resources.acceptor import ListedAcceptor
-from atalanta.management.resources.bridge import BridgeRegistry
-from atalanta.management.resources.client_balance import ClientBalance
-from atalanta.management.resources.cluster_connection import ListedClusterConnection
-from atalanta.management.resources.connection_router import ListedRouter
-from atalanta.management.resources.scale_down import ScaleDownRequests
+if TYPE_CHECKING:
+    from atalanta.management.controls.control import Control
+    from atalanta.management.request.call import Attributes, Operations
+    from atalanta.management.resources.acceptor import ListedAcceptor
 
-Topology = Callable[[], list[dict[str, object]]]
+Slices = Callable[[], Iterator[str]]
 
 
 class ResourceRegistry:
-    """The registered resources of a node, by name. The kernel and management depend on no cluster."""
+    """The registered resources of a node. The kernel and management depend on no cluster.
+
+    `controls` are by the first segment of the resources' names. `attributes` and `operations` belong to the resource
+    `broker`, where they replace those of a node without a cluster.
+    """
 
     def __init__(self) -> None:
         self.acceptors: dict[str, ListedAcceptor] = {}
         self.connectors: dict[str, Mapping[str, object]] = {}  # parameters as the node announces them
-        self.cluster_connections: dict[str, ListedClusterConnection] = {}
-        self.routers: dict[str, ListedRouter] = {}
-        self.bridges: BridgeRegistry = BridgeRegistry()
-        self.topology: Topology = no_topology
-        self.scale_down: ScaleDownRequests = ScaleDownRequests()
-        self.client_balance: ClientBalance = ClientBalance()
+        self.controls: dict[str, Control] = {}
+        self.attributes: Attributes = {}
+        self.operations: Operations = {}
+        self.metrics: list[Slices] = []
 
     def register_acceptor(self, acceptor: ListedAcceptor) -> None:
         """Adds an acceptor."""
@@ -35,31 +36,15 @@ class ResourceRegistry:
         """Adds a connector with the parameters that the node announces."""
         self.connectors[name] = parameters
 
-    def register_cluster_connection(self, name: str, connection: ListedClusterConnection) -> None:
-        """Adds a cluster connection."""
-        self.cluster_connections[name] = connection
+    def register_control(self, kind: str, control: Control) -> None:
+        """Adds the control of the resources `kind.NAME`."""
+        self.controls[kind] = control
 
-    def register_router(self, name: str, router: ListedRouter) -> None:
-        """Adds a connection router."""
-        self.routers[name] = router
+    def extend_broker(self, attributes: Attributes, operations: Operations) -> None:
+        """Adds attributes and operations of the resource `broker`."""
+        self.attributes.update(attributes)
+        self.operations.update(operations)
 
-    def register_bridges(self, bridges: BridgeRegistry) -> None:
-        """Sets the registry of the node's core bridges."""
-        self.bridges = bridges
-
-    def register_topology(self, topology: Topology) -> None:
-        """Sets the function that lists the members of the cluster."""
-        self.topology = topology
-
-    def register_scale_down(self, scale_down: ScaleDownRequests) -> None:
-        """Sets the scale-down of the node."""
-        self.scale_down = scale_down
-
-    def register_client_balance(self, balance: ClientBalance) -> None:
-        """Sets the client balancing of the node."""
-        self.client_balance = balance
-
-
-def no_topology() -> list[dict[str, object]]:
-    """Returns the topology of a node without a cluster-connection."""
-    return []
+    def register_metrics(self, slices: Slices) -> None:
+        """Adds metrics in Prometheus' text format, in bounded slices."""
+        self.metrics.append(slices)

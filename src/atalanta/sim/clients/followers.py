@@ -11,7 +11,6 @@ from atalanta.sim.clients.client import SimClient
 from atalanta.sim.clients.jobs import Consumer
 from atalanta.sim.clients.mover import Mover
 from atalanta.sim.clients.senders import Sender
-from atalanta.sim.loads.groups import GroupSender
 from atalanta.sim.world.world import World
 
 WORLDS: Final = 0.5  # of the simulations with scale-down
@@ -24,6 +23,6 @@ def choose_followers(world: World, clients: list[SimClient], departures: bool) -
     if not departures or draw.random() >= WORLDS:
         return False
     for client in clients:
-        if isinstance(client, Sender | Consumer | Mover | GroupSender):
+        if isinstance(client, Sender | Consumer | Mover):
             client.follows = draw.random() < CLIENTS
     return True

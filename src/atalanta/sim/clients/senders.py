@@ -13,6 +13,7 @@ from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
+from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.client.producer import ClientProducer
 from atalanta.wire.core.client.reply import Reply
 
@@ -82,6 +83,18 @@ class Sender(SimClient):
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
         return message
 
+    def told(self, key: str, number: int) -> None:
+        """Records a send in the history of the message."""
+        self.ledger.tell(key, f"{self.name} sends {key} to {self.target}")
+
+    def failed(self, number: int, error: ClientError) -> None:
+        """Handles an error instead of the confirmation."""
+        if error.code == ADDRESS_FULL:
+            self.ledger.reordered[self.name] = True
+            self.in_session(FULL_NS, lambda: self._send_again(number))
+        elif not self.cut_short(error):
+            raise Violation(f"{self.name}: {error.text}")
+
     def write(self, producer: ClientProducer, message: Message, number: int) -> Reply:
         """Sends the message. The reply is done when the node has confirmed it."""
         sending = producer.send_message(message)
@@ -97,16 +110,20 @@ class Sender(SimClient):
 
     def _fill(self) -> None:
         if self.next < self.total and len(self.open) < self.window and not self.leaving:
-            number = self.next
-            self.next += 1
-            self.open[number] = True
-            self.begin(f"{self.name}/{number}", number)
-            self._transmit(number)
+            self._transmit(self.take_number())
         self.in_session(self.pause_ns(), self._fill)
+
+    def take_number(self) -> int:
+        """Returns the number of a new message, which is open from now on."""
+        number = self.next
+        self.next += 1
+        self.open[number] = True
+        self.begin(f"{self.name}/{number}", number)
+        return number
 
     def _transmit(self, number: int) -> None:
         key = f"{self.name}/{number}"
-        self.ledger.tell(key, f"{self.name} sends {key} to {self.target}")
+        self.told(key, number)
         message = self.message(key, number)
         message.properties.put("key", key)
         message.properties.put("_AMQ_DUPL_ID", key)
@@ -118,11 +135,8 @@ class Sender(SimClient):
         if reply.error is None:
             if self.open.pop(number, None):
                 self.confirmed(f"{self.name}/{number}", number)
-        elif reply.error.code == ADDRESS_FULL:
-            self.ledger.reordered[self.name] = True
-            self.in_session(FULL_NS, lambda: self._send_again(number))
-        elif not self.cut_short(reply.error):
-            raise Violation(f"{self.name}: {reply.error.text}")
+        else:
+            self.failed(number, reply.error)
 
     def _send_again(self, number: int) -> None:
         """Sends a message that was refused because the node's disk was full."""

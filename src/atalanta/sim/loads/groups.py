@@ -16,16 +16,16 @@ from atalanta.message.properties import Byte
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.groups import GroupLedger
 from atalanta.sim.checks.ledger import Ledger
-from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.clients.jobs import ANSWERED, Consumer
 from atalanta.sim.clients.queue_client import key_of
+from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
+from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import queue
-from atalanta.sim.subject import Subject
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.client.consumer import Delivery
-from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client.errors import ClientError
 
 WORK: Final = "work"
 AUDIT: Final = "audit"
@@ -34,7 +34,7 @@ GROUPS_MAX: Final = 6
 MESSAGES_PER_SECOND: Final = (1, 3)  # of one sender
 
 
-class Groups(Subject):
+class Groups(SenderLoad):
     """The load: the handlers' settings and their clients."""
 
     roams = True
@@ -96,116 +96,84 @@ class Groups(Subject):
         return f"g{self.random.randrange(self.count)}"
 
     # -- end ------------------------------------------------------------------------------------
-    def _own(self) -> list[GroupSender]:
-        return [each for each in self.senders if isinstance(each, GroupSender)]
-
-    def repair(self) -> None:
-        super().repair()
-        for sender in self._own():
-            sender.total = sender.next
-
-    def left(self) -> list[str]:
-        return [f"{each.name} waits for {list(each.open)}" for each in self._own() if each.open]
-
     def resume(self) -> bool:
         """Sends one more message to every group from every node: after the faults they must meet at one node."""
         if self.closing:
             return False
         self.closing = True
         self.checks.closing = True
-        for sender in self._own():
-            sender.send_to_all([f"g{number}" for number in range(self.count)])
+        for sender in self.senders:
+            if isinstance(sender, GroupSender):
+                sender.send_to_all([f"g{number}" for number in range(self.count)])
         return True
 
     def check(self) -> None:
         self.checks.check(self.queues)
 
 
-class GroupSender(SimClient):
-    """A sender to several groups, with up to `window` unconfirmed messages. It repeats after a lost connection.
-
-    A refused message is not repeated.
-    """
+class GroupSender(Sender):
+    """A sender to several groups, with up to `window` unconfirmed messages. It does not repeat a refused message."""
 
     def __init__(
         self, world: World, network: Network, name: str, target: str, groups: Groups, total: int
     ) -> None:
-        super().__init__(world, network, name, target)
+        super().__init__(
+            world, network, name, target, groups.ledger, WORK, total, groups.per_second
+        )
         self.groups = groups
         self.checks = groups.checks
-        self.total = total
-        self.next = 0
-        self.open: dict[int, str] = {}  # group by the number of the message
+        self.group_of: dict[int, str] = {}  # by the number of the message
         self.random = world.random(f"groups/{name}")
         self.window = self.random.choice((1, 4))
         self.pause_ns_max = 2 * SECOND // groups.per_second
-        self.leaving = False
-
-    def at_ease(self) -> bool:
-        """Returns the same as Sender.at_ease."""
-        self.leaving = bool(self.open)
-        return not self.open
+        self.producer_window = -1
 
     def on_session(self) -> None:
-        self.producer = self.session.producer(WORK)
-        self._repeated()
-        for number, group in list(self.open.items()):
-            self._transmit(number, group)
-        self._fill()
+        self.on_resumed()
+        super().on_session()
 
     def on_resumed(self) -> None:
-        self._repeated()
-
-    def _repeated(self) -> None:
         """Records that open messages are sent again."""
         for number in self.open:
             if self.window > 1:
                 self.checks.unordered[f"{self.name}/{number}"] = True
 
-    def _fill(self) -> None:
-        if self.next < self.total and len(self.open) < self.window and not self.leaving:
-            self._begin(self.groups.group())
-        burst = self.random.random() < 0.5
-        pause_ns = 500_000 if burst else self.random.randint(1, 2 * self.pause_ns_max)
-        self.in_session(pause_ns, self._fill)
-
-    def _begin(self, group: str) -> None:
-        number = self.next
-        self.next += 1
-        self.open[number] = group
-        self.checks.sending(f"{self.name}/{number}", group)
-        if self.up and self.session.opened.done:
-            self._transmit(number, group)
+    def begin(self, key: str, number: int) -> None:
+        if number not in self.group_of:
+            self.group_of[number] = self.groups.group()
+        self.checks.sending(key, self.group_of[number])
 
     def send_to_all(self, names: list[str]) -> None:
         """Sends to all groups at once, after the faults have ended."""
         for group in names:
-            self._begin(group)
-        self.total = self.next
+            self.group_of[self.next] = group
+            number = self.take_number()
+            if self.up and self.session.opened.done:
+                self._transmit(number)
+        self.finish()
 
-    def _transmit(self, number: int, group: str) -> None:
-        key = f"{self.name}/{number}"
-        self.checks.ledger.tell(key, f"{self.name} sends {key} of group {group} to {self.target}")
+    def told(self, key: str, number: int) -> None:
+        group = self.group_of[number]
+        self.ledger.tell(key, f"{self.name} sends {key} of group {group} to {self.target}")
+
+    def message(self, key: str, number: int) -> Message:
         body = key.encode() + bytes(self.random.randint(0, 100))
         message = Message.create(WORK, body, 4, True, self.world.now // 1_000_000, 4)
-        message.properties.put("key", key)
-        message.properties.put("_AMQ_GROUP_ID", group)
-        message.properties.put("_AMQ_DUPL_ID", key)
+        message.properties.put("_AMQ_GROUP_ID", self.group_of[number])
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(self.groups.kind()))
-        message.properties_changed()
-        sending = self.producer.send_message(message)
-        sending.reply = reply = Reply()
-        then(reply, lambda reply: self._answered(number, reply))
+        return message
 
-    def _answered(self, number: int, reply: Reply) -> None:
-        error = reply.error
-        key = f"{self.name}/{number}"
-        if error is None:
-            if self.open.pop(number, None) is not None:
-                self.checks.confirm(key)
-        elif not self.cut_short(error):
+    def pause_ns(self) -> int:
+        burst = self.random.random() < 0.5
+        return 500_000 if burst else self.random.randint(1, 2 * self.pause_ns_max)
+
+    def confirmed(self, key: str, number: int) -> None:
+        self.checks.confirm(key)
+
+    def failed(self, number: int, error: ClientError) -> None:
+        if not self.cut_short(error):
             del self.open[number]
-            self.checks.refuse(key, error.text)
+            self.checks.refuse(f"{self.name}/{number}", error.text)
 
 
 class GroupConsumer(Consumer):

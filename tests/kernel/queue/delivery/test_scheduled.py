@@ -17,8 +17,7 @@ def later(
     bench.session().send(bench.now, message, 1)
 
 
-def test_a_message_for_later_is_counted_and_delivered_at_its_time() -> None:
-    bench = Bench()
+def test_a_message_for_later_is_counted_and_delivered_at_its_time(bench: Bench) -> None:
     queue = bench.queue("orders")
     session = bench.session()
     consume(session, bench, "orders")
@@ -33,12 +32,10 @@ def test_a_message_for_later_is_counted_and_delivered_at_its_time() -> None:
     wait(bench, 1)
     assert endpoint(session).bodies() == [b"now", b"later"]
     assert (queue.message_count, queue.scheduled_count, queue.added) == (2, 0, 2)
-    validate(bench.broker)
 
 
-def test_what_is_on_its_way_elsewhere_does_not_come_here_until_it_is_back() -> None:
+def test_what_is_on_its_way_elsewhere_does_not_come_here_until_it_is_back(bench: Bench) -> None:
     """A node that leaves has sent it to another one; its time stays what it is (simulator seeds 563 and 26)."""
-    bench = Bench()
     queue = bench.queue("orders")
     session = bench.session()
     consume(session, bench, "orders")
@@ -56,11 +53,9 @@ def test_what_is_on_its_way_elsewhere_does_not_come_here_until_it_is_back() -> N
     tick(bench)
     assert endpoint(session).bodies() == [b"two", b"one"]
     assert not waiting.in_transfer and not waiting.overdue
-    validate(bench.broker)
 
 
-def test_they_come_by_time_and_then_by_arrival_behind_what_is_there() -> None:
-    bench = Bench()
+def test_they_come_by_time_and_then_by_arrival_behind_what_is_there(bench: Bench) -> None:
     bench.queue("orders")
     for body, seconds in ((b"third", 3), (b"first", 1), (b"second a", 2), (b"second b", 2)):
         later(bench, body, seconds)
@@ -78,8 +73,7 @@ def test_they_come_by_time_and_then_by_arrival_behind_what_is_there() -> None:
     ]
 
 
-def test_one_timer_serves_all_and_is_set_to_the_earliest() -> None:
-    bench = Bench()
+def test_one_timer_serves_all_and_is_set_to_the_earliest(bench: Bench) -> None:
     bench.queue("orders")
     bench.queue("other")
     later(bench, b"a", 30)
@@ -93,8 +87,7 @@ def test_one_timer_serves_all_and_is_set_to_the_earliest() -> None:
     assert bench.timers.due == {}
 
 
-def test_a_time_that_has_passed_is_now() -> None:
-    bench = Bench()
+def test_a_time_that_has_passed_is_now(bench: Bench) -> None:
     queue = bench.queue("orders")
     later(bench, b"late", -1)
     bench.settle()
@@ -102,8 +95,7 @@ def test_a_time_that_has_passed_is_now() -> None:
     assert [reference.message.body for reference in queue.live()] == [b"late"]
 
 
-def test_durable_ones_survive_a_restart_and_keep_their_time() -> None:
-    bench = Bench()
+def test_durable_ones_survive_a_restart_and_keep_their_time(bench: Bench) -> None:
     bench.queue("orders")
     later(bench, b"soon", 5)
     later(bench, b"later", 50)
@@ -119,8 +111,7 @@ def test_durable_ones_survive_a_restart_and_keep_their_time() -> None:
     assert queue.scheduled_count == 1
 
 
-def test_a_place_that_was_taken_is_the_same_after_a_restart_and_after_compaction() -> None:
-    bench = Bench()
+def test_a_place_that_was_taken_is_the_same_after_a_restart_and_after_compaction(bench: Bench) -> None:
     queue = bench.queue("orders")
     later(bench, b"later", 5)
     sender = bench.session()
@@ -136,11 +127,9 @@ def test_a_place_that_was_taken_is_the_same_after_a_restart_and_after_compaction
     bench.restart()
     found = bench.broker.queues["orders"].live()
     assert [(reference.sequence, reference.message.body) for reference in found] == places
-    validate(bench.broker)
 
 
-def test_compaction_keeps_what_still_waits() -> None:
-    bench = Bench()
+def test_compaction_keeps_what_still_waits(bench: Bench) -> None:
     bench.queue("orders")
     later(bench, b"later", 50)
     bench.settle()
@@ -153,8 +142,7 @@ def test_compaction_keeps_what_still_waits() -> None:
     assert [reference.message.body for reference in queue.live()] == [b"later"]
 
 
-def test_the_log_view_sees_a_message_when_its_time_has_come_and_not_before() -> None:
-    bench = Bench()
+def test_the_log_view_sees_a_message_when_its_time_has_come_and_not_before(bench: Bench) -> None:
     bench.queue("orders")
     later(bench, b"later", 5)
     bench.session().send(bench.now, bench.message("orders", b"now"), 1)
@@ -164,8 +152,7 @@ def test_the_log_view_sees_a_message_when_its_time_has_come_and_not_before() -> 
     assert bench.broker.log_views.position("orders").last == 2
 
 
-def test_a_message_of_a_transaction_counts_from_its_commit() -> None:
-    bench = Bench()
+def test_a_message_of_a_transaction_counts_from_its_commit(bench: Bench) -> None:
     queue = bench.queue("orders")
     session = bench.session(transacted=True)
     message = bench.message("orders", b"later")
@@ -178,8 +165,7 @@ def test_a_message_of_a_transaction_counts_from_its_commit() -> None:
     assert queue.scheduled_count == 1
 
 
-def test_each_queue_of_a_topic_delivers_it() -> None:
-    bench = Bench()
+def test_each_queue_of_a_topic_delivers_it(bench: Bench) -> None:
     bench.queue("one", "prices", 0)
     bench.queue("two", "prices", 0)
     later(bench, b"later", 1, "prices")
@@ -187,11 +173,9 @@ def test_each_queue_of_a_topic_delivers_it() -> None:
     for name in ("one", "two"):
         found = bench.broker.queues[name].live()
         assert [reference.message.body for reference in found] == [b"later"]
-    validate(bench.broker)
 
 
-def test_they_can_be_listed_delivered_early_and_moved_away() -> None:
-    bench = Bench()
+def test_they_can_be_listed_delivered_early_and_moved_away(bench: Bench) -> None:
     bench.settings.add("orders", {"expiry_address": "late"})
     queue = bench.queue("orders")
     late = bench.queue("late")
@@ -215,8 +199,7 @@ def test_they_can_be_listed_delivered_early_and_moved_away() -> None:
     assert (queue.message_count, queue.scheduled_count) == (2, 1)
 
 
-def test_they_go_with_their_queue_and_when_it_is_purged() -> None:
-    bench = Bench()
+def test_they_go_with_their_queue_and_when_it_is_purged(bench: Bench) -> None:
     bench.queue("orders")
     purged = bench.queue("purged")
     later(bench, b"x", 3600)
@@ -228,11 +211,9 @@ def test_they_go_with_their_queue_and_when_it_is_purged() -> None:
     assert purged.message_count == 0
     assert not bench.broker.scheduled.times
     assert bench.broker.memory.used_bytes == 0
-    validate(bench.broker)
 
 
-def test_what_is_forgotten_does_not_fill_the_memory() -> None:
-    bench = Bench()
+def test_what_is_forgotten_does_not_fill_the_memory(bench: Bench) -> None:
     queue = bench.queue("orders")
     for _ in range(3_000):
         later(bench, b"x", 3600, durable=False)
@@ -241,8 +222,7 @@ def test_what_is_forgotten_does_not_fill_the_memory() -> None:
     assert len(bench.broker.scheduled.heap) <= 1_000
 
 
-def test_many_that_are_due_at_once_go_in_bounded_steps() -> None:
-    bench = Bench()
+def test_many_that_are_due_at_once_go_in_bounded_steps(bench: Bench) -> None:
     queue = bench.queue("orders")
     count = scheduled.DUE_MAX + 1
     for _ in range(count):

@@ -36,8 +36,7 @@ def texts(bench: Bench, queue: str) -> list[str | None]:
     return [reference.message.text() for reference in bench.broker.queues[queue].live()]
 
 
-def test_each_consumer_gets_its_documents_in_order() -> None:
-    bench = Bench()
+def test_each_consumer_gets_its_documents_in_order(bench: Bench) -> None:
     bench.queue("cars")
     session = bench.session()
     consume(session, bench, "cars", IS_RED, consumer_id=1)
@@ -50,8 +49,7 @@ def test_each_consumer_gets_its_documents_in_order() -> None:
     assert [each.message.text() for each in waiting] == [TEXT_BODY, "<car"]
 
 
-def test_a_browser_sees_the_documents_that_it_asks_for() -> None:
-    bench = Bench()
+def test_a_browser_sees_the_documents_that_it_asks_for(bench: Bench) -> None:
     bench.queue("cars")
     send(bench, "cars", RED, TEXT_BODY, BLUE, RED)
     session = bench.session()
@@ -60,8 +58,7 @@ def test_a_browser_sees_the_documents_that_it_asks_for() -> None:
     assert endpoint(session).bodies() == [text_body(RED)] * 2
 
 
-def test_queues_with_filters_get_their_documents_also_after_a_restart() -> None:
-    bench = Bench()
+def test_queues_with_filters_get_their_documents_also_after_a_restart(bench: Bench) -> None:
     bench.queue("red", "cars", 0, IS_RED)
     bench.queue("others", "cars", 0, f"NOT ({IS_RED})")
     for _ in range(2):
@@ -71,8 +68,7 @@ def test_queues_with_filters_get_their_documents_also_after_a_restart() -> None:
     assert texts(bench, "others") == [BLUE, TEXT_BODY] * 2
 
 
-def test_a_divert_takes_its_documents() -> None:
-    bench = Bench()
+def test_a_divert_takes_its_documents(bench: Bench) -> None:
     bench.queue("cars")
     bench.queue("audit")
     config = DivertConfig("d", "cars", "audit", filter_text=IS_RED)
@@ -112,9 +108,8 @@ def test_large_messages_do_not_match() -> None:
 
 
 @pytest.mark.parametrize("mixed", [False, True])
-def test_one_dispatch_reads_few_documents(mixed: bool) -> None:
+def test_one_dispatch_reads_few_documents(bench: Bench, mixed: bool) -> None:
     """Parsing takes 200 times as long as reading a property: the node turns to others in between."""
-    bench = Bench()
     queue = bench.queue("cars")
     bodies = [BLUE] * 300 + [RED] * 300
     session = bench.session()
@@ -145,8 +140,7 @@ def test_one_dispatch_reads_few_documents(mixed: bool) -> None:
     assert most < 100
 
 
-def test_an_invalid_expression_is_refused_with_its_position() -> None:
-    bench = Bench()
+def test_an_invalid_expression_is_refused_with_its_position(bench: Bench) -> None:
     bench.queue("cars")
     session = bench.session()
     for create in (

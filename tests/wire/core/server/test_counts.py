@@ -6,9 +6,8 @@ from atalanta.management.metrics import security_figures
 from tests.wire.core.server.server_rig import Server, queue_request
 
 
-def test_logins_and_refusals_are_counted() -> None:
+def test_logins_and_refusals_are_counted(server: Server) -> None:
     """As Artemis' meters; permissions that are granted are asked for with every message and not counted."""
-    server = Server()
     for password in ("wrong", "admin", "also wrong"):
         client = server.greeted()
         client.open_session(10, "admin", password)

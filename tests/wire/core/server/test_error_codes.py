@@ -44,8 +44,7 @@ def shared(address: str, filter_text: str | None) -> CreateSharedQueueV2:
         (queue_request("x" * 2000), "AMQ229251"),
     ],
 )
-def test_a_refusal_begins_with_the_code_of_artemis(request_: Packet, code: str) -> None:
-    server = Server()
+def test_a_refusal_begins_with_the_code_of_artemis(server: Server, request_: Packet, code: str) -> None:
     client = server.login()
     client.create_queue("single", max_consumers=1)
     client.consume("single")
@@ -53,8 +52,7 @@ def test_a_refusal_begins_with_the_code_of_artemis(request_: Packet, code: str) 
     assert client.fails(request_)[1].startswith(f"{code}: ")
 
 
-def test_a_refused_login_begins_with_its_code() -> None:
-    server = Server()
+def test_a_refused_login_begins_with_its_code(server: Server) -> None:
     for user, code in (("admin", "AMQ229031"), (server.broker.security.cluster_user, "AMQ229099")):
         answer = server.greeted().open_session(10, user, "wrong")
         assert isinstance(answer, ExceptionResponse)

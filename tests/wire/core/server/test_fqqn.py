@@ -18,9 +18,8 @@ from atalanta.wire.core.packets.queue import (
 from tests.wire.core.server.server_rig import Server, queue_request
 
 
-def test_a_jms_producer_creates_the_queue_of_its_fqqn() -> None:
+def test_a_jms_producer_creates_the_queue_of_its_fqqn(server: Server) -> None:
     """ActiveMQSession.checkDestination: queries, then address and queue, both under the FQQN."""
-    server = Server()
     client = server.login()
     client.call(BindingQuery("orders::eu"))
     client.succeeds(CreateAddress("orders::eu", [1], auto_created=True))
@@ -38,19 +37,18 @@ def test_a_jms_producer_creates_the_queue_of_its_fqqn() -> None:
 )
 @pytest.mark.parametrize(("address", "name"), [("t::s", "t::s"), ("t::s", "s"), ("t", "t::s")])
 def test_a_subscription_is_created_under_its_fqqn(
+    server: Server,
     request_type: type[CreateQueue | CreateSharedQueue | CreateSharedQueueV2],
     address: str,
     name: str,
 ) -> None:
-    server = Server()
     client = server.login()
     client.succeeds(request_type(address=address, queue=name, durable=True, requires_response=True))
     queue = server.broker.queues["s"]
     assert (queue.spec.name, queue.spec.address) == ("s", "t")
 
 
-def test_an_empty_address_names_the_queue_of_any() -> None:
-    server = Server()
+def test_an_empty_address_names_the_queue_of_any(server: Server) -> None:
     client = server.login()
     client.create_queue("eu", "orders")
     client.publish("orders", "a", wait=False, routing_type=1)

@@ -66,8 +66,7 @@ def bodies() -> dict[int, bytes]:
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_every_packet_before_login_is_on_the_list_or_ends_the_connection(channel: int) -> None:
-    server = Server()
+def test_every_packet_before_login_is_on_the_list_or_ends_the_connection(server: Server, channel: int) -> None:
     server.queue("orders")
     server.settle()
     records = list(server.journal.records)
@@ -87,8 +86,7 @@ def test_every_packet_before_login_is_on_the_list_or_ends_the_connection(channel
     assert all(not connection.sessions for connection in server.cores())
 
 
-def test_strangers_leave_no_memory_behind_whatever_they_send() -> None:
-    server = Server()
+def test_strangers_leave_no_memory_behind_whatever_they_send(server: Server) -> None:
     packets = list(bodies().items())
 
     def round_of_strangers() -> None:
@@ -114,8 +112,7 @@ def test_strangers_leave_no_memory_behind_whatever_they_send() -> None:
     assert server.connections == {} and not server.protocol.resumable.lost
 
 
-def test_a_peer_that_does_not_read_its_answers_before_login_is_let_go() -> None:
-    server = Server()
+def test_a_peer_that_does_not_read_its_answers_before_login_is_let_go(server: Server) -> None:
     client = server.greeted()
     client.send(SubscribeTopologyV2(False, 136), 0)
     server.core(client.conn).on_blocked(server.now, True)
@@ -123,24 +120,21 @@ def test_a_peer_that_does_not_read_its_answers_before_login_is_let_go() -> None:
     assert client.closed is not None and "before login" in client.closed
 
 
-def test_what_is_refused_before_login_is_not_even_decoded() -> None:
-    server = Server()
+def test_what_is_refused_before_login_is_not_even_decoded(server: Server) -> None:
     client = server.greeted()
     client.feed(frame(packet_types.SESS_SEND, 0, b"\xff" * 40))
     assert client.closed is not None and "before login" in client.closed
 
 
 @pytest.mark.parametrize("length", [UNAUTHENTICATED_FRAME_BYTES_MAX, 1 << 30, (1 << 31) - 1])
-def test_a_huge_frame_before_login_is_refused_by_its_length(length: int) -> None:
-    server = Server()
+def test_a_huge_frame_before_login_is_refused_by_its_length(server: Server, length: int) -> None:
     client = server.greeted()
     client.feed(length.to_bytes(4, "big"))
     assert client.closed is not None
     assert str(UNAUTHENTICATED_FRAME_BYTES_MAX) in client.closed
 
 
-def test_a_peer_without_login_costs_little_memory_however_long_it_goes_on() -> None:
-    server = Server()
+def test_a_peer_without_login_costs_little_memory_however_long_it_goes_on(server: Server) -> None:
     client = server.greeted()
     ping = codec.encode(Ping(60_000), 0, 136)
     subscribe = codec.encode(SubscribeTopologyV2(False, 136), 0, 136)
@@ -160,8 +154,7 @@ def test_a_peer_without_login_costs_little_memory_however_long_it_goes_on() -> N
     assert kept < 64 << 10
 
 
-def test_nothing_else_than_core_is_served() -> None:
-    server = Server()
+def test_nothing_else_than_core_is_served(server: Server) -> None:
     for greeting in (
         b"GET / HTTP/1.1\r\n\r\n",
         b"AMQP\x00\x01\x00\x00",
@@ -173,8 +166,7 @@ def test_nothing_else_than_core_is_served() -> None:
         assert client.receive() == []
 
 
-def test_bytes_may_come_one_by_one() -> None:
-    server = Server()
+def test_bytes_may_come_one_by_one(server: Server) -> None:
     client = server.connect()
     for byte in HANDSHAKE + codec.encode(Ping(60_000), 0, 136):
         client.feed(bytes([byte]))
@@ -194,8 +186,7 @@ def test_the_topology_before_login_is_the_nodes_own_entry_alone() -> None:
         assert [(member.node_id, member.last) for member in members] == [("node-a", True)]
 
 
-def test_failover_and_reattach_are_answered_without_login() -> None:
-    server = Server()
+def test_failover_and_reattach_are_answered_without_login(server: Server) -> None:
     client = server.greeted()
     client.send(CheckForFailover("node-a"), 1)
     client.send(ReattachSession("somebody-elses", 3), 1)
@@ -204,9 +195,8 @@ def test_failover_and_reattach_are_answered_without_login() -> None:
     assert isinstance(answers[1], ReattachSessionResponse) and not answers[1].reattached
 
 
-def test_who_comes_from_another_node_may_confirm_what_its_session_got_there() -> None:
+def test_who_comes_from_another_node_may_confirm_what_its_session_got_there(server: Server) -> None:
     """A real client does so with its pings, before it has made that session here; else it hangs for 30 s."""
-    server = Server()
     client = server.greeted()
     client.send(CheckForFailover("node-b"), 1)
     client.send(PacketsConfirmed(41), 10)
@@ -219,8 +209,7 @@ def test_who_comes_from_another_node_may_confirm_what_its_session_got_there() ->
 
 
 # -- life ---------------------------------------------------------------------------------------
-def test_a_silent_connection_is_dropped_after_its_time_to_live_and_a_pinging_one_is_not() -> None:
-    server = Server()
+def test_a_silent_connection_is_dropped_after_its_time_to_live_and_a_pinging_one_is_not(server: Server) -> None:
     silent = server.login()
     alive = server.login()
     for client in (silent, alive):
@@ -289,8 +278,7 @@ def test_a_byte_now_and_then_does_not_keep_the_door_open() -> None:
         assert server.connections == {}
 
 
-def test_a_node_that_stops_says_good_bye() -> None:
-    server = Server()
+def test_a_node_that_stops_says_good_bye(server: Server) -> None:
     client = server.login()
     for connection in server.cores():
         connection.stop(server.now)
@@ -303,8 +291,7 @@ def test_a_node_that_stops_says_good_bye() -> None:
     assert isinstance(late, ExceptionResponse) and late.code == SESSION_CREATION_REJECTED
 
 
-def test_frames_are_confirmed_by_window_and_by_the_clock() -> None:
-    server = Server()
+def test_frames_are_confirmed_by_window_and_by_the_clock(server: Server) -> None:
     client = server.greeted()
     client.open_session(10, "admin", "admin", window=2_000, start=False)
     client.open_session(11, "admin", "admin", window=-1, start=False)

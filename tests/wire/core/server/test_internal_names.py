@@ -38,8 +38,7 @@ REQUESTS: list[Packet] = [
 
 
 @pytest.mark.parametrize("request_", REQUESTS)
-def test_no_request_creates_such_a_queue(request_: Packet) -> None:
-    server = Server()
+def test_no_request_creates_such_a_queue(server: Server, request_: Packet) -> None:
     admin = server.login()
     code, text = admin.fails(request_)
     assert code == ILLEGAL_STATE
@@ -47,8 +46,7 @@ def test_no_request_creates_such_a_queue(request_: Packet) -> None:
     assert not server.broker.queues
 
 
-def test_neither_does_management() -> None:
-    server = Server()
+def test_neither_does_management(server: Server) -> None:
     admin = server.login()
     request = text_message(
         "activemq.management",

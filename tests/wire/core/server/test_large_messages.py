@@ -73,8 +73,7 @@ def whole_at(server: Server, client: Client) -> None:
 
 
 # -- coming in ----------------------------------------------------------------------------------
-def test_a_sender_is_answered_when_file_and_record_are_safe() -> None:
-    server = Server()
+def test_a_sender_is_answered_when_file_and_record_are_safe(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     correlation = send_large(client, "orders", BODY)
@@ -86,11 +85,9 @@ def test_a_sender_is_answered_when_file_and_record_are_safe() -> None:
     server.settle()
     assert answered(client) == [correlation]
     assert max(len(payload) for _, _, payload in server.journal.records) < 1_000
-    validate(server.broker)
 
 
-def test_what_is_sent_behind_a_large_message_comes_behind_it() -> None:
-    server = Server()
+def test_what_is_sent_behind_a_large_message_comes_behind_it(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     send_large(client, "orders", BODY)
@@ -104,8 +101,7 @@ def test_what_is_sent_behind_a_large_message_comes_behind_it() -> None:
     assert reader.bodies() == [BODY, b"small", b"x" * 10, b"last"]
 
 
-def test_a_sender_faster_than_the_disk_is_not_listened_to() -> None:
-    server = Server()
+def test_a_sender_faster_than_the_disk_is_not_listened_to(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     begin(client, "orders")
@@ -122,8 +118,7 @@ def test_a_sender_faster_than_the_disk_is_not_listened_to() -> None:
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_sender_that_vanishes_in_the_middle_leaves_no_file(durable: bool) -> None:
-    server = Server()
+def test_a_sender_that_vanishes_in_the_middle_leaves_no_file(server: Server, durable: bool) -> None:
     client = server.login()
     client.create_queue("orders")
     begin(client, "orders", durable)
@@ -135,8 +130,7 @@ def test_a_sender_that_vanishes_in_the_middle_leaves_no_file(durable: bool) -> N
     assert server.broker.large.unwritten == 0
 
 
-def test_a_message_that_is_begun_anew_replaces_the_unfinished_one() -> None:
-    server = Server()
+def test_a_message_that_is_begun_anew_replaces_the_unfinished_one(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     begin(client, "orders")
@@ -149,8 +143,7 @@ def test_a_message_that_is_begun_anew_replaces_the_unfinished_one() -> None:
     assert reader.bodies() == [b"whole"] and files(server) == 1
 
 
-def test_a_full_disk_refuses_the_message_and_nothing_else() -> None:
-    server = Server()
+def test_a_full_disk_refuses_the_message_and_nothing_else(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     server.large.full_at = PIECE
@@ -169,9 +162,8 @@ def test_a_full_disk_refuses_the_message_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("address", ["orders", "an address to come"])
-def test_an_unfinished_message_does_not_fill_the_disk_past_its_limit(address: str) -> None:
+def test_an_unfinished_message_does_not_fill_the_disk_past_its_limit(server: Server, address: str) -> None:
     """max-disk-usage: what an honest client has in hand is taken, what follows is not, and the file goes at once."""
-    server = Server()
     client = server.login()
     client.create_queue("orders")
     begin(client, address)
@@ -193,8 +185,7 @@ def test_an_unfinished_message_does_not_fill_the_disk_past_its_limit(address: st
 
 
 @pytest.mark.parametrize("finished", [False, True])
-def test_a_message_that_does_not_fit_leaves_its_room_at_once(finished: bool) -> None:
-    server = Server()
+def test_a_message_that_does_not_fit_leaves_its_room_at_once(server: Server, finished: bool) -> None:
     client = server.login()
     client.create_queue("orders")
     server.large.full_at = PIECE
@@ -227,8 +218,7 @@ def test_a_sender_that_ignores_credits_loses_its_connection_only() -> None:
     assert other.bodies()[:1] == ["x" * 50_000] and other.closed is None
 
 
-def test_who_may_not_send_gets_no_file() -> None:
-    server = Server()
+def test_who_may_not_send_gets_no_file(server: Server) -> None:
     server.login().create_queue("orders")
     guest = server.login("guest")
     begin(guest, "orders")
@@ -245,8 +235,7 @@ def test_who_may_not_send_gets_no_file() -> None:
     assert [(packet.correlation, packet.code) for packet in refused] == [(-9, SECURITY)]
 
 
-def test_a_message_nobody_takes_leaves_no_file() -> None:
-    server = Server()
+def test_a_message_nobody_takes_leaves_no_file(server: Server) -> None:
     client = server.login()
     client.create_queue("orders", filter="colour = 'blue'")
     send_large(client, "orders", BODY, colour="red")
@@ -254,8 +243,7 @@ def test_a_message_nobody_takes_leaves_no_file() -> None:
     assert files(server) == 0
 
 
-def test_a_repeat_leaves_no_second_file() -> None:
-    server = Server()
+def test_a_repeat_leaves_no_second_file(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     send_large(client, "orders", BODY, _AMQ_DUPL_ID="one")
@@ -283,8 +271,7 @@ def test_credits_decide_how_much_of_it_is_sent() -> None:
     assert reader.bodies() == [BODY, b"behind"]
 
 
-def test_a_client_that_does_not_read_costs_two_pieces() -> None:
-    server = Server()
+def test_a_client_that_does_not_read_costs_two_pieces(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     send_large(client, "orders", body_of(40 * PIECE))
@@ -340,9 +327,8 @@ def test_a_browser_sees_it_and_the_message_stays() -> None:
 
 
 @pytest.mark.parametrize(("named", "shown"), [(5_000_000, 5_000_000), (-1, len(BODY))])
-def test_the_size_before_a_compression_is_kept(named: int, shown: int) -> None:
+def test_the_size_before_a_compression_is_kept(server: Server, named: int, shown: int) -> None:
     """getBodySize of a Java client is the property; the broker's own figures are those of the file."""
-    server = Server()
     client = server.login()
     client.create_queue("orders")
     send_large(client, "orders", BODY, named_size=named)
@@ -491,8 +477,7 @@ def test_the_file_goes_when_the_acknowledgement_is_durable() -> None:
     assert files(server) == 0 and server.broker.large.bodies == {}
 
 
-def test_subscribers_share_the_file() -> None:
-    server = Server()
+def test_subscribers_share_the_file(server: Server) -> None:
     client = server.login()
     for name in ("a", "b", "c"):
         client.create_queue(name, "news", 0)
@@ -516,8 +501,7 @@ def test_a_deleted_queue_takes_its_files_along() -> None:
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_transactions(commit: bool) -> None:
-    server = Server()
+def test_transactions(server: Server, commit: bool) -> None:
     client = server.login(transacted=True)
     client.create_queue("orders")
     send_large(client, "orders", BODY)
@@ -593,8 +577,7 @@ def test_a_confirmed_message_survives_power_cuts() -> None:
 
 
 @pytest.mark.parametrize("jobs", range(7))
-def test_a_power_cut_at_any_moment_of_a_send_leaves_all_or_nothing(jobs: int) -> None:
-    server = Server()
+def test_a_power_cut_at_any_moment_of_a_send_leaves_all_or_nothing(server: Server, jobs: int) -> None:
     client = server.login()
     client.create_queue("orders")
     send_large(client, "orders", BODY)
@@ -702,8 +685,7 @@ def pieces_of(server: Server, client: Client, announced: LogReadLargeResponse) -
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_a_log_view_hands_out_a_body_above_four_mebibytes_in_pieces(large: bool) -> None:
-    server = Server()
+def test_a_log_view_hands_out_a_body_above_four_mebibytes_in_pieces(server: Server, large: bool) -> None:
     client = server.login()
     client.create_queue("orders")
     body = body_of(9 << 20)
@@ -729,8 +711,7 @@ def test_a_log_view_hands_out_a_body_above_four_mebibytes_in_pieces(large: bool)
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_a_browser_of_a_session_that_acknowledges_at_delivery_takes_nothing(large: bool) -> None:
-    server = Server()
+def test_a_browser_of_a_session_that_acknowledges_at_delivery_takes_nothing(server: Server, large: bool) -> None:
     sender = server.login()
     sender.create_queue("orders")
     if large:

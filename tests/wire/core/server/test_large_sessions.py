@@ -57,8 +57,7 @@ def test_a_prepared_transaction_keeps_its_file_until_the_end(cut: bool) -> None:
         assert reader.bodies() == ([BODY] if commit else [])
 
 
-def test_a_branch_that_is_abandoned_leaves_no_file() -> None:
-    server = Server()
+def test_a_branch_that_is_abandoned_leaves_no_file(server: Server) -> None:
     client = xa_client(server)
     ok(client, XaStart(ONE))
     send_large(client, "in", BODY)
@@ -69,8 +68,7 @@ def test_a_branch_that_is_abandoned_leaves_no_file() -> None:
     assert files(server) == 0
 
 
-def test_a_client_that_comes_back_while_its_file_is_synced_waits_for_it() -> None:
-    server = Server()
+def test_a_client_that_comes_back_while_its_file_is_synced_waits_for_it(server: Server) -> None:
     server.login().create_queue("orders")
     client = server.login(window=10_000)
     correlation = send_large(client, "orders", BODY)
@@ -93,8 +91,7 @@ def test_a_client_that_comes_back_while_its_file_is_synced_waits_for_it() -> Non
     assert reader.bodies() == [BODY, b"behind"]
 
 
-def test_a_client_that_leaves_while_the_file_is_read_gives_the_message_back_whole() -> None:
-    server = Server()
+def test_a_client_that_leaves_while_the_file_is_read_gives_the_message_back_whole(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     send_large(client, "orders", BODY)

@@ -131,8 +131,7 @@ def refusal(client: Client, packet: Packet) -> int:
     return answer.code
 
 
-def test_a_position_tells_where_the_log_begins_and_ends() -> None:
-    server = Server()
+def test_a_position_tells_where_the_log_begins_and_ends(server: Server) -> None:
     client = filled(server, 0)
     empty = position(client)
     assert (empty.first, empty.last, empty.messages) == (1, 0, 0)
@@ -163,8 +162,7 @@ def test_a_plan_stays_within_its_limits() -> None:
     assert isinstance(rest, LogPlanResponse) and (rest.end, rest.messages) == (10, 6)
 
 
-def test_a_range_reads_the_same_in_chunks_of_any_size_and_after_a_crash() -> None:
-    server = Server()
+def test_a_range_reads_the_same_in_chunks_of_any_size_and_after_a_crash(server: Server) -> None:
     client = filled(server, 20)
     whole = read(client, 2, 17)
     assert whole == [f"{number + 1}={number}" for number in range(2, 17)]
@@ -175,8 +173,7 @@ def test_a_range_reads_the_same_in_chunks_of_any_size_and_after_a_crash() -> Non
     assert read(server.login(), 2, 17, max_bytes=500) == whole
 
 
-def test_a_read_that_finds_nothing_looks_at_a_bounded_number_of_messages() -> None:
-    server = Server()
+def test_a_read_that_finds_nothing_looks_at_a_bounded_number_of_messages(server: Server) -> None:
     server.queue("archive", "flights", 0)
     session = server.session()
     server.security.add_rule("flights", {"consume": ["admin"], "send": ["tester"]})
@@ -192,8 +189,7 @@ def test_a_read_that_finds_nothing_looks_at_a_bounded_number_of_messages() -> No
     assert read(client, 0, count, selector="parity = 1") == []
 
 
-def test_acknowledging_through_is_durable_before_its_answer_and_idempotent() -> None:
-    server = Server()
+def test_acknowledging_through_is_durable_before_its_answer_and_idempotent(server: Server) -> None:
     client = filled(server, 10)
     held = lease(client)
     request = acknowledgement(incarnation=held.incarnation, epoch=held.epoch, end=6)
@@ -209,8 +205,7 @@ def test_acknowledging_through_is_durable_before_its_answer_and_idempotent() -> 
     assert refusal(client, read_request(start=3, end=10)) == RANGE_LOST
 
 
-def test_a_new_owner_fences_the_old_one_also_after_a_crash() -> None:
-    server = Server()
+def test_a_new_owner_fences_the_old_one_also_after_a_crash(server: Server) -> None:
     client = filled(server, 4)
     old = lease(client)
     new = lease(client, owner="successor")
@@ -223,8 +218,7 @@ def test_a_new_owner_fences_the_old_one_also_after_a_crash() -> None:
     assert lease(client, new.epoch, "successor").epoch == new.epoch
 
 
-def test_one_group_and_no_consumer_beside_it() -> None:
-    server = Server()
+def test_one_group_and_no_consumer_beside_it(server: Server) -> None:
     client = filled(server, 4)
     held = lease(client)
     assert refusal(client, lease_request(group="other", owner="me")) == FENCED
@@ -237,8 +231,7 @@ def test_one_group_and_no_consumer_beside_it() -> None:
     assert refusal(client, lease_request()) == FENCED
 
 
-def test_what_left_by_another_way_is_reported_as_lost() -> None:
-    server = Server()
+def test_what_left_by_another_way_is_reported_as_lost(server: Server) -> None:
     client = filled(server, 6)
     lease(client)
     read(client, 0, 6)
@@ -260,8 +253,7 @@ def test_a_time_is_found() -> None:
         assert (answer.correlation, answer.sequence) == (8, sequence)
 
 
-def test_a_queue_made_anew_is_noticed() -> None:
-    server = Server()
+def test_a_queue_made_anew_is_noticed(server: Server) -> None:
     client = filled(server, 3)
     old = position(client).incarnation
     client.succeeds(DeleteQueue("archive"))
@@ -294,8 +286,7 @@ def test_a_queue_made_anew_is_noticed() -> None:
         (LogPosition(5, "volatile"), ILLEGAL_STATE),
     ],
 )
-def test_refusals_carry_the_correlation(packet: Packet, code: int) -> None:
-    server = Server()
+def test_refusals_carry_the_correlation(server: Server, packet: Packet, code: int) -> None:
     client = filled(server, 3)
     server.queue("volatile", "flights", 0, durable=False)
     assert refusal(client, packet) == code
@@ -313,8 +304,7 @@ def listed(client: Client, pattern: str) -> list[str]:
     return answer.names
 
 
-def test_a_pattern_finds_the_queues_that_can_be_read() -> None:
-    server = Server()
+def test_a_pattern_finds_the_queues_that_can_be_read(server: Server) -> None:
     for name in ("orders.eu.new", "orders.eu.paid", "orders.us.new", "bills"):
         server.queue(name, name, 1)
     server.queue("orders.eu.volatile", "orders.eu.volatile", 1, durable=False)
@@ -327,8 +317,7 @@ def test_a_pattern_finds_the_queues_that_can_be_read() -> None:
     assert isinstance(refused, ExceptionResponse) and refused.code == ILLEGAL_STATE
 
 
-def test_a_pattern_finds_only_queues_that_the_user_may_consume() -> None:
-    server = Server()
+def test_a_pattern_finds_only_queues_that_the_user_may_consume(server: Server) -> None:
     for name in ("orders.open", "orders.secret"):
         server.queue(name, name, 1)
     server.settle()

@@ -35,8 +35,7 @@ from tests.wire.core.server.server_rig import Server, queue_request, text_messag
         ("cluster", "wrong", CLUSTER_SECURITY),
     ],
 )
-def test_wrong_credentials_open_nothing(user: str | None, password: str | None, code: int) -> None:
-    server = Server()
+def test_wrong_credentials_open_nothing(server: Server, user: str | None, password: str | None, code: int) -> None:
     client = server.greeted()
     answer = client.open_session(10, user, password)
     assert isinstance(answer, ExceptionResponse) and answer.code == code
@@ -58,8 +57,7 @@ def test_passwords_and_endless_names_are_not_repeated() -> None:
     assert all(len(str(fields)) < 300 for _, fields in server.trace.events)
 
 
-def test_guessing_passwords_ends_the_connection() -> None:
-    server = Server()
+def test_guessing_passwords_ends_the_connection(server: Server) -> None:
     client = server.greeted()
     for _ in range(10):
         client.open_session(10, "admin", "wrong")
@@ -72,8 +70,7 @@ def test_guessing_passwords_ends_the_connection() -> None:
 
 
 @pytest.mark.parametrize("kind", [CreateSession, CreateSessionV2])
-def test_right_credentials_open_a_session(kind: type[CreateSession]) -> None:
-    server = Server()
+def test_right_credentials_open_a_session(server: Server, kind: type[CreateSession]) -> None:
     client = server.greeted()
     client.send(kind("s", 10, 136, "admin", "admin"), 1)
     answers = client.receive()
@@ -85,21 +82,18 @@ def test_right_credentials_open_a_session(kind: type[CreateSession]) -> None:
     assert len(client.receive()) == 1
 
 
-def test_old_clients_are_told_so() -> None:
-    server = Server()
+def test_old_clients_are_told_so(server: Server) -> None:
     answer = server.greeted().open_session(10, "admin", "admin", version=128)
     assert isinstance(answer, ExceptionResponse) and answer.code == INCOMPATIBLE
 
 
 @pytest.mark.parametrize("channel", [0, 1, 9, -5])
-def test_a_session_needs_a_channel_of_its_own(channel: int) -> None:
-    server = Server()
+def test_a_session_needs_a_channel_of_its_own(server: Server, channel: int) -> None:
     answer = server.greeted().open_session(channel, "admin", "admin")
     assert isinstance(answer, ExceptionResponse) and answer.code == SESSION_CREATION_REJECTED
 
 
-def test_several_sessions_live_on_one_connection() -> None:
-    server = Server()
+def test_several_sessions_live_on_one_connection(server: Server) -> None:
     client = server.login()
     client.open_session(11, "admin", "admin")
     again = client.open_session(11, "admin", "admin")
@@ -130,8 +124,7 @@ def test_only_a_cluster_member_may_announce_a_node() -> None:
     assert [packet.authorized for packet in member.packets(ClusterConnectReply)] == [True]
 
 
-def test_wrong_cluster_credentials_open_nothing() -> None:
-    server = Server()
+def test_wrong_cluster_credentials_open_nothing(server: Server) -> None:
     client = server.greeted()
     client.send(ClusterConnect("cluster", "guess"), 3)
     assert [packet.authorized for packet in client.packets(ClusterConnectReply)] == [False]
@@ -139,8 +132,7 @@ def test_wrong_cluster_credentials_open_nothing() -> None:
     assert client.closed is not None
 
 
-def test_a_member_without_a_session_cannot_touch_queues() -> None:
-    server = Server()
+def test_a_member_without_a_session_cannot_touch_queues(server: Server) -> None:
     server.settle()
     records = len(server.journal.records)
     client = server.greeted()

@@ -23,8 +23,7 @@ def published_session(server: Server, client: Client) -> str:
     return name
 
 
-def test_a_session_is_ended_and_the_connection_lives_on() -> None:
-    server = Server()
+def test_a_session_is_ended_and_the_connection_lives_on(server: Server) -> None:
     operator = operator_of(server)
     worker = server.login("admin")
     worker.create_queue("work")
@@ -57,8 +56,7 @@ def test_a_session_is_ended_and_the_connection_lives_on() -> None:
     assert worker.bodies(channel=11) == ["a"]
 
 
-def test_a_consumer_is_disconnected_and_its_client_closes_it() -> None:
-    server = Server()
+def test_a_consumer_is_disconnected_and_its_client_closes_it(server: Server) -> None:
     operator = operator_of(server)
     worker = server.login("admin")
     worker.create_queue("work")
@@ -72,8 +70,7 @@ def test_a_consumer_is_disconnected_and_its_client_closes_it() -> None:
     assert server.broker.queues["work"].consumer_count() == 0
 
 
-def test_producers_are_listed_as_their_clients_announce_them() -> None:
-    server = Server()
+def test_producers_are_listed_as_their_clients_announce_them(server: Server) -> None:
     operator = operator_of(server)
     worker = server.login("admin")
     worker.send(CreateProducer(4, "work"))
@@ -89,8 +86,7 @@ def producers(operator: Client) -> list[dict[str, object]]:
     return [one for one in listed if one["destination"] != "activemq.management"]
 
 
-def test_the_messages_of_each_producer_are_counted() -> None:
-    server = Server()
+def test_the_messages_of_each_producer_are_counted(server: Server) -> None:
     operator = operator_of(server)
     worker = server.login("admin")
     worker.create_queue("work")
@@ -123,8 +119,7 @@ def test_the_messages_of_each_producer_are_counted() -> None:
     assert second["msgSent"] == 1
 
 
-def test_clients_that_do_not_name_their_producers_have_one_for_each_address() -> None:
-    server = Server()
+def test_clients_that_do_not_name_their_producers_have_one_for_each_address(server: Server) -> None:
     operator = operator_of(server)
     worker = server.greeted()
     worker.open_session(10, "admin", "admin", version=133)
@@ -139,8 +134,7 @@ def test_clients_that_do_not_name_their_producers_have_one_for_each_address() ->
     ]  # fmt: skip
 
 
-def test_who_may_not_manage_is_refused() -> None:
-    server = Server()
+def test_who_may_not_manage_is_refused(server: Server) -> None:
     guest = server.login("guest")
     code, text = guest.fails(request("getVersion"))
     assert code == SECURITY and "manage" in text

@@ -40,8 +40,7 @@ def described(server: Server, name: str) -> QueueQueryResponseV3:
     return answer
 
 
-def test_a_created_queue_survives_a_crash_as_soon_as_it_is_answered() -> None:
-    server = Server()
+def test_a_created_queue_survives_a_crash_as_soon_as_it_is_answered(server: Server) -> None:
     client = server.login()
     client.send(queue_request("orders"))
     assert client.packets(NullResponse) == []
@@ -51,8 +50,7 @@ def test_a_created_queue_survives_a_crash_as_soon_as_it_is_answered() -> None:
     assert described(server, "orders").exists
 
 
-def test_a_queue_is_described_by_its_name_or_its_full_name() -> None:
-    server = Server()
+def test_a_queue_is_described_by_its_name_or_its_full_name(server: Server) -> None:
     client = server.login()
     client.create_queue("all", "prices", 0, filter="price > 3", max_consumers=5, durable=False)
     for name in ("all", "prices::all"):
@@ -64,8 +62,7 @@ def test_a_queue_is_described_by_its_name_or_its_full_name() -> None:
     assert not described(server, "other::all").exists
 
 
-def test_a_missing_queue_says_whether_it_may_be_made() -> None:
-    server = Server()
+def test_a_missing_queue_says_whether_it_may_be_made(server: Server) -> None:
     server.settings.add("fixed", {"auto_create_queues": False})
     assert (described(server, "free").exists, described(server, "free").auto_create_queues) == (
         False,
@@ -74,8 +71,7 @@ def test_a_missing_queue_says_whether_it_may_be_made() -> None:
     assert not described(server, "fixed").auto_create_queues
 
 
-def test_an_address_lists_its_queues() -> None:
-    server = Server()
+def test_an_address_lists_its_queues(server: Server) -> None:
     client = server.login()
     client.create_queue("one", "prices", 0)
     client.create_queue("two", "prices", 1)
@@ -102,8 +98,7 @@ def test_an_address_lists_its_queues() -> None:
         (DeleteQueue("missing"), QUEUE_DOES_NOT_EXIST),
     ],
 )
-def test_what_cannot_be_is_refused_and_changes_nothing(request_: CreateQueue, code: int) -> None:
-    server = Server()
+def test_what_cannot_be_is_refused_and_changes_nothing(server: Server, request_: CreateQueue, code: int) -> None:
     client = server.login()
     client.create_queue("orders")
     records = len(server.journal.records)
@@ -113,15 +108,13 @@ def test_what_cannot_be_is_refused_and_changes_nothing(request_: CreateQueue, co
     assert len(server.journal.records) == records
 
 
-def test_the_old_form_makes_a_queue_too() -> None:
-    server = Server()
+def test_the_old_form_makes_a_queue_too(server: Server) -> None:
     client = server.login()
     client.succeeds(CreateQueue(address="prices", queue="all"))
     assert described(server, "all").routing_type == 0
 
 
-def test_an_address_may_be_made_twice_and_gains_routing_types() -> None:
-    server = Server()
+def test_an_address_may_be_made_twice_and_gains_routing_types(server: Server) -> None:
     client = server.login()
     client.succeeds(CreateAddress(address="orders", routing_types=[0]))
     client.succeeds(CreateAddress(address="orders", routing_types=[0, 1]))
@@ -130,8 +123,7 @@ def test_an_address_may_be_made_twice_and_gains_routing_types() -> None:
     assert (address.anycast, address.multicast) == (True, True)
 
 
-def test_without_automatic_addresses_a_queue_needs_one_that_fits() -> None:
-    server = Server()
+def test_without_automatic_addresses_a_queue_needs_one_that_fits(server: Server) -> None:
     server.settings.add("#", {"auto_create_addresses": False})
     client = server.login()
     assert client.fails(queue_request("orders"))[0] == ADDRESS_DOES_NOT_EXIST
@@ -143,8 +135,7 @@ def test_without_automatic_addresses_a_queue_needs_one_that_fits() -> None:
     client.create_queue("temporary", "temporary", 1, temporary=True, durable=False)
 
 
-def test_deleting_a_queue_is_durable_and_takes_its_own_address_along() -> None:
-    server = Server()
+def test_deleting_a_queue_is_durable_and_takes_its_own_address_along(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     client.succeeds(DeleteQueue("orders"))
@@ -155,8 +146,7 @@ def test_deleting_a_queue_is_durable_and_takes_its_own_address_along() -> None:
 
 
 # -- temporary queues and subscriptions ---------------------------------------------------------
-def test_temporary_queues_die_with_their_connection_not_with_their_session() -> None:
-    server = Server()
+def test_temporary_queues_die_with_their_connection_not_with_their_session(server: Server) -> None:
     client = server.login()
     client.open_session(11, "admin", "admin")
     request = queue_request("mine", temporary=True, durable=False)
@@ -168,8 +158,7 @@ def test_temporary_queues_die_with_their_connection_not_with_their_session() -> 
     assert "mine" not in server.broker.addresses
 
 
-def test_a_durable_subscription_collects_while_nobody_listens() -> None:
-    server = Server()
+def test_a_durable_subscription_collects_while_nobody_listens(server: Server) -> None:
     client = server.login()
     client.create_queue("client.name", "prices", 0)
     server.lost(client.conn)
@@ -188,8 +177,7 @@ def shared(name: str, filter_text: str | None = None, durable: bool = False) -> 
     return request
 
 
-def test_a_shared_subscription_is_shared_and_goes_with_its_last_consumer() -> None:
-    server = Server()
+def test_a_shared_subscription_is_shared_and_goes_with_its_last_consumer(server: Server) -> None:
     first = server.login()
     second = server.login()
     for client in (first, second):
@@ -207,17 +195,15 @@ def test_a_shared_subscription_is_shared_and_goes_with_its_last_consumer() -> No
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_non_durable_shared_subscription_is_shown_as_temporary(durable: bool) -> None:
+def test_a_non_durable_shared_subscription_is_shown_as_temporary(server: Server, durable: bool) -> None:
     """ActiveMQServerImpl.createSharedQueue."""
-    server = Server()
     client = server.login()
     client.succeeds(shared("shared", durable=durable))
     assert described(server, "shared").temporary is not durable
     assert definition_of(server.broker.queues["shared"])["temporary"] is not durable
 
 
-def test_a_shared_subscription_with_another_filter_is_refused() -> None:
-    server = Server()
+def test_a_shared_subscription_with_another_filter_is_refused(server: Server) -> None:
     client = server.login()
     client.succeeds(shared("shared", "price > 3"))
     assert client.fails(shared("shared", "price > 4"))[0] == INVALID_SHARED_QUEUE
@@ -229,8 +215,7 @@ def test_a_shared_subscription_with_another_filter_is_refused() -> None:
 
 
 # -- client ids ---------------------------------------------------------------------------------
-def test_a_client_id_is_held_by_one_connection_at_a_time() -> None:
-    server = Server()
+def test_a_client_id_is_held_by_one_connection_at_a_time(server: Server) -> None:
     first = server.login()
     second = server.login()
     unique = UniqueAddMetadata("jms-client-id", "me", True)
@@ -246,8 +231,7 @@ def test_a_client_id_is_held_by_one_connection_at_a_time() -> None:
     third.succeeds(unique)
 
 
-def test_a_closed_session_gives_its_client_id_free() -> None:
-    server = Server()
+def test_a_closed_session_gives_its_client_id_free(server: Server) -> None:
     client = server.login()
     client.open_session(11, "admin", "admin")
     unique = UniqueAddMetadata("jms-client-id", "me", True)
@@ -267,16 +251,14 @@ def test_metadata_is_answered_only_if_that_is_wished() -> None:
     assert not isinstance(client.call(AddMetadataV2("a", "b", True)), ExceptionResponse)
 
 
-def test_management_has_no_queue_but_says_it_exists() -> None:
-    server = Server()
+def test_management_has_no_queue_but_says_it_exists(server: Server) -> None:
     server.settle()
     assert described(server, "activemq.management").exists
     server.broker.address_registry.create(server.broker.now, "x", True, False, False)
     assert not described(server, "x").exists
 
 
-def test_a_shared_subscription_nobody_listens_to_goes_with_its_clients() -> None:
-    server = Server()
+def test_a_shared_subscription_nobody_listens_to_goes_with_its_clients(server: Server) -> None:
     first = server.login()
     second = server.login()
     for client in (first, second):
@@ -292,8 +274,7 @@ def test_a_shared_subscription_nobody_listens_to_goes_with_its_clients() -> None
     assert not described(server, "shared").exists
 
 
-def test_a_refused_use_of_a_shared_subscription_does_not_keep_it() -> None:
-    server = Server()
+def test_a_refused_use_of_a_shared_subscription_does_not_keep_it(server: Server) -> None:
     owner = server.login()
     stranger = server.login()
     owner.succeeds(CreateSharedQueueV2(address="news", queue="mine", durable=False))
@@ -309,8 +290,7 @@ def test_a_refused_use_of_a_shared_subscription_does_not_keep_it() -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_an_address_that_was_there_before_a_temporary_queue_follows_its_setting(kept: bool) -> None:
-    server = Server()
+def test_an_address_that_was_there_before_a_temporary_queue_follows_its_setting(server: Server, kept: bool) -> None:
     server.broker.settings.add("news", {"auto_delete_addresses": not kept})
     client = server.login()
     client.succeeds(CreateAddress("news", [0], auto_created=True))

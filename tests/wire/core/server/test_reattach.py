@@ -7,7 +7,6 @@ from collections import deque
 
 import pytest
 
-from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.packet_types import HANDSHAKE, NOT_COUNTED
@@ -124,8 +123,7 @@ def publish(server: Server, *texts: str) -> None:
 
 
 @pytest.mark.parametrize("noticed", [True, False])
-def test_what_was_on_the_way_is_sent_again_and_only_that(noticed: bool) -> None:
-    server = Server()
+def test_what_was_on_the_way_is_sent_again_and_only_that(server: Server, noticed: bool) -> None:
     patient = consuming(server)
     publish(server, "a", "b")
     patient.take()
@@ -143,11 +141,9 @@ def test_what_was_on_the_way_is_sent_again_and_only_that(noticed: bool) -> None:
     server.settle()
     assert server.broker.queues["q"].message_count == 0
     assert len(server.connections) == 1
-    validate(server.broker)
 
 
-def test_an_answer_that_was_lost_with_the_socket_is_given_again() -> None:
-    server = Server()
+def test_an_answer_that_was_lost_with_the_socket_is_given_again(server: Server) -> None:
     patient = consuming(server)
     patient.send(
         SendMessage(text_message("q", "once"), requires_response=True, correlation=-9, sender_id=0)
@@ -161,8 +157,7 @@ def test_an_answer_that_was_lost_with_the_socket_is_given_again() -> None:
     assert patient.bodies() == ["once"]
 
 
-def test_the_answer_waits_for_what_the_client_will_hold_for_confirmed() -> None:
-    server = Server()
+def test_the_answer_waits_for_what_the_client_will_hold_for_confirmed(server: Server) -> None:
     patient = consuming(server)
     patient.send(SendMessage(text_message("q", "not on disk yet"), sender_id=0))
     server.check_alive()
@@ -175,8 +170,7 @@ def test_the_answer_waits_for_what_the_client_will_hold_for_confirmed() -> None:
     assert len(again.packets(ReattachSessionResponse)) == 1
 
 
-def test_a_client_that_does_not_come_back_is_gone_after_its_time_to_live() -> None:
-    server = Server()
+def test_a_client_that_does_not_come_back_is_gone_after_its_time_to_live(server: Server) -> None:
     patient = consuming(server)
     patient.client.send(Ping(10_000), 0)
     publish(server, "a")
@@ -192,19 +186,16 @@ def test_a_client_that_does_not_come_back_is_gone_after_its_time_to_live() -> No
     other = server.login()
     other.consume("q")
     assert other.bodies() == ["a"]
-    validate(server.broker)
 
 
-def test_a_session_without_a_window_goes_with_its_socket() -> None:
-    server = Server()
+def test_a_session_without_a_window_goes_with_its_socket(server: Server) -> None:
     patient = consuming(server, window=-1)
     patient.lose()
     assert server.broker.queues["q"].consumer_count() == 0
     assert not patient.come_back()
 
 
-def test_a_session_closed_in_good_order_or_made_anew_is_not_reattached() -> None:
-    server = Server()
+def test_a_session_closed_in_good_order_or_made_anew_is_not_reattached(server: Server) -> None:
     patient = consuming(server)
     patient.lose()
     assert Patient(server, "receiver").client.closed is None
@@ -216,8 +207,7 @@ def test_a_session_closed_in_good_order_or_made_anew_is_not_reattached() -> None
     assert not second.come_back()
 
 
-def test_temporary_queues_and_the_client_id_come_along() -> None:
-    server = Server()
+def test_temporary_queues_and_the_client_id_come_along(server: Server) -> None:
     patient = Patient(server, "owner")
     patient.send(UniqueAddMetadata("jms-client-id", "me", True))
     temporary = CreateQueueV2(address="t", queue="t", durable=False, temporary=True)
@@ -234,8 +224,7 @@ def test_temporary_queues_and_the_client_id_come_along() -> None:
     server.login().succeeds(UniqueAddMetadata("jms-client-id", "me", True))
 
 
-def test_management_sees_where_a_session_is_and_may_end_one_that_waits() -> None:
-    server = Server()
+def test_management_sees_where_a_session_is_and_may_end_one_that_waits(server: Server) -> None:
     patient = consuming(server)
     first = patient.client.conn
     patient.lose()
@@ -252,8 +241,7 @@ def test_management_sees_where_a_session_is_and_may_end_one_that_waits() -> None
     assert not patient.come_back()
 
 
-def test_only_its_own_client_gets_a_session() -> None:
-    server = Server()
+def test_only_its_own_client_gets_a_session(server: Server) -> None:
     patient = consuming(server)
     patient.lose()
     stranger = server.login("guest")
@@ -272,8 +260,7 @@ def test_only_its_own_client_gets_a_session() -> None:
     assert patient.come_back()
 
 
-def test_a_redirected_client_cannot_reattach_its_sessions() -> None:
-    server = Server()
+def test_a_redirected_client_cannot_reattach_its_sessions(server: Server) -> None:
     patient = consuming(server)
     redirect = CoreRedirect(server.core(patient.client.conn), server.now, "elsewhere")
     redirect.begin()
@@ -282,8 +269,7 @@ def test_a_redirected_client_cannot_reattach_its_sessions() -> None:
     assert not patient.come_back()
 
 
-def test_names_cannot_be_tried_without_end() -> None:
-    server = Server()
+def test_names_cannot_be_tried_without_end(server: Server) -> None:
     guesser = server.greeted()
     for number in range(30):
         guesser.send(ReattachSession(f"guess-{number}", 0), 1)
@@ -331,8 +317,7 @@ def published(server: Server, conn: int, ear: Client) -> str:
     return "\n".join(texts)
 
 
-def test_names_that_are_published_open_nothing() -> None:
-    server = Server()
+def test_names_that_are_published_open_nothing(server: Server) -> None:
     ear = server.login()
     ear.create_queue("ear", "activemq.notifications", 0)
     ear.consume("ear")
@@ -364,8 +349,7 @@ def consumed(session: Session) -> list[str]:
     return [consumer.queue.name for consumer in session.consumers.values()]
 
 
-def test_an_operator_closes_a_session_by_its_published_id() -> None:
-    server = Server()
+def test_an_operator_closes_a_session_by_its_published_id(server: Server) -> None:
     patient = consuming(server)
     (session,) = server.broker.clients.sessions()
     operator = server.login()
@@ -381,9 +365,8 @@ def test_an_operator_closes_a_session_by_its_published_id() -> None:
         assert (server.broker.queues["q"].consumer_count() == 0) is closed
 
 
-def test_two_sessions_of_one_name_are_two() -> None:
+def test_two_sessions_of_one_name_are_two(server: Server) -> None:
     """The second takes nothing from the first, which is another user's."""
-    server = Server()
     patient = consuming(server)
     other = Patient(server, "receiver", user="guest")
     assert len(server.broker.clients.sessions()) == 2
@@ -393,9 +376,8 @@ def test_two_sessions_of_one_name_are_two() -> None:
     assert patient.bodies() == ["a"]
 
 
-def test_names_are_not_tried_from_many_connections() -> None:
+def test_names_are_not_tried_from_many_connections(server: Server) -> None:
     """Java's session names are made from the time: they must not be searched."""
-    server = Server()
     patient = consuming(server)
     patient.lose()
     for number in range(20):
@@ -415,16 +397,14 @@ def test_names_are_not_tried_from_many_connections() -> None:
     assert patient.come_back()
 
 
-def test_another_certificate_is_another_client() -> None:
-    server = Server()
+def test_another_certificate_is_another_client(server: Server) -> None:
     patient = consuming(server)
     server.core(patient.client.conn).client.certificate = "CN=one"
     patient.lose()
     assert not patient.come_back()
 
 
-def test_what_waits_for_confirmation_is_bounded() -> None:
-    server = Server()
+def test_what_waits_for_confirmation_is_bounded(server: Server) -> None:
     patient = consuming(server, window=1_000)
     for number in range(30):
         publish(server, f"{number}" + "x" * 40_000)
@@ -437,16 +417,14 @@ def test_what_waits_for_confirmation_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("last", [-2, 1_000, 1 << 30, -(1 << 31)])
-def test_a_number_that_cannot_be_is_refused(last: int) -> None:
-    server = Server()
+def test_a_number_that_cannot_be_is_refused(server: Server, last: int) -> None:
     patient = consuming(server)
     patient.lose()
     patient.last = last
     assert not patient.come_back()
 
 
-def test_two_sessions_of_one_connection_come_back_one_by_one() -> None:
-    server = Server()
+def test_two_sessions_of_one_connection_come_back_one_by_one(server: Server) -> None:
     patient = consuming(server)
     patient.client.send(
         CreateSessionV2(

@@ -110,8 +110,7 @@ def send(address: str) -> SendMessage:
     ],
 )
 @pytest.mark.parametrize("user", ["admin", "guest"])
-def test_names_are_not_endless(user: str, request_: Packet) -> None:
-    server = Server()
+def test_names_are_not_endless(server: Server, user: str, request_: Packet) -> None:
     client = server.login(user)
     code, why = client.fails(request_)
     assert code == ILLEGAL_STATE and str(NAME_CHARS_MAX) in why and len(why) < 300
@@ -122,8 +121,7 @@ def test_names_are_not_endless(user: str, request_: Packet) -> None:
         assert not any(len(name) > NAME_CHARS_MAX for name in session.addresses.by_name)
 
 
-def test_the_longest_names() -> None:
-    server = Server()
+def test_the_longest_names(server: Server) -> None:
     name = "é" * NAME_CHARS_MAX
     admin = server.login()
     admin.succeeds(queue_request(name))
@@ -131,8 +129,7 @@ def test_the_longest_names() -> None:
     assert server.broker.queues[name].message_count == 1
 
 
-def test_a_large_message_for_an_endless_name_is_refused() -> None:
-    server = Server()
+def test_a_large_message_for_an_endless_name_is_refused(server: Server) -> None:
     client = server.login()
     send_large(client, LONG, body_of(300_000))
     server.settle()
@@ -162,16 +159,14 @@ def test_operators_make_no_endless_names(operation: str, given: list[str]) -> No
     assert not server.broker.queues and not server.broker.addresses
 
 
-def test_the_listed_address_of_a_producer_is_cut() -> None:
-    server = Server()
+def test_the_listed_address_of_a_producer_is_cut(server: Server) -> None:
     client = server.login()
     client.send(CreateProducer(1, "x" * 1_000_000))
     (session,) = server.broker.clients.sessions()
     assert [one.address for one in session.producers.values()] == ["x" * NAME_CHARS_MAX]
 
 
-def test_the_work_for_one_more_consumer_does_not_grow_with_their_number() -> None:
-    server = Server()
+def test_the_work_for_one_more_consumer_does_not_grow_with_their_number(server: Server) -> None:
     admin = server.login()
     admin.create_queue("orders")
 
@@ -192,8 +187,7 @@ def test_the_work_for_one_more_consumer_does_not_grow_with_their_number() -> Non
     assert server.broker.queues["orders"].consumer_count() == 0
 
 
-def test_the_consumers_of_one_connection_take_bounded_memory() -> None:
-    server = Server()
+def test_the_consumers_of_one_connection_take_bounded_memory(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     selector = "a = '" + "x" * 60_000 + "'"
@@ -213,8 +207,7 @@ def test_the_consumers_of_one_connection_take_bounded_memory() -> None:
 LONG = "x" * (NAME_CHARS_MAX + 1)
 
 
-def test_what_a_session_keeps_of_its_client_is_bounded() -> None:
-    server = Server()
+def test_what_a_session_keeps_of_its_client_is_bounded(server: Server) -> None:
     client = server.login()
     for key, value in (("key", LONG), (LONG, "value")):
         assert client.fails(AddMetadataV2(key, value))[0] == ILLEGAL_STATE
@@ -225,8 +218,7 @@ def test_what_a_session_keeps_of_its_client_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("text", ["y" * 100_000, "short"])
-def test_duplicate_ids_of_any_length_are_found_and_take_little_memory(text: str) -> None:
-    server = Server()
+def test_duplicate_ids_of_any_length_are_found_and_take_little_memory(server: Server, text: str) -> None:
     client = server.login()
     client.create_queue("orders")
     for given in (text, text + "2", text, text.encode(), text.encode()):

@@ -31,8 +31,7 @@ def refused(client: Client) -> list[tuple[int, int]]:
     return [(packet.correlation, packet.code) for packet in client.packets(ExceptionResponse)]
 
 
-def test_a_durable_send_is_confirmed_only_when_it_is_on_disk() -> None:
-    server = Server()
+def test_a_durable_send_is_confirmed_only_when_it_is_on_disk(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     first = client.publish("orders", "a")
@@ -42,8 +41,7 @@ def test_a_durable_send_is_confirmed_only_when_it_is_on_disk() -> None:
     assert confirmed(client) == [first, second]
 
 
-def test_a_repeat_is_confirmed_no_earlier_than_the_first_copy() -> None:
-    server = Server()
+def test_a_repeat_is_confirmed_no_earlier_than_the_first_copy(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     first = client.publish("orders", "a", _AMQ_DUPL_ID="x")
@@ -54,8 +52,7 @@ def test_a_repeat_is_confirmed_no_earlier_than_the_first_copy() -> None:
     assert server.broker.queues["orders"].message_count == 1
 
 
-def test_the_end_of_a_session_waits_for_its_sends() -> None:
-    server = Server()
+def test_the_end_of_a_session_waits_for_its_sends(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     sent = client.publish("orders", "a")
@@ -65,8 +62,7 @@ def test_the_end_of_a_session_waits_for_its_sends() -> None:
     assert confirmed(client) == [sent, -1]
 
 
-def test_who_asks_for_no_answer_gets_none() -> None:
-    server = Server()
+def test_who_asks_for_no_answer_gets_none(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     client.publish("orders", "a", wait=False)
@@ -76,8 +72,7 @@ def test_who_asks_for_no_answer_gets_none() -> None:
     assert server.broker.queues["orders"].message_count == 2
 
 
-def test_a_refused_send_is_answered_with_its_correlation() -> None:
-    server = Server()
+def test_a_refused_send_is_answered_with_its_correlation(server: Server) -> None:
     server.login().create_queue("orders")
     guest = server.login("guest")
     sent = guest.publish("orders", "a", routing_type=1)
@@ -90,8 +85,7 @@ def test_a_refused_send_is_answered_with_its_correlation() -> None:
     assert server.broker.queues["orders"].message_count == 0
 
 
-def test_a_send_makes_the_address_and_the_anycast_queue_it_needs() -> None:
-    server = Server()
+def test_a_send_makes_the_address_and_the_anycast_queue_it_needs(server: Server) -> None:
     client = server.login()
     client.publish("new.queue", "a", routing_type=1)
     client.publish("new.topic", "b", routing_type=0)
@@ -108,8 +102,7 @@ def test_a_send_makes_the_address_and_the_anycast_queue_it_needs() -> None:
     assert server.broker.queues["new.queue"].spec.auto_created
 
 
-def test_the_default_routing_types_decide_where_the_client_does_not() -> None:
-    server = Server()
+def test_the_default_routing_types_decide_where_the_client_does_not(server: Server) -> None:
     server.settings.add(
         "any.#", {"default_address_routing_type": 1, "default_queue_routing_type": 1}
     )
@@ -123,8 +116,7 @@ def test_the_default_routing_types_decide_where_the_client_does_not() -> None:
     assert isinstance(answer, QueueQueryResponseV3) and answer.routing_type == 1
 
 
-def test_without_automatic_creation_a_missing_address_is_an_error() -> None:
-    server = Server()
+def test_without_automatic_creation_a_missing_address_is_an_error(server: Server) -> None:
     server.settings.add("#", {"auto_create_addresses": False, "auto_create_queues": False})
     client = server.login()
     sent = client.publish("missing", "a", routing_type=1)
@@ -133,8 +125,7 @@ def test_without_automatic_creation_a_missing_address_is_an_error() -> None:
     assert "missing" not in server.broker.addresses
 
 
-def test_the_other_routing_type_is_refused_or_added_but_never_lost() -> None:
-    server = Server()
+def test_the_other_routing_type_is_refused_or_added_but_never_lost(server: Server) -> None:
     server.settings.add("fixed.#", {"auto_create_addresses": False})
     client = server.login()
     server.queue("fixed.topic", "fixed.topic", 0)
@@ -155,8 +146,7 @@ def test_the_other_routing_type_is_refused_or_added_but_never_lost() -> None:
     assert answers == [(clash, ExceptionResponse), (first, NullResponse)]
 
 
-def test_a_full_name_reaches_its_queue_or_is_refused() -> None:
-    server = Server()
+def test_a_full_name_reaches_its_queue_or_is_refused(server: Server) -> None:
     client = server.login()
     server.queue("sub", "prices", 0)
     server.queue("other", "orders", 1)
@@ -179,8 +169,7 @@ def test_a_full_name_reaches_its_queue_or_is_refused() -> None:
     assert not server.broker.addresses["prices"].anycast
 
 
-def test_a_message_that_no_queue_takes_goes_to_the_dead_letter_address_if_that_is_wished() -> None:
-    server = Server()
+def test_a_message_that_no_queue_takes_goes_to_the_dead_letter_address_if_that_is_wished(server: Server) -> None:
     server.settings.add("orders", {"send_to_dla_on_no_route": True, "dead_letter_address": "DLA"})
     client = server.login()
     client.create_queue("red", "orders", 0, filter="colour = 'red'")
@@ -196,8 +185,7 @@ def test_a_message_that_no_queue_takes_goes_to_the_dead_letter_address_if_that_i
     assert found.properties.get("_AMQ_ORIG_ADDRESS") == "orders"
 
 
-def test_producer_credits_wait_while_the_memory_is_full() -> None:
-    server = Server()
+def test_producer_credits_wait_while_the_memory_is_full(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     client.send(RequestProducerCredits(500, "orders"))
@@ -220,8 +208,7 @@ def test_a_nonsense_request_for_credits_ends_the_connection(credits: int) -> Non
 
 
 # -- what a user may not smuggle in -------------------------------------------------------------
-def test_only_cluster_members_may_say_which_queues_take_a_message() -> None:
-    server = Server()
+def test_only_cluster_members_may_say_which_queues_take_a_message(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     client.create_queue("private")
@@ -240,8 +227,7 @@ def test_only_cluster_members_may_say_which_queues_take_a_message() -> None:
     assert not client.deliveries()[0].message.has_property("_AMQ_ROUTE_TO")
 
 
-def test_a_members_message_for_queues_that_are_gone_makes_no_address() -> None:
-    server = Server()
+def test_a_members_message_for_queues_that_are_gone_makes_no_address(server: Server) -> None:
     server.settings.add("#", {"auto_create_addresses": False})
     member = server.login("cluster", "secret")
     sent = member.publish("gone", "a", _AMQ_ROUTE_TO=(99).to_bytes(8, "big"), routing_type=1)
@@ -251,8 +237,7 @@ def test_a_members_message_for_queues_that_are_gone_makes_no_address() -> None:
 
 
 # -- large messages -----------------------------------------------------------------------------
-def test_a_bridge_asks_for_an_answer_to_every_piece() -> None:
-    server = Server()
+def test_a_bridge_asks_for_an_answer_to_every_piece(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     client.send(SendLargeMessage(text_message("orders")))

@@ -53,8 +53,7 @@ def slow_events(server: Server) -> int:
     return sum(1 for name, _ in server.trace.events if name == "slow_consumer")
 
 
-def test_without_a_threshold_nobody_looks() -> None:
-    server = Server()
+def test_without_a_threshold_nobody_looks(server: Server) -> None:
     server.broker.start_timers(server.now)
     assert SLOW_TIMER not in server.timers.due
 

@@ -52,8 +52,7 @@ def coming(server: Server, sessions: int) -> Client:
     return client
 
 
-def test_who_makes_its_sessions_anew_is_refused_by_an_answer() -> None:
-    server = Server()
+def test_who_makes_its_sessions_anew_is_refused_by_an_answer(server: Server) -> None:
     client = coming(server, 1)
     assert stop(server) == []
     client.send(ReattachSession("s1", -1), 1)
@@ -68,8 +67,7 @@ def test_who_makes_its_sessions_anew_is_refused_by_an_answer() -> None:
     assert refusal.code != SESSION_CREATION_REJECTED
 
 
-def test_who_is_only_just_connected_may_not_go_on_here() -> None:
-    server = Server()
+def test_who_is_only_just_connected_may_not_go_on_here(server: Server) -> None:
     client = server.connect()
     assert stop(server) == []
     client.feed(HANDSHAKE)
@@ -79,16 +77,14 @@ def test_who_is_only_just_connected_may_not_go_on_here() -> None:
     assert not answer.ok
 
 
-def test_others_are_let_go_at_once() -> None:
-    server = Server()
+def test_others_are_let_go_at_once(server: Server) -> None:
     settled = coming(server, 1)
     server.now += 6 * SECOND
     direct = server.login()
     assert stop(server) == [settled.conn, direct.conn]
 
 
-def test_a_stop_counts_one_delivery_at_most_however_many_clients_still_arrive() -> None:
-    server = Server()
+def test_a_stop_counts_one_delivery_at_most_however_many_clients_still_arrive(server: Server) -> None:
     sender = server.login()
     sender.create_queue("orders")
     server.settle()
@@ -124,8 +120,7 @@ def test_a_stop_counts_one_delivery_at_most_however_many_clients_still_arrive() 
     assert received == [("coffee", 2), ("tea", 1)]
 
 
-def test_what_comes_between_release_and_the_next_turn_stands_behind_what_was_held() -> None:
-    server = Server()
+def test_what_comes_between_release_and_the_next_turn_stands_behind_what_was_held(server: Server) -> None:
     client = server.connect()
     connection = server.connection(client.conn)
     connection.hold_input()

@@ -9,8 +9,7 @@ from atalanta.wire.core.packets.transaction import Commit, Rollback, XaGetTimeou
 from tests.wire.core.server.server_rig import Server
 
 
-def test_a_commit_is_answered_with_its_correlation_when_durable() -> None:
-    server = Server()
+def test_a_commit_is_answered_with_its_correlation_when_durable(server: Server) -> None:
     client = server.login(transacted=True)
     client.create_queue("orders")
     client.publish("orders", "a")
@@ -25,8 +24,7 @@ def test_a_commit_is_answered_with_its_correlation_when_durable() -> None:
     assert server.broker.queues["orders"].message_count == 2
 
 
-def test_a_rollback_undoes_sends_and_delivers_again() -> None:
-    server = Server()
+def test_a_rollback_undoes_sends_and_delivers_again(server: Server) -> None:
     client = server.login(transacted=True)
     client.create_queue("in")
     client.create_queue("out")
@@ -43,8 +41,7 @@ def test_a_rollback_undoes_sends_and_delivers_again() -> None:
     assert server.broker.queues["out"].message_count == 0
 
 
-def test_a_duplicate_in_a_transaction_refuses_all_of_it() -> None:
-    server = Server()
+def test_a_duplicate_in_a_transaction_refuses_all_of_it(server: Server) -> None:
     client = server.login(transacted=True)
     client.create_queue("orders")
     client.publish("orders", "a", _AMQ_DUPL_ID="x")
@@ -65,8 +62,7 @@ def test_a_duplicate_in_a_transaction_refuses_all_of_it() -> None:
     assert server.broker.queues["orders"].message_count == 2
 
 
-def test_the_same_id_twice_in_one_transaction_is_a_duplicate_too() -> None:
-    server = Server()
+def test_the_same_id_twice_in_one_transaction_is_a_duplicate_too(server: Server) -> None:
     client = server.login(transacted=True)
     client.create_queue("orders")
     client.publish("orders", "a", _AMQ_DUPL_ID="x")
@@ -77,8 +73,7 @@ def test_the_same_id_twice_in_one_transaction_is_a_duplicate_too() -> None:
     assert server.broker.queues["orders"].message_count == 0
 
 
-def test_a_send_that_was_refused_spoils_the_transaction() -> None:
-    server = Server()
+def test_a_send_that_was_refused_spoils_the_transaction(server: Server) -> None:
     server.settings.add("#", {"auto_create_addresses": False})
     client = server.login(transacted=True)
     server.queue("orders")
@@ -90,8 +85,7 @@ def test_a_send_that_was_refused_spoils_the_transaction() -> None:
     assert server.broker.queues["orders"].message_count == 0
 
 
-def test_a_failed_acknowledgement_spoils_the_transaction() -> None:
-    server = Server()
+def test_a_failed_acknowledgement_spoils_the_transaction(server: Server) -> None:
     client = server.login(transacted=True)
     client.create_queue("in")
     client.create_queue("out")
@@ -103,8 +97,7 @@ def test_a_failed_acknowledgement_spoils_the_transaction() -> None:
     assert server.broker.queues["out"].message_count == 0
 
 
-def test_a_lost_connection_is_a_rollback() -> None:
-    server = Server()
+def test_a_lost_connection_is_a_rollback(server: Server) -> None:
     client = server.login(transacted=True)
     client.create_queue("in")
     server.login().publish("in", "work")

@@ -82,24 +82,20 @@ def moved(server: Server) -> Client:
     return client
 
 
-def test_outside_of_a_branch_an_xa_session_commits_by_itself() -> None:
-    server = Server()
+def test_outside_of_a_branch_an_xa_session_commits_by_itself(server: Server) -> None:
     client = xa_client(server)
     client.publish("out", "at once", wait=False)
     assert texts(server, "out") == ["at once"]
 
 
-def test_one_phase() -> None:
-    server = Server()
+def test_one_phase(server: Server) -> None:
     client = moved(server)
     ok(client, XaCommit(ONE, True))
     assert (texts(server, "in"), texts(server, "out")) == ([], ["invoice"])
     assert not server.broker.branches.by_xid
-    validate(server.broker)
 
 
-def test_two_phases() -> None:
-    server = Server()
+def test_two_phases(server: Server) -> None:
     client = moved(server)
     ok(client, XaPrepare(ONE), XaPrepare(ONE))
     assert in_doubt(client) == [ONE]
@@ -108,12 +104,10 @@ def test_two_phases() -> None:
     ok(client, XaCommit(ONE, False))
     assert in_doubt(client) == []
     assert (texts(server, "in"), texts(server, "out")) == ([], ["invoice"])
-    validate(server.broker)
 
 
-def test_a_branch_is_in_doubt_once_it_survives_a_crash() -> None:
+def test_a_branch_is_in_doubt_once_it_survives_a_crash(server: Server) -> None:
     """A node that leaves to this one ends its own branch when it is told of this one."""
-    server = Server()
     client = moved(server)
     other = xa_client(server)
     other.receive()
@@ -127,8 +121,7 @@ def test_a_branch_is_in_doubt_once_it_survives_a_crash() -> None:
 
 
 @pytest.mark.parametrize("prepared", [False, True])
-def test_rollback_redelivers_and_sends_nothing(prepared: bool) -> None:
-    server = Server()
+def test_rollback_redelivers_and_sends_nothing(server: Server, prepared: bool) -> None:
     client = moved(server)
     if prepared:
         ok(client, XaPrepare(ONE))
@@ -137,13 +130,11 @@ def test_rollback_redelivers_and_sends_nothing(prepared: bool) -> None:
     (again,) = client.deliveries()
     assert (again.message.text(), again.delivery_count) == ("order", 2)
     assert texts(server, "out") == []
-    validate(server.broker)
 
 
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("commit", [False, True])
-def test_a_prepared_branch_survives_crashes(commit: bool, compacted: bool) -> None:
-    server = Server()
+def test_a_prepared_branch_survives_crashes(server: Server, commit: bool, compacted: bool) -> None:
     client = moved(server)
     ok(client, XaPrepare(ONE))
     for _ in range(2):
@@ -168,8 +159,7 @@ def test_a_prepared_branch_survives_crashes(commit: bool, compacted: bool) -> No
         validate(server.broker)
 
 
-def test_a_commit_that_was_not_durable_leaves_the_branch_in_doubt() -> None:
-    server = Server()
+def test_a_commit_that_was_not_durable_leaves_the_branch_in_doubt(server: Server) -> None:
     client = moved(server)
     ok(client, XaPrepare(ONE))
     client.send(XaCommit(ONE, False))
@@ -180,16 +170,14 @@ def test_a_commit_that_was_not_durable_leaves_the_branch_in_doubt() -> None:
     assert (texts(server, "in"), texts(server, "out")) == ([], ["invoice"])
 
 
-def test_a_branch_that_is_not_prepared_goes_with_its_client() -> None:
-    server = Server()
+def test_a_branch_that_is_not_prepared_goes_with_its_client(server: Server) -> None:
     client = moved(server)
     server.lost(client.conn)
     assert (texts(server, "in"), texts(server, "out")) == (["order"], [])
     assert not server.broker.branches.by_xid
 
 
-def test_a_prepared_branch_outlives_its_client() -> None:
-    server = Server()
+def test_a_prepared_branch_outlives_its_client(server: Server) -> None:
     client = moved(server)
     ok(client, XaPrepare(ONE))
     server.lost(client.conn)
@@ -198,16 +186,14 @@ def test_a_prepared_branch_outlives_its_client() -> None:
     assert (texts(server, "in"), texts(server, "out")) == ([], ["invoice"])
 
 
-def test_an_ended_branch_outlives_a_session_closed_in_good_order() -> None:
-    server = Server()
+def test_an_ended_branch_outlives_a_session_closed_in_good_order(server: Server) -> None:
     client = moved(server)
     client.succeeds(SessionClose())
     ok(xa_client(server), XaPrepare(ONE), XaCommit(ONE, False))
     assert (texts(server, "in"), texts(server, "out")) == ([], ["invoice"])
 
 
-def test_a_queue_a_prepared_branch_will_send_to_is_not_swept() -> None:
-    server = Server()
+def test_a_queue_a_prepared_branch_will_send_to_is_not_swept(server: Server) -> None:
     client = xa_client(server)
     ok(client, XaStart(ONE))
     client.publish("brand.new", "first", wait=False, routing_type=1)
@@ -219,8 +205,7 @@ def test_a_queue_a_prepared_branch_will_send_to_is_not_swept() -> None:
     assert texts(server, "brand.new") == ["first"]
 
 
-def test_two_sessions_in_one_branch_and_two_branches_in_one_session() -> None:
-    server = Server()
+def test_two_sessions_in_one_branch_and_two_branches_in_one_session(server: Server) -> None:
     first, second = xa_client(server), xa_client(server)
     ok(first, XaStart(ONE))
     first.publish("out", "a", wait=False)
@@ -236,8 +221,7 @@ def test_two_sessions_in_one_branch_and_two_branches_in_one_session() -> None:
     assert texts(server, "out") == ["a", "b", "c"]
 
 
-def test_committing_one_branch_leaves_the_one_at_work_alone() -> None:
-    server = Server()
+def test_committing_one_branch_leaves_the_one_at_work_alone(server: Server) -> None:
     client = xa_client(server)
     ok(client, XaStart(ONE))
     client.publish("out", "one", wait=False)
@@ -249,8 +233,7 @@ def test_committing_one_branch_leaves_the_one_at_work_alone() -> None:
     assert texts(server, "out") == ["one", "two"]
 
 
-def test_errors_have_xas_codes() -> None:
-    server = Server()
+def test_errors_have_xas_codes(server: Server) -> None:
     client, other = xa_client(server), xa_client(server)
     for packet in (XaJoin(ONE), XaResume(ONE), XaEnd(ONE, False), XaPrepare(ONE), XaForget(ONE)):
         assert code(client, packet) == -4, packet
@@ -271,8 +254,7 @@ def test_errors_have_xas_codes() -> None:
     assert code(other, XaStart(Xid(1, bytes(600), bytes(600)))) == -5
 
 
-def test_what_cannot_be_committed_is_refused_at_prepare() -> None:
-    server = Server()
+def test_what_cannot_be_committed_is_refused_at_prepare(server: Server) -> None:
     client = xa_client(server)
     client.publish("out", "first", wait=False, _AMQ_DUPL_ID="x")
     server.settle()
@@ -284,8 +266,7 @@ def test_what_cannot_be_committed_is_refused_at_prepare() -> None:
     assert texts(server, "out") == ["first"]
 
 
-def test_a_duplicate_that_came_between_the_phases_is_not_sent_twice() -> None:
-    server = Server()
+def test_a_duplicate_that_came_between_the_phases_is_not_sent_twice(server: Server) -> None:
     client = xa_client(server)
     ok(client, XaStart(ONE))
     client.publish("out", "branch", wait=False, _AMQ_DUPL_ID="x")
@@ -294,11 +275,9 @@ def test_a_duplicate_that_came_between_the_phases_is_not_sent_twice() -> None:
     server.settle()
     ok(client, XaCommit(ONE, False))
     assert texts(server, "out") == ["direct"]
-    validate(server.broker)
 
 
-def test_after_a_failover_the_branch_can_only_be_rolled_back() -> None:
-    server = Server()
+def test_after_a_failover_the_branch_can_only_be_rolled_back(server: Server) -> None:
     client = xa_client(server)
     client.send(XaFailed(ONE))
     assert client.receive() == []
@@ -307,8 +286,7 @@ def test_after_a_failover_the_branch_can_only_be_rolled_back() -> None:
     ok(client, XaRollback(ONE))
 
 
-def test_a_branch_that_takes_too_long_is_rolled_back() -> None:
-    server = Server()
+def test_a_branch_that_takes_too_long_is_rolled_back(server: Server) -> None:
     client = xa_client(server)
     client.publish("in", "order", wait=False)
     server.settle()
@@ -332,11 +310,9 @@ def test_a_branch_that_takes_too_long_is_rolled_back() -> None:
     assert counts == [1, 2, 3]
     assert texts(server, "out") == []
     assert code(client, XaRollback(ONE)) == -4
-    validate(server.broker)
 
 
-def test_timeouts_are_set_per_session_and_spare_what_is_prepared() -> None:
-    server = Server()
+def test_timeouts_are_set_per_session_and_spare_what_is_prepared(server: Server) -> None:
     client = xa_client(server)
     client.call(XaSetTimeout(5))
     answer = client.call(XaGetTimeout())
@@ -353,8 +329,7 @@ def test_timeouts_are_set_per_session_and_spare_what_is_prepared() -> None:
 
 
 @pytest.mark.parametrize(("commit", "heuristic"), [(True, 7), (False, 6)])
-def test_an_operator_ends_a_branch_and_its_manager_is_told(commit: bool, heuristic: int) -> None:
-    server = Server()
+def test_an_operator_ends_a_branch_and_its_manager_is_told(server: Server, commit: bool, heuristic: int) -> None:
     client = moved(server)
     ok(client, XaPrepare(ONE))
     (branch,) = server.broker.branches.list_prepared()
@@ -379,8 +354,7 @@ def test_an_operator_ends_a_branch_and_its_manager_is_told(commit: bool, heurist
     assert in_doubt(xa_client(server)) == []
 
 
-def test_nondurable_messages_of_a_prepared_branch_arrive_unless_the_node_ended() -> None:
-    server = Server()
+def test_nondurable_messages_of_a_prepared_branch_arrive_unless_the_node_ended(server: Server) -> None:
     client = xa_client(server)
     ok(client, XaStart(ONE))
     client.publish("out", "fleeting", wait=False, durable=False)
@@ -392,16 +366,14 @@ def test_nondurable_messages_of_a_prepared_branch_arrive_unless_the_node_ended()
     assert texts(server, "out") == ["durable"]
 
 
-def test_a_local_commit_in_a_branch_is_refused() -> None:
-    server = Server()
+def test_a_local_commit_in_a_branch_is_refused(server: Server) -> None:
     client = xa_client(server)
     ok(client, XaStart(ONE))
     answer = client.call(Commit(-3))
     assert isinstance(answer, ExceptionResponse) and answer.code == ILLEGAL_STATE
 
 
-def test_what_diverts_make_of_a_message_is_prepared_with_it() -> None:
-    server = Server()
+def test_what_diverts_make_of_a_message_is_prepared_with_it(server: Server) -> None:
     client = xa_client(server)
     client.create_queue("audit")
     config = DivertConfig("d", "out", "audit")
@@ -415,13 +387,11 @@ def test_what_diverts_make_of_a_message_is_prepared_with_it() -> None:
     client = xa_client(server)
     ok(client, XaCommit(ONE, False))
     assert (texts(server, "out"), texts(server, "audit")) == (["invoice"], ["invoice"])
-    validate(server.broker)
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_receive_without_wait_finds_what_the_session_sent_before_it(durable: bool) -> None:
+def test_a_receive_without_wait_finds_what_the_session_sent_before_it(server: Server, durable: bool) -> None:
     """The client of an XA session does not wait for its sends, also when it is in no branch."""
-    server = Server()
     client = xa_client(server)
     client.consume("in")
     client.consume("in", consumer_id=1, browse=True)
