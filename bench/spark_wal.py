@@ -1,4 +1,4 @@
-"""A stream that is received into a folder (sourceMode=wal), at a node of ours: what a node without the log view costs."""
+"""A stream that is received into a folder (sourceMode=wal) from our own node: the cost without the log view."""
 
 from __future__ import annotations
 
