@@ -12,7 +12,7 @@ from tests.ha.planted_faults import FAULTS
 FAULT_STATES = 6_000
 RIGHT_STATES = 2_000
 SHORT_STATES = 3_000
-DEEP_STATES = 1_000_000
+DEEP_STATES = 300_000
 
 # Small enough to be searched whole in seconds.
 WHOLE = {
