@@ -25,10 +25,10 @@ GENERATED = {".git", ".venv", ".cache", "__pycache__", "build", "dist", "demo-ou
 # The folders of the pure packages, from the ground up. A module may import from lower floors and from
 # its own folder, never from the same floor or a higher one. Imports under TYPE_CHECKING are free.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("ha", "kernel", "message/encoding", "message/selector"),
+    ("kernel", "message/encoding", "message/selector"),
     ("message",),
     ("store", "kernel/journal", "kernel/memory"),
-    ("kernel/queue",),
+    ("kernel/queue", "ha"),
     ("kernel/queue/paging", "kernel/routing"),
     ("kernel/queue/delivery", "kernel/security"),
     ("kernel/registry", "kernel/settings"),

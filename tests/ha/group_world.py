@@ -31,6 +31,7 @@ from atalanta.ha.replication import (
     Block,
     Confirm,
     Cut,
+    Ended,
     EpochTable,
     Follower,
     HandOver,
@@ -68,6 +69,7 @@ class Scope:
     joins: bool = True
     drops: bool = True
     handovers: int = 0
+    resignations: int = 0
     alone: bool = False  # the active node begins alone; the others have never followed
     behind: bool = False  # as `alone`, with one message that is confirmed
     min_in_sync: int = 1
@@ -86,6 +88,7 @@ class Parts:
     lease: type[Lease] = Lease
     terms: LeaseTerms | None = None
     purge_everything: bool = False
+    break_is_proof: bool = False
 
 
 class Member:
@@ -264,6 +267,12 @@ class GroupWorld:
                 world, own = self.touched(index)
                 world.append(own, -1)
                 yield f"{name} appends the deletion of its last message", world
+        if self.scope.resignations and not active.stopped:
+            world, own = self.touched(index)
+            world.spend("resignations")
+            assert isinstance(own.process, Active)
+            world.apply(own, own.process.resign(world.now(own), "asked to"))
+            yield f"{name} resigns", world
         for other in self.members:
             if other is member:
                 continue
@@ -373,6 +382,13 @@ class GroupWorld:
         self.channels[one + other] = self.channels[other + one] = ()
         self.disconnected(one, other)
         self.disconnected(other, one)
+        for name in (one, other):
+            # A broken connection tells a follower nothing. A planted fault thinks otherwise.
+            process = self.members[self.index(name)].process
+            if isinstance(process, self.parts.follower) and self.parts.break_is_proof:
+                own = self.own(self.index(name)).process
+                assert isinstance(own, Follower)
+                own.promise.release()
 
     def disconnected(self, name: str, other: str) -> None:
         index = self.index(name)
@@ -454,6 +470,8 @@ class GroupWorld:
             actions = process.on_block(now, name[0], message)
         elif isinstance(message, Heartbeat):
             actions = process.on_heartbeat(now, name[0], message)
+        elif isinstance(message, Ended):
+            process.on_ended(now, message)
         elif isinstance(message, HandOver):
             actions = process.on_hand_over(now, message)
         self.apply(own, actions, entries)
@@ -606,7 +624,7 @@ class GroupWorld:
         """Lets everything happen that no fault prevents. All must be in sync and equal then, and all confirmed."""
         self.scope = replace(
             self.scope, messages=0, deletions=0, crashes=0, lost_answers=0, late_answers=0, breaks=0, versions=99,
-            handovers=0,
+            handovers=0, resignations=0,
         )  # fmt: skip
         for _ in range(HEAL_ROUNDS):
             if self.timed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from atalanta.ha.lease import Lease, LeaseTerms
 from atalanta.ha.register import Read, Register, RegisterView, hand_over
@@ -279,6 +279,9 @@ FAULTS = {
     "promise forgotten at a start": Fault(
         Parts(follower=ForgetsPromise),
         Scope(messages=0, crashes=1, versions=1, ticks=4, joins=False, drops=False), "serve",
+    ),
+    "broken connection taken for a proof of death": Fault(
+        Parts(break_is_proof=True), replace(TIMED, breaks=1), "serve"
     ),
     "promise broken": Fault(Parts(follower=BreaksPromise), TIMED, "serve"),
     "answers while it asks": Fault(Parts(follower=AnswersWhileAsking), TIMED, "serve"),

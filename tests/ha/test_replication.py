@@ -14,6 +14,7 @@ from atalanta.ha.replication import (
     Block,
     Confirm,
     Cut,
+    Ended,
     EpochTable,
     Follower,
     HandOver,
@@ -305,11 +306,26 @@ def test_an_operator_promotes_an_asynchronous_member() -> None:
     assert member.on_register(LATER, 6, write.value) == [Activate(4)]
 
 
+def test_the_end_of_the_active_process_releases_the_promise_to_it_and_to_nobody_else() -> None:
+    node = active("B")
+    (stop, send) = node.resign(LATER, "the disk hangs")
+    assert send == Send("B", Ended(3))
+    assert stop == Stop("the disk hangs")
+    assert not node.serves(LATER)
+    member = follower("B", (), 0, REGISTER)
+    member.on_offer(LATER, "A", Offer(3, ((3, 1),), 0, 0, 0))
+    member.on_heartbeat(LATER, "A", Heartbeat(3, LATER, 0))
+    member.on_ended(LATER, Ended(2))
+    assert member.take_over(LATER) == []
+    member.on_ended(LATER, Ended(3))
+    assert len(member.take_over(LATER)) == 1
+
+
 # --- handover ----------------------------------------------------------------------------------------------
 
 
 def hand_over_of(actions: list[Action]) -> HandOver:
-    send, stop = actions
+    stop, send = actions
     assert isinstance(send, Send) and isinstance(stop, Stop)
     assert isinstance(send.message, HandOver)
     return send.message

@@ -12,7 +12,7 @@ from tests.ha.planted_faults import FAULTS
 FAULT_STATES = 6_000
 RIGHT_STATES = 2_000
 SHORT_STATES = 3_000
-DEEP_STATES = 1_000_000
+DEEP_STATES = 300_000
 
 # Small enough to be searched whole in seconds.
 WHOLE = {
@@ -23,7 +23,14 @@ WHOLE = {
     "minimum of two": Scope(messages=1, versions=1, min_in_sync=2),
     "deletions": Scope(messages=1, deletions=1, versions=1),
     "handover": Scope(messages=1, versions=1, handovers=1),
-    "leases": Scope(messages=0, versions=1, ticks=5, heartbeats=1, crashes=1),
+    "handover, with clocks": Scope(
+        messages=0, versions=1, handovers=1, ticks=3, heartbeats=2, joins=False, drops=False
+    ),
+    "resignation": Scope(messages=1, versions=2, resignations=1, drops=False),
+    "resignation, with clocks": Scope(
+        messages=0, versions=2, resignations=1, ticks=4, heartbeats=1, breaks=1, drops=False, joins=False
+    ),
+    "leases": Scope(messages=0, versions=1, ticks=5, heartbeats=1, crashes=1, joins=False),
     "leases, clocks of different rates": Scope(
         messages=0, versions=1, ticks=5, heartbeats=2, drops=False, rates=("slow", "fast", "even")
     ),
@@ -50,7 +57,7 @@ WIDE = {
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_nothing_is_wrong_in_a_whole_scope(name: str) -> None:
-    result = explore(started(WHOLE[name], Parts()), 100_000, heal_every=5)
+    result = explore(started(WHOLE[name], Parts()), 100_000, heal_every=10)
     assert result.complete and not result.wrong, result
 
 

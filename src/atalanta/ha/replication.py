@@ -83,6 +83,13 @@ class HandOver:
 
 
 @dataclass(frozen=True)
+class Ended:
+    """The active process of `epoch` serves no more. It says so itself, or a guard that has seen its end."""
+
+    epoch: int
+
+
+@dataclass(frozen=True)
 class Answer:
     """A follower's state: last stored lsn, durable lsn; `sent_ns` of the answered heartbeat, or -1."""
 
@@ -99,7 +106,7 @@ class Refusal:
     epoch: int
 
 
-Message: TypeAlias = Offer | Block | Heartbeat | HandOver | Answer | Refusal
+Message: TypeAlias = Offer | Block | Heartbeat | HandOver | Ended | Answer | Refusal
 
 
 # --- actions for the shell --------------------------------------------------------------------------------
@@ -278,9 +285,10 @@ class Follower:
     # --- taking over ------------------------------------------------------------------------------------------
 
     def take_over(self, now: int) -> list[Action]:
-        """Asks to become active if the member is in sync and its promise is over. Suspicion is up to the shell.
+        """Asks to become active if the member is in sync and its promise is over.
 
-        From here on it follows nobody, until the register shows that the write can no longer succeed.
+        The shell calls it on suspicion, after it has read the register. From here on the member follows nobody, until
+        the register shows that the write can no longer succeed.
         """
         known = self.view.known
         if self.asked is not None or known is None or self.name not in known.in_sync:
@@ -290,6 +298,11 @@ class Follower:
         if self.durable < self.last or not (alone or self.promise.is_over(now)):
             return []
         return self._ask(take_over(known, self.name, self.view.token()))
+
+    def on_ended(self, now: int, message: Ended) -> None:
+        """Ends the promise to a process that serves no more. A broken connection is no proof of that."""
+        if message.epoch == self.epoch:
+            self.promise.release()
 
     def on_hand_over(self, now: int, message: HandOver) -> list[Action]:
         """Takes over from the active node at its request; the in-sync set stays as it is."""
@@ -423,8 +436,8 @@ class Active:
         known = self.view.known
         if self.successor and known is not None and point == self.last and self.view.pending is None:
             message = HandOver(self.epoch, self.last, self.view.version, known)
-            actions.append(Send(self.successor, message))
             actions.append(self._stop(f"handed over to {self.successor}"))
+            actions.append(Send(self.successor, message))
         return actions
 
     def _stop(self, why: str) -> Stop:
@@ -532,6 +545,12 @@ class Active:
         self.joining.clear()
         self.successor = successor
         return self._advance()
+
+    def resign(self, now: int, why: str) -> list[Action]:
+        """Stops for good, for example because the own disk hangs. A follower may then take over at once, alone."""
+        if self.stopped:
+            return []
+        return [self._stop(why), *[Send(member, Ended(self.epoch)) for member in sorted(self.cursors)]]
 
     def on_register(self, now: int, version: int, register: Register) -> list[Action]:
         """Records the answer of the manager to a read or to a write that has succeeded."""
