@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 
 from atalanta import spark as atalanta_spark
+from bench import rows_source
 from bench.measure import cpu_seconds
 from bench.spark_process import BODY_BYTES, NUMBER_BYTES, tree_cpu_seconds
 
@@ -36,6 +38,9 @@ def main(jars: str, log: str) -> None:
         os.dup2(target.fileno(), 1)
         os.dup2(target.fileno(), 2)
     spark = atalanta_spark.session("local[2]", "bench", {"spark.jars": jars})
+    # Spark's Python processes do not find bench.
+    cloudpickle.register_pickle_by_value(rows_source)  # type: ignore[no-untyped-call]
+    spark.dataSource.register(rows_source.RowsSource)
     answers.write(json.dumps({"ready": 1}) + "\n")
     for line in sys.stdin:
         try:

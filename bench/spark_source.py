@@ -30,6 +30,14 @@ FILL: dict[str, object] = {
     "consumers": 0, "bytes": BODY_BYTES, "burst": 500, "window": 5_000, "durable": True,
     "numbered": True, "count": ROWS,
 }  # fmt: skip
+# The columns that are asked of our source.
+ONE_COLUMN = "timestamp timestamp"
+SCHEMA = f"body binary, queue string, node string, sequence bigint, {ONE_COLUMN}"
+COLUMNS = ["body", "queue", "node", "sequence", "timestamp"]
+# What is compared; the last is no peer, but the least that any Python source costs.
+OURS = "ours"
+KAFKA = "Kafka's"
+SPARK = "Spark alone"
 # The producer's batches: large ones, which are read at less cost.
 LOAD = {"kafka.batch.size": "131072", "kafka.linger.ms": "20"}
 
@@ -78,30 +86,33 @@ def spark_source(context: Context, name: str) -> list[Figure]:
             kafka.begin()
             broker.start()
             spark.begin()
-            return _measured(
-                context, name, _kafka_reader(spark, kafka), _our_reader(context, spark, broker)
-            )
+            readers = {
+                KAFKA: _kafka_reader(spark, kafka),
+                OURS: _our_reader(context, spark, broker),
+                SPARK: _memory_reader(spark, broker),
+            }
+            return _measured(context, name, readers)
         finally:
             spark.close()
             kafka.close()
             broker.close()
 
 
-def _measured(context: Context, name: str, kafka: Reader, ours: Reader) -> list[Figure]:
+def _measured(context: Context, name: str, readers: dict[str, Reader]) -> list[Figure]:
     """In turns, each after queries of its kind that do not count."""
     figures = []
     for way in WAYS:
-        for reader in (kafka, ours):
+        for reader in readers.values():
             begin = time.monotonic()
             reader(way)
             while time.monotonic() - begin < context.settings.jvm_warm_up_seconds:
                 reader(way)
-        found: dict[str, list[Reading]] = {"kafka": [], "ours": []}
+        found: dict[str, list[Reading]] = {kind: [] for kind in readers}
         for run in range(context.settings.repeats):
-            turns = [("kafka", kafka), ("ours", ours)]
+            turns = list(readers.items())
             for kind, reader in turns if run % 2 == 0 else reversed(turns):
                 found[kind].append(reader(way))
-        figures += _figures(name, way, found["ours"], found["kafka"])
+        figures += _figures(name, way, found)
     figures[0].note = (
         f"the column Artemis has Spark's own source, reading Kafka {KAFKA_VERSION}; {ROWS:,} rows of 1 KiB from the "
         "start of a query to its end"
@@ -109,41 +120,41 @@ def _measured(context: Context, name: str, kafka: Reader, ours: Reader) -> list[
     return figures
 
 
-def _figures(name: str, way: Way, ours: list[Reading], kafka: list[Reading]) -> list[Figure]:
+def _figures(name: str, way: Way, found: dict[str, list[Reading]]) -> list[Figure]:
     """Rows for a query of many, milliseconds for a query of few."""
     if way.rows <= SMALL_ROWS:
         what = "a batch" if way.limit else "in all"
         time = Figure(name, f"{way.words}, time {what}", "ms", Goal.RATIO, 1, lower_is_better=True)
         cost = Figure(name, f"{way.words}, CPU of all {what}", "ms", lower_is_better=True)
-        for readings, values in ((ours, "ours"), (kafka, "theirs")):
+        for readings, values in ((found[OURS], "ours"), (found[KAFKA], "theirs")):
             setattr(time, values, [one.batch_ms for one in readings])
             setattr(cost, values, [one.batch_cpu_ms for one in readings])
-        cost.note = f"{way.words}, by parts: {_parts(ours, kafka, 1e3, 'ms a batch')}"
+        cost.note = f"{way.words}, by parts: {_parts(found, 1e3, 'ms a batch')}"
         return [time, cost]
     rate = Figure(name, f"{way.words}, rows a second", "", Goal.RATIO, 1)
     cost = Figure(
         name, f"{way.words}, CPU of all a row", "µs", Goal.RATIO, COST_RATIO, lower_is_better=True
     )
     broker = Figure(name, f"{way.words}, CPU of the broker a row", "µs", lower_is_better=True)
-    for readings, values in ((ours, "ours"), (kafka, "theirs")):
+    for readings, values in ((found[OURS], "ours"), (found[KAFKA], "theirs")):
         setattr(rate, values, [one.rate for one in readings])
         setattr(cost, values, [one.cost_us for one in readings])
         setattr(broker, values, [one.cpu["broker"] / one.rows * 1e6 for one in readings])
-    cost.note = f"{way.words}, by parts: {_parts(ours, kafka, 1e6, 'µs a row')}"
+    cost.note = f"{way.words}, by parts: {_parts(found, 1e6, 'µs a row')}"
     return [rate, cost, broker]
 
 
-def _parts(ours: list[Reading], kafka: list[Reading], scale: float, unit: str) -> str:
+def _parts(found: dict[str, list[Reading]], scale: float, unit: str) -> str:
     """The medians of the CPU of each part, of a row or of a batch if it has no rows to speak of."""
     texts = []
-    for name, readings in (("ours", ours), ("Kafka's", kafka)):
+    for name, readings in found.items():
         shares = [
             (part, median(one.cpu[part] / (one.rows if scale == 1e6 else one.batches) for one in readings))
             for part in PARTS
         ]
-        texts.append(
-            f"{name} " + ", ".join(f"{part} {shown(share * scale)}" for part, share in shares if share)
-        )
+        whole = sum(share for _, share in shares)
+        parts = ", ".join(f"{part} {shown(share * scale)}" for part, share in shares if share)
+        texts.append(f"{name} {shown(whole * scale)}: {parts}")
     return f"{'; '.join(texts)} ({unit})"
 
 
@@ -194,17 +205,32 @@ def _our_reader(context: Context, spark: SparkProcess, broker: Broker) -> Reader
             time.sleep(SETTLE_SECONDS)
         servers = {"servers": f"127.0.0.1:{broker.port}", "user": "admin", "password": "admin"}
         options = {**servers, "queue": QUEUE, "minPartitions": str(TASKS)}
-        schema = "body binary, queue string, node string, sequence bigint, timestamp timestamp"
-        columns = ["body", "queue", "node", "sequence", "timestamp"]
         request: dict[str, object] = {
             **_request(way, options, broker.pid),
             "format": "atalanta",
-            "schema": "timestamp timestamp" if way.one_column else schema,
-            "columns": ["timestamp"] if way.one_column else columns,
+            "schema": ONE_COLUMN if way.one_column else SCHEMA,
+            "columns": ["timestamp"] if way.one_column else COLUMNS,
             "body": "" if way.one_column else "body",
         }
         waiting = way.rows if way.do == "batch" else 0
         return spark.read(request, way.rows, not way.one_column)
+
+    return read
+
+
+def _memory_reader(spark: SparkProcess, broker: Broker) -> Reader:
+    """Spark's own part: rows from the memory of its Python processes. The broker has nothing to do."""
+
+    def read(way: Way) -> Reading:
+        options = {"rows": str(way.rows), "tasks": str(TASKS), "bodyBytes": str(BODY_BYTES)}
+        request: dict[str, object] = {
+            **_request(way, options, broker.pid),
+            "format": "rows",
+            "schema": ONE_COLUMN if way.one_column else SCHEMA,
+            "columns": ["timestamp"] if way.one_column else COLUMNS,
+            "body": "" if way.one_column else "body",
+        }
+        return spark.read(request, way.rows, False)
 
     return read
 

@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "atalanta"
 # No asyncio, socket, clock or randomness in these: time is an argument, the world is behind ports.
-PURE = {"message", "kernel", "management", "wire", "store", "cluster", "sim", "node"}
+PURE = {"message", "kernel", "management", "wire", "store", "ha", "cluster", "sim", "node"}
 # Programs around pure code: they print, read arguments and measure wall time.
 PROGRAMS = {"sim.__main__"}
 # Written by tools, or by whoever works in the checkout; never part of the project.
@@ -28,7 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("kernel", "message/encoding", "message/selector"),
     ("message",),
     ("store", "kernel/journal", "kernel/memory"),
-    ("kernel/queue",),
+    ("kernel/queue", "ha"),
     ("kernel/queue/paging", "kernel/routing"),
     ("kernel/queue/delivery", "kernel/security"),
     ("kernel/registry", "kernel/settings"),

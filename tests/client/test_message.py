@@ -9,7 +9,7 @@ import pytest
 
 from atalanta.client import Byte, Char, ClientError, Float, Int, Message, MessageTooLarge, Short
 from atalanta.client.message import INFLATED_BYTES_MAX, Property, ReceivedMessage, inflate
-from atalanta.client.producer import Encoder
+from atalanta.client.producer import Encoder, outgoing
 from atalanta.message.codec import decode_header
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.message import Message as BrokerMessage
@@ -154,3 +154,13 @@ def test_a_body_is_bytes_or_text() -> None:
         Message("a", map={})
     with pytest.raises(ValueError, match="one of"):
         Message("a", stream=b"b")
+
+
+@pytest.mark.parametrize(
+    ("found", "module"),
+    [(BrokerMessage.create("flights", b"", 4, True, 0, 4), "atalanta.message.message.Message"), ("hello", "'str'")],
+)
+def test_what_is_no_message_of_the_client_is_named_with_its_module(found: object, module: str) -> None:
+    with pytest.raises(TypeError, match=r"must be an atalanta\.client\.Message.*make one with") as refused:
+        outgoing(found)
+    assert module in str(refused.value)

@@ -35,10 +35,11 @@ class SteppedNode(CoreNode):
         super().prepare()
         self.kill("after prepare")
 
-    def commit(self, folder_id: str, branch: str) -> None:
+    def commit(self, folder_id: str, branch: str) -> bool:
         self.kill("before commit")
-        super().commit(folder_id, branch)
+        committed = super().commit(folder_id, branch)
         self.kill("after commit")
+        return committed
 
 
 class RealServers:

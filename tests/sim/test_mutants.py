@@ -18,6 +18,7 @@ from atalanta.sim.loads.groups import Groups
 from atalanta.sim.loads.large import LargeMessages
 from atalanta.sim.loads.permissions import QueuePermissions
 from atalanta.sim.loads.priorities import Priorities
+from atalanta.sim.loads.replays import Replays
 from atalanta.sim.loads.router import Routers
 from atalanta.sim.loads.slow_readers import SlowReaders
 from atalanta.sim.loads.xa import Transactions
@@ -41,6 +42,7 @@ from tests.sim.mutants import (
     permissions,
     priorities,
     reattaching,
+    replays,
     routers,
 )
 from tests.sim.mutants.patching import Mutant
@@ -96,6 +98,9 @@ BY_SUBJECT = [
     (diverts.exclusive_diverts_leave_a_copy, Diverts, 5, 3),
     (permissions.queues_have_no_permissions, QueuePermissions, 1, 3),
     (priorities.priorities_share_one_turn, Priorities, 29, 3),
+    (replays.retained_for_half_the_time, Replays, 6, 6),
+    pytest.param(replays.unread_replay_is_released, Replays, 6, 6, marks=SOAK),
+    (replays.past_has_a_gap, Replays, 6, 6),
     (full_disks.reserve_is_used_for_messages, FullDisks, 131, 2),
     (routers.keys_go_to_any_target, Routers, 6, 3),
     pytest.param(routers.router_forgets_its_keys, Routers, 40, 4, marks=SOAK),

@@ -114,3 +114,14 @@ def test_a_sql_table_gives_its_options_with_a_prefix_and_properties_of_its_own()
     assert read_options(given).queue == "orders"
     with pytest.raises(OptionError, match=r"unknown option quue"):
         read_options(given | {"option.quue": "orders"})
+
+
+def test_without_any_option_the_remedy_for_a_sql_table_is_told() -> None:
+    """Spark gives the reader and the writer of a table none of the table's options."""
+    with pytest.raises(OptionError, match=r"queue is missing.*FROM orders WITH \(servers = "):
+        read_options({})
+    with pytest.raises(OptionError, match=r"servers is missing.*FROM orders WITH \(servers = "):
+        write_options({})
+    with pytest.raises(OptionError) as caught:
+        read_options({"servers": "a:61616"})
+    assert "WITH" not in str(caught.value)

@@ -69,7 +69,7 @@ class Consumer:
         message = self._next()
         if message is None and timeout_s is not None and timeout_s <= 0:
             self._consumer.want_one()
-            await self._shell.answer(self._consumer.force())
+            await self._shell.answer(self._consumer.available())
             return self._next() or await self._withdrawn()
         while message is None:
             try:
@@ -99,7 +99,7 @@ class Consumer:
             # The broker answers when it has no more message, or no more credits, which `take` returns.
             if not self._finished:
                 consumer.want_one()
-                await self._shell.answer(consumer.force())
+                await self._shell.answer(consumer.available())
                 self._finished = not consumer.buffer
         elif consumer.closed or not await self._shell.wait(consumer.arrival(), timeout_s):
             return False

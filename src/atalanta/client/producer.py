@@ -281,9 +281,12 @@ class ReplyQueue:
 
 
 def outgoing(message: object) -> Message:
-    """Returns a Message; a received message is copied into one."""
+    """Returns a Message; a received message is copied into one. TypeError for other types."""
     if isinstance(message, Message):
         return message
     if isinstance(message, ReceivedMessage):
         return message.copy()
-    raise TypeError(f"a message to send must be a Message, not a {type(message).__name__}")
+    raise TypeError(
+        f"a message to send must be an atalanta.client.Message, not {type(message)}: make one with"
+        " atalanta.client.Message(body)"
+    )

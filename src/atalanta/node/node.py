@@ -164,7 +164,7 @@ class Node:
         self.ports.timers.set(
             TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000
         )
-        if any(queue.leased for queue in self.broker.queues.values()):
+        if self.broker.log_views.any_leased():
             self.broker.log_views.end_leases(now)
         self.bridges.name_queues()
         if self.scale_down is None or not self.scale_down.resume(now):

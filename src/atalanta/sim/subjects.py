@@ -15,6 +15,7 @@ from atalanta.sim.loads import (
     large,
     permissions,
     priorities,
+    replays,
     router,
     slow_readers,
     xa,
@@ -66,4 +67,7 @@ def draw_subjects(
     if faults and all(isinstance(each, REPEATING) for each in subjects):
         if drawn("full disks", full_disk.SHARE):
             subjects.append(full_disk.FullDisks(world, network, ledger, shape))
+            return subjects
+    if not shape.departures and drawn("replays", replays.SHARE):
+        subjects.append(replays.Replays(world, network, ledger))
     return subjects

@@ -56,6 +56,13 @@ KAFKA_NAMES: Final = {
     "kafka.group.id": "group",
 }
 
+# The remedy where no option was given at all, as for a table of CREATE TABLE … USING atalanta.
+OPTIONS_OF_A_TABLE: Final = (
+    ". Spark does not give a Python source the options of a table: name them in the statement, "
+    "SELECT … FROM orders WITH (servers = 'a:61616', queue = 'orders'), or with "
+    'spark.read.options(…).table("orders")'
+)
+
 CONNECT_TIMEOUT_S: Final = 5.0
 MAX_BODY_BYTES: Final = 256 << 20
 # The values of `undecodable`.
@@ -188,6 +195,10 @@ class Values:
             if name not in by_lower:
                 raise OptionError(unknown(name, by_lower))
 
+    def remedy_of_a_table(self) -> str:
+        """Returns what to do if no option was given, which is what Spark does with a SQL table."""
+        return "" if self.given else OPTIONS_OF_A_TABLE
+
     def text(self, name: str) -> str | None:
         value = self.given.get(name.lower())
         return None if value is None or value.strip() == "" else value.strip()
@@ -294,7 +305,7 @@ def servers_of(values: Values) -> tuple[str, ...]:
     if not servers:
         raise OptionError(
             "option servers is missing: host:port of the nodes, comma separated "
-            '(such as "a:61616,b:61616")'
+            '(such as "a:61616,b:61616")' + values.remedy_of_a_table()
         )
     for server in servers:
         host, _, port = server.split("://")[-1].split("?")[0].rpartition(":")
@@ -361,7 +372,9 @@ def queues_of(values: Values) -> tuple[str, ...]:
             raise OptionError("option queuePattern excludes queue and address: it names the queues")
         return ()
     if not names and address is None:
-        raise OptionError("option queue is missing: the queue to read (or address::queue)")
+        raise OptionError(
+            "option queue is missing: the queue to read (or address::queue)" + values.remedy_of_a_table()
+        )
     if not names:
         return (str(address),)
     bare = [name.rpartition("::")[2] for name in names]

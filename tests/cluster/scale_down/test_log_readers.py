@@ -18,6 +18,7 @@ from atalanta.wire.core.packets.logview import (
     LogPlanResponse,
     LogPosition,
     LogPositionResponse,
+    LogRetain,
 )
 from tests.cluster.cluster_rig import Client, Rig, count, node_of
 from tests.cluster.scale_down.scale_down_rig import begin, held
@@ -184,3 +185,18 @@ def test_a_node_that_stays_after_all_shows_everything_again(rig: Rig) -> None:
     assert part.phase == "failed"
     stream.send(LogPosition(2, QUEUE))
     rig.until(lambda: stream.position == 6)
+
+
+def test_a_leaving_node_says_once_which_retained_messages_it_does_not_move() -> None:
+    rig = Rig()
+    first, second = rig.cluster(2, mode="OFF")
+    stream = shown_four(rig, first)
+    stream.send(LogRetain(5, QUEUE, "", GROUP, stream.epoch, age_ms=3_600_000))
+    stream.acknowledge(4)
+    rig.until(lambda: stream.acknowledged)
+    publish(rig, first, 4, 6)
+    part = begin(rig, first)
+    rig.until(part.over)
+    assert (part.phase, held(second, QUEUE)) == (DONE, [b"4", b"5"])
+    assert len(rig.events("scale_down_retained")) == 1
+    assert rig.events("scale_down_retained queue=orders groups=spark messages=4")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker import invariants
-from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.log.first_lease import STEP_MESSAGES
+from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
+from atalanta.kernel.queue.reference import DONE
+from atalanta.kernel.settings.repository import SettingValue
 from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint, consume
 from tests.kernel.broker_rig import endpoint as endpoint_of
 from tests.kernel.memory.large_rig import LargeBench, fill
@@ -155,9 +157,116 @@ def test_messages_of_page_files_that_a_restart_has_lost_stay_lost() -> None:
         bench.restart()
 
 
-def test_large_non_durable_messages_in_page_files_refuse_the_lease() -> None:
-    bench = LargeBench({"max_size_bytes": 20_000, "page_size_bytes": 8_000})
-    fill(bench, 30, durable=False)
-    with pytest.raises(BrokerError, match="large non-durable messages in page files"):
-        lease(bench, "orders")
-    assert not bench.broker.queues["orders"].leased and not bench.broker.log_views.first_leases
+# -- large messages -----------------------------------------------------------------------------
+IN_MEMORY: dict[str, SettingValue] = {}
+IN_PAGES: dict[str, SettingValue] = {"max_size_bytes": 20_000, "page_size_bytes": 8_000}
+
+
+def whole(bench: LargeBench, queue: str = "orders") -> int:
+    """Returns the number of rows of the queue; every one must have its body."""
+    views = bench.broker.log_views
+    found = views.read(queue, "", 0, 1_000, 1 << 30, None).references
+    for reference in found:
+        body = reference.message.large
+        assert body is not None and bench.folder.contents[body.file] == b"\x01" * 1_000
+    return len(found)
+
+
+@pytest.mark.parametrize("values", [IN_MEMORY, IN_PAGES])
+def test_large_messages_are_rows_also_after_a_power_failure(values: dict[str, SettingValue]) -> None:
+    bench = LargeBench(values)
+    fill(bench, 30, durable=False, synced=False)
+    bench.publish("orders", head=1_000)
+    epoch, endpoint = lease(bench, "orders")
+    assert not endpoint.answers
+    bench.settle()
+    assert endpoint.answers == [7] and whole(bench) == 31
+    for _ in range(2):
+        bench.power_cut()
+        assert whole(bench) == 31
+    bench.broker.log_views.ack_through("orders", "", "g", epoch, 31, RecordingEndpoint(), 1)
+    bench.settle()
+    assert bench.folder.contents == {} and files(bench) == 0
+
+
+def test_two_leases_at_once_share_their_large_messages() -> None:
+    bench = LargeBench()
+    for name in ("a", "b"):
+        bench.queue(name, "flights", 0)
+    for _ in range(3):
+        bench.publish("flights", durable=False, synced=False)
+    bench.settle()
+    answers = [lease(bench, name)[1] for name in ("a", "b")]
+    bench.settle()
+    assert [each.answers for each in answers] == [[7], [7]]
+    bench.power_cut()
+    assert whole(bench, "a") == whole(bench, "b") == 3
+
+
+def test_a_body_that_cannot_be_synced_does_not_hinder_the_lease() -> None:
+    bench = LargeBench()
+    first = bench.publish("orders", durable=False, synced=False)
+    bench.publish("orders", durable=False, synced=False)
+    bench.settle()
+    _, endpoint = lease(bench, "orders")
+    Bench.settle(bench)
+    bench.large_failed(first, "input/output error")
+    bench.settle()
+    assert endpoint.answers == [7] and whole(bench) == 2
+    assert [fields["file"] for name, fields in bench.trace.events if name == "large_message_write_failed"] == [first]
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_large_messages_may_go_while_they_are_synced(deleted: bool) -> None:
+    bench = LargeBench()
+    fill(bench, 2, durable=False, synced=False)
+    queue = bench.broker.queues["orders"]
+    _, endpoint = lease(bench, "orders")
+    Bench.settle(bench)
+    if deleted:
+        bench.broker.queue_registry.delete(bench.now, queue.name, "by a test")
+    else:
+        bench.broker.store.discard(list(queue.references[:1]))
+    bench.settle()
+    assert bool(endpoint.errors) == deleted and endpoint.answers == ([] if deleted else [7])
+    assert len(bench.folder.contents) == (0 if deleted else 1)
+    assert not bench.broker.log_views.first_leases and bench.broker.large.syncs == {}
+    if not deleted:
+        bench.power_cut()
+        assert whole(bench) == 1
+
+
+def test_messages_that_become_a_page_file_during_the_first_lease_are_rows() -> None:
+    bench = bench_with({"max_size_bytes": 2_000_000, "page_size_bytes": 4 << 20})
+    bodies = [f"n{number}" + "x" * 900 for number in range(2 * STEP_MESSAGES)]
+    send(bench, bodies, "orders")
+    paged = paged_queue_of(bench.broker.queues["orders"])
+    assert paged is not None and len(paged.tail) > 100
+    lease(bench, "orders")
+    for _ in range(2):  # the lease, and the first step
+        bench.journal.durable = bench.journal.last
+        bench.broker.on_durable(bench.now, bench.journal.last)
+    for reference in (tail := list(paged.tail)):
+        assert reference.state != DONE
+    bench.broker.paging.write_tail(paged)
+    for reference in tail:
+        bench.broker.store.drop(reference)
+    bench.settle()
+    for _ in range(2):
+        assert rows(bench, "orders") == bodies
+        bench.restart()
+
+
+@pytest.mark.parametrize("values", [IN_MEMORY, IN_PAGES])
+def test_a_large_message_whose_file_is_damaged_is_lost_and_the_reader_is_told(
+    values: dict[str, SettingValue]
+) -> None:
+    bench = LargeBench(values)
+    lease(bench, "orders")
+    fill(bench, 30)
+    bench.folder.damage(sorted(bench.folder.contents)[20], 10)
+    for _ in range(2):
+        bench.power_cut()
+        assert whole(bench) == 29
+        views = bench.broker.log_views
+        assert [lost[:2] for lost in views.lost_ranges("orders", "", 0, 30)] == [(21, 21)]

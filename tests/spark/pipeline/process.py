@@ -28,6 +28,8 @@ class PipelineProcess:
         environment["PYSPARK_PYTHON"] = sys.executable
         environment["JAVA_HOME"] = str(find_java(os.environ, java_folder()))
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+        # A short life on two cores: the second compiler and a parallel collector cost more than they give.
+        environment["JAVA_TOOL_OPTIONS"] = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
         environment |= variables
         with self.log.open("w") as log:
             self.process = subprocess.Popen(

@@ -32,7 +32,8 @@ def block(kind: str) -> str:
 
 def commands() -> list[list[str]]:
     """Returns the arguments of the commands that create queues."""
-    lines = re.findall(r"^    atalanta (queue create [^\n#]*)", GUIDE, re.MULTILINE)
+    example = GUIDE.partition("## A complete example\n")[2].partition("\n## ")[0]
+    lines = re.findall(r"^    atalanta (queue create [^\n#]*)", example, re.MULTILINE)
     return [line.split() for line in lines]
 
 

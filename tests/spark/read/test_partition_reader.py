@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-
-import pytest
-
 from atalanta.spark.arrow.schema import COLUMNS
 from atalanta.spark.gateway.gateway import Credentials
 from atalanta.spark.options import read_options
-from atalanta.spark.read import partition_reader
 from atalanta.spark.read.offsets import Range
 from atalanta.spark.read.partition_reader import RangePartition, RangeReader
 from tests.spark.fake_node import FakeCluster, FakeGateway
@@ -37,15 +32,3 @@ def test_a_task_never_reads_with_what_another_query_logged_in_with(cluster: Fake
     assert logins == [
         (None, tuple(alice.items())), (None, tuple(bob.items())), ("a", ()), ("b", ()),
     ]  # fmt: skip
-
-
-def test_what_was_imported_is_passed_over_by_the_collector_once_a_process(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(partition_reader, "_spared_in", 0)
-    gc.unfreeze()
-    partition_reader.spare_collector()
-    assert gc.get_freeze_count() > 0
-    gc.unfreeze()
-    partition_reader.spare_collector()  # what a task left behind is still collected
-    assert gc.get_freeze_count() == 0

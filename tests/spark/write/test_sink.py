@@ -82,6 +82,28 @@ def test_a_driver_that_died_before_its_decision_leaves_nothing(cluster: FakeClus
     assert prepared(cluster) == 0
 
 
+def test_a_run_in_fewer_partitions_ends_the_branches_at_every_server(cluster: FakeCluster) -> None:
+    run(cluster, 0, *"abcdef")
+    assert all(node.prepared for node in cluster.nodes)
+    written = run(cluster, 0, "abcdef")
+    commit(cluster, 0, written)
+    assert (sent(cluster), prepared(cluster)) == (list("abcdef"), 0)
+
+
+def test_a_server_without_a_branch_of_the_batch_is_not_waited_for(cluster: FakeCluster) -> None:
+    used = home(cluster)
+    servers = cluster.servers.split(",")
+    number = next(n for n in range(9) if server_for(servers, "q", n) == used.address)
+    first = writer(cluster).write(iter(batches("a")), "q", 0, number)
+    commit(cluster, 0, [first])
+    second = writer(cluster).write(iter(batches("b")), "q", 1, number)
+    for node in cluster.nodes:
+        if node is not used:
+            node.stop()
+    commit(cluster, 1, [second], "300ms")
+    assert sent(cluster) == ["a", "b"]
+
+
 @pytest.mark.parametrize("node_number", [0, 1])
 def test_a_driver_that_died_after_its_decision_is_finished_by_the_next(
     cluster: FakeCluster, node_number: int

@@ -45,3 +45,15 @@ class Readers:
 
 def unsettled(queue: Queue) -> bool:
     return queue.active_lease() is not None and queue.log.shown_through > queue.log.acked_through
+
+
+def report_retained(trace: Trace, queues: list[Queue]) -> None:
+    """Reports the acknowledged messages that queues retain for a replay: they are not moved."""
+    for queue in queues:
+        retained = queue.log.retained
+        messages = 0 if retained is None else retained.messages()
+        if messages > 0:
+            groups = ", ".join(sorted(queue.log.leases))
+            trace.event(
+                "scale_down_retained", {"queue": queue.name, "groups": groups, "messages": messages}
+            )

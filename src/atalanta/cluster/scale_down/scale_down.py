@@ -37,7 +37,7 @@ from atalanta.cluster.scale_down.candidates import Candidate, Choice, Discovered
 from atalanta.cluster.scale_down.disconnect import Disconnects, report_refused
 from atalanta.cluster.scale_down.journal_mark import DepartureMark
 from atalanta.cluster.scale_down.link import TargetLink
-from atalanta.cluster.scale_down.log_readers import Readers, unsettled
+from atalanta.cluster.scale_down.log_readers import Readers, report_retained, unsettled
 from atalanta.cluster.scale_down.phase import (
     DONE,
     FAILED,
@@ -309,6 +309,7 @@ class ScaleDown(Part):
         self.frozen = True
         self.broker.stop()
         self._pin()
+        report_retained(self.broker.trace, self.movable())
         self.mark.write(self.target, self.pinned)
         # Before clients are disconnected: a client that tried this node first would wait for its call-timeout.
         self.process.accept_no_more()

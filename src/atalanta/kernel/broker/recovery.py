@@ -6,7 +6,7 @@ compaction dropped its creation. `finish` puts the result into an empty Broker.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.journal import records
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
 
 
+DAMAGED: Final = "the file of its body is damaged"
+
+
 class Recovery:
     """Collects the records of a journal: `on_record` takes each in order, then `finish` builds the broker."""
 
@@ -48,7 +51,6 @@ class Recovery:
         # In-doubt branches: xid -> (XA_PREPARED, its lsn).
         self.prepared: dict[bytes, tuple[bytes, int]] = {}
         self.paging = PagingRecovery()
-        self.damaged: dict[int, list[int]] = {}  # queue -> large messages without their file
         self.first_segment: int = 1  # of the journal: earlier ones were compacted
         self.message_id_max: int = 0
         self.binding_id_max: int = 0
@@ -315,7 +317,7 @@ class Recovery:
                 restore(broker.store, now, queue, queue.special)
         broker.store.skip_message_ids(self.message_id_max + 1)
         broker.large.end_recovery()
-        if self.damaged:
+        if self.paging.damaged:
             self._forget_damaged()
         broker.bindings.skip_ids(self.binding_id_max + 1)
         broker.start_ids(now)
@@ -377,9 +379,9 @@ class Recovery:
         names: list[str] = []
         for found in stored.routes:
             queue = broker.queue_registry.by_id.get(found.queue_id)
-            if queue is not None and (found.sequence == 0 or found.sequence > queue.log.acked_through):
+            if queue is not None and (found.sequence == 0 or found.sequence > queue.log.released_through()):
                 names.append(queue.name)
-                self.damaged.setdefault(queue.id, []).append(stored.message.id)
+                self.paging.note_damaged(queue, stored.message.id, found.sequence)
         if names:
             broker.large.damaged(
                 stored.file, stored.file_bytes, stored.message.id, ", ".join(names)
@@ -387,9 +389,14 @@ class Recovery:
         return False
 
     def _forget_damaged(self) -> None:
+        """Appends the acknowledgements of damaged messages. A reader of the log view is told of the loss."""
         batch = records.Batch()
-        for queue_id, message_ids in self.damaged.items():
-            batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
+        for queue, found in self.paging.damaged.items():
+            batch.add(records.ACKS, records.encode_acks(queue.id, [message_id for message_id, _ in found]))
+            for _, sequence in found:
+                if queue.leased and sequence > 0:
+                    queue.log.add_lost(sequence, DAMAGED)
+                    batch.add(records.LOST, records.encode_lost(queue.id, sequence, DAMAGED))
         self.broker.plans.append(batch, [], [], None, 0)
 
 

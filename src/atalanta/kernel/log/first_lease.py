@@ -11,12 +11,14 @@ from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.journal import records
 from atalanta.kernel.journal.message_record import encode_message_record
+from atalanta.kernel.memory.body_sync import BodySync
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.reference import DONE, SCHEDULED, Reference
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.delivery.message_store import MessageStore
+    from atalanta.kernel.queue.paging.page import Page
     from atalanta.kernel.queue.queue import Queue
 
 # Of one step, which is one record of the journal; the next step follows when that is durable.
@@ -25,7 +27,8 @@ STEP_BYTES: Final = 4 << 20
 
 
 class FirstLease(Reply):
-    """The work before the first lease of a queue is granted. `done` continues it: the previous step is durable.
+    """The work before the first lease of a queue is granted. `done` continues it: the bodies of the current step are
+    synced, or its record is durable.
 
     `add` takes the answers that wait for its end. `under_way` has the work until then. A restart ends it: it leaves no
     non-durable message.
@@ -38,7 +41,10 @@ class FirstLease(Reply):
         self.store = store
         self.queue = queue
         self.position: int = 0  # all messages up to this sequence are durable with the current step
-        self.paged_through = make_paged_durable(store, queue)
+        self.paged_through: int = 0  # the last sequence in the page files of all steps
+        # Page files, or else messages, of the step whose bodies are synced.
+        self.pages: list[Page] = []
+        self.found: list[Reference] = []
         self.waiting: list[tuple[Reply, int]] = []
         self.scheduled: list[Reference] = [
             each for each in store.scheduled.times if each.queue is queue and not each.durable
@@ -49,26 +55,45 @@ class FirstLease(Reply):
         self.waiting.append((endpoint, token))
 
     def done(self, token: int) -> None:
-        queue = self.queue
-        if queue.deleted:
+        if self.queue.deleted:
             self._end("was deleted")
-            return
-        queue.note_durable(self.position)
-        found = self._next_scheduled() or self._next()
-        if found:
-            self._store(found)
+        elif self.pages or self.found:
+            self._store()
         else:
-            queue.note_durable(self.paged_through)
-            self._end("")
+            self._next_step()
 
     def failed(self, token: int, error: BrokerError) -> None:
         self._end(error.text)
 
+    def _next_step(self) -> None:
+        """Finds the messages of the next step. Their bodies are synced before a record makes them durable."""
+        queue = self.queue
+        self.pages = lighter_pages(self.store, queue)  # at each step: the tail may have become one
+        if not self.pages:
+            queue.note_durable(self.position)
+            self.found = self._next_scheduled() or self._next()
+            if not self.found:
+                queue.note_durable(self.paged_through)
+                self._end("")
+                return
+        bodies = [body for page in self.pages for body in page.unsynced_bodies()]
+        for reference in self.found:
+            body = reference.message.large
+            if body is not None and not body.synced:
+                bodies.append(body)
+        if bodies:
+            BodySync(self.store.large, bodies, self, 0).go_on()
+        else:
+            self._store()
+
     def _next_scheduled(self) -> list[Reference]:
         """Returns the next messages that wait for their delivery time."""
-        taken = self.scheduled[:STEP_MESSAGES]
-        del self.scheduled[:STEP_MESSAGES]
-        return [each for each in taken if each.state == SCHEDULED and not each.durable]
+        found: list[Reference] = []
+        while self.scheduled and not found:
+            taken = self.scheduled[:STEP_MESSAGES]
+            del self.scheduled[:STEP_MESSAGES]
+            found = [each for each in taken if each.state == SCHEDULED and not each.durable]
+        return found
 
     def _next(self) -> list[Reference]:
         """Returns the next non-durable messages of the queue; none at its end."""
@@ -94,8 +119,21 @@ class FirstLease(Reply):
                     break
         return found
 
-    def _store(self, found: list[Reference]) -> None:
+    def _store(self) -> None:
+        """Appends the records of the step, without the messages that left their queue meanwhile."""
         store = self.store
+        pages = [page for page in self.pages if not page.ended]
+        found = [each for each in self.found if each.state != DONE and not each.durable]
+        self.pages = []
+        self.found = []
+        if pages:
+            make_paged_durable(store, self.queue, pages)
+            self.paged_through = max(self.paged_through, max([page.last for page in pages]))
+            store.reply_when_durable(store.journal.last, self, 0)
+            return
+        if not found:
+            self._next_step()
+            return
         batch = records.Batch()
         for reference in found:
             message = reference.message
@@ -132,28 +170,23 @@ def _make_durable(reference: Reference) -> None:
         reference.queue.count_scheduled(reference, 1)
 
 
-def make_paged_durable(store: MessageStore, queue: Queue) -> int:
-    """Makes the non-durable messages in the queue's page files durable, with the next record of the journal.
+def lighter_pages(store: MessageStore, queue: Queue) -> list[Page]:
+    """Returns the queue's page files with non-durable messages of this life of the node."""
+    pages = store.paging.pages.values()
+    return [page for page in pages if page.queue_id == queue.id and not page.old and not page.all_durable()]
 
-    The files are on disk like those of durable messages: only the PAGE records must say so. Returns the last sequence
-    in the files. BrokerError if one of the messages has a large body, whose file is not on disk.
+
+def make_paged_durable(store: MessageStore, queue: Queue, pages: list[Page]) -> None:
+    """Makes the non-durable messages in these page files of the queue durable, with the next record of the journal.
+
+    The files are on disk like those of durable messages: only the PAGE records must say so.
     """
-    paging = store.paging
-    pages = [page for page in paging.pages.values() if page.queue_id == queue.id]
-    lighter = [page for page in pages if not page.old and not page.all_durable()]
-    if any(page.bodies.keys() & page.non_durable.keys() for page in lighter):
-        raise BrokerError(
-            ILLEGAL_STATE,
-            f"queue {queue.name} has large non-durable messages in page files, which a log view cannot keep: let a"
-            " consumer take them (selector AMQDurable = 'NON_DURABLE'), or remove them, before the first lease",
-        )
-    for page in lighter:
+    for page in pages:
         page.make_durable()
-        paging.store_page(page)
+        store.paging.store_page(page)
     for reference in queue.references:
         if isinstance(reference, PagedReference) and not reference.durable and reference.page.all_durable():
             _make_durable(reference)
             if reference.state == SCHEDULED:
                 store.store_delivery_count(reference, store.scheduled.times[reference])
-    paging.reader.forget()
-    return max([page.last for page in pages], default=0)
+    store.paging.reader.forget()

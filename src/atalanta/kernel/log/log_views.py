@@ -445,6 +445,7 @@ class LogViews:
         if first is not None:
             first.add(endpoint, token)
             reply = first if starts else None
+            token = 0
         if changed:
             batch = records.Batch()
             batch.add(records.LEASE, _encode_lease(queue, held))
@@ -453,6 +454,13 @@ class LogViews:
             endpoint.done(token)
         self.timers.set(LEASE_TIMER, now + 1_000_000_000)
         return held
+
+    def any_leased(self) -> bool:
+        """Returns true if a queue of the node has ever had a lease, so that its messages are durable on arrival."""
+        for queue in self.queues.by_name.values():
+            if queue.leased:
+                return True
+        return False
 
     def end_leases(self, now: int) -> None:
         """Ends expired leases, which no longer pin their queue (the epoch stays), and releases retained messages."""

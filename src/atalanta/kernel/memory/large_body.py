@@ -72,7 +72,10 @@ def next_crc(crc: int, data: bytes) -> int:
 
 
 class LargeBody:
-    """A body. `holders`: number of references to it; `unwritten`: bytes on their way to the file."""
+    """A body. `holders`: number of references to it; `unwritten`: bytes on their way to the file.
+
+    `synced`: the whole body survives a crash.
+    """
 
     def __init__(self, file: int, writer: LargeWriter | None) -> None:
         self.file = file
@@ -82,6 +85,7 @@ class LargeBody:
         self.holders: int = 0
         self.unwritten: int = 0
         self.failed: str = ""
+        self.synced: bool = False
         self.in_transaction: bool = False  # perhaps of an open transaction, the only holder
         self.released: bool = False  # waits for the end of the batch of inputs
 
@@ -95,6 +99,7 @@ class LargeBodies:
         self.bodies: dict[int, LargeBody] = {}
         self.unwritten: int = 0
         self.readers: dict[int, LargeReader] = {}
+        self.syncs: dict[int, list[LargeWriter]] = {}  # which wait for the sync of a complete body, by file
         self.next_token: int = 1
         self.released: list[LargeBody] = []
         # Bodies without a holder: deleted when the lsn is durable.
@@ -133,6 +138,15 @@ class LargeBodies:
         if self.files is not None:
             self.files.sync(body.file)
 
+    def sync_for(self, body: LargeBody, waiting: LargeWriter) -> None:
+        """Syncs a complete body that has not failed; `waiting.synced` or `failed` follows in a later input."""
+        others = self.syncs.get(body.file)
+        if others is None:
+            self.syncs[body.file] = [waiting]
+            self.sync(body)
+        else:
+            others.append(waiting)
+
     def on_written(self, now: int, file: int, size: int) -> None:
         body = self.bodies.get(file)
         if body is None or body.failed:
@@ -144,8 +158,13 @@ class LargeBodies:
 
     def on_synced(self, now: int, file: int) -> None:
         body = self.bodies.get(file)
-        if body is not None and body.writer is not None and not body.failed:
+        if body is None or body.failed:
+            return
+        body.synced = True
+        if body.writer is not None:
             body.writer.synced(now)
+        for waiting in self.syncs.pop(file, []):
+            waiting.synced(now)
 
     def on_failed(self, now: int, file: int, why: str) -> None:
         body = self.bodies.get(file)
@@ -157,6 +176,8 @@ class LargeBodies:
         body.unwritten = 0
         if body.writer is not None:
             body.writer.failed(now, why)
+        for waiting in self.syncs.pop(file, []):
+            waiting.failed(now, why)
 
     # -- reading --------------------------------------------------------------------------------
     def read(self, body: LargeBody, offset: int, size: int, reader: LargeReader) -> int:
@@ -257,6 +278,7 @@ class LargeBodies:
             body = LargeBody(file, None)
             body.size = size
             body.crc = crc
+            body.synced = True
             self.bodies[file] = body
         return body
 

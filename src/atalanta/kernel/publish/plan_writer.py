@@ -55,6 +55,8 @@ class PlanWriter:
                 stored.append(reference)
         if message.large is not None:
             store.large.hold(message.large, len(references))
+            if stored and not message.large.synced:
+                store.large.sync(message.large)  # non-durable, for a leased queue: see LargeReceiver.finish
         if stored:
             store.keep(message, stored)
             record = encode_message_record(message, stored, plan.duplicates)

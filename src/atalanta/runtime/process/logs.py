@@ -43,6 +43,7 @@ LEVELS: Final = {
     "resource_not_created": logging.WARNING,
     "route_to_unknown_binding": logging.WARNING,
     "scale_down_left": logging.WARNING,
+    "scale_down_retained": logging.WARNING,
     "scale_down_waits_for_target": logging.WARNING,
     "second_grouping_handler": logging.ERROR,
     "slow_consumer": logging.WARNING,

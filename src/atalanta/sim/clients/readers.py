@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
-from atalanta.message.codec import text_body
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.client.errors import ClientError
-from atalanta.wire.core.client.management import OPERATION, request_message
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.request import FAIL
 from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
+from atalanta.wire.core.packets.log_chunk import LogEntry, LogReadResponse, decode_entries
 from atalanta.wire.core.packets.logview import (
     LogAckThrough,
     LogAckThroughResponse,
@@ -25,10 +22,9 @@ from atalanta.wire.core.packets.logview import (
     LogPlanResponse,
     LogRead,
 )
-from atalanta.wire.core.packets.message import SendMessage
 
-MANAGEMENT: Final = "activemq.management"
 GROUP: Final = "reader"
+LEASE_MS: Final = 10_000
 FENCED: Final = 200
 PLAN_MESSAGES_MAX: Final = 12
 HASTE_MAX: Final = 32  # factor of the messages planned at once by a reader with a backlog
@@ -70,7 +66,7 @@ class LogReader(SimClient):
         """Requests a lease, or extends its own; the answer starts the next step."""
         number = self.session.next_correlation()
         owner = f"{self.name}/{self.life}"
-        self._ask(LogLease(number, self.queue, GROUP, owner, 10_000, self.epoch), number)
+        self._ask(LogLease(number, self.queue, GROUP, owner, LEASE_MS, self.epoch), number)
 
     def _ask(self, packet: Packet, number: int) -> None:
         reply = self.session.correlated_request(packet, number, FAIL)
@@ -91,9 +87,7 @@ class LogReader(SimClient):
             else:
                 self._later()
         elif isinstance(packet, LogReadResponse):
-            self.keys.extend(
-                str(entry.message.properties.get("key")) for entry in decode_entries(packet)
-            )
+            self._take(decode_entries(packet))
             if packet.last:
                 self._commit()
             else:
@@ -101,6 +95,9 @@ class LogReader(SimClient):
         elif isinstance(packet, LogAckThroughResponse):
             self.acknowledged = self.committed
             self._step()
+
+    def _take(self, entries: list[LogEntry]) -> None:
+        self.keys.extend(str(entry.message.properties.get("key")) for entry in entries)
 
     def _leased(self, packet: LogLeaseResponse) -> None:
         if self.epoch == 0 and packet.epoch <= self.old_epoch:
@@ -137,20 +134,7 @@ class LogReader(SimClient):
         if self.epoch == 0 and error.code == FENCED:
             self.later(SECOND, self._lease)
             return
-        if self.epoch == 0 and "non-durable messages in page files" in error.text:
-            self._remove_non_durable()
-            self.later(SECOND, self._lease)
-            return
         raise Violation(f"{self.name} at {self.target}: {error.text} (code {error.code})")
-
-    def _remove_non_durable(self) -> None:
-        """Does what the refusal of a first lease tells the operator: non-durable messages may be lost."""
-        body = text_body(json.dumps(["AMQDurable = 'NON_DURABLE'"]))
-        resource = f"queue.{self.queue}"
-        request = request_message(
-            self.world.now, MANAGEMENT, resource, OPERATION, "removeMessages", body
-        )
-        self.session.send_packet(SendMessage(request, requires_response=False))
 
     def _step(self) -> None:
         """Makes the next call: for an unfinished range, for an acknowledgement that is due, or for a new plan."""

@@ -6,7 +6,6 @@ batch: Spark's local master never retries a task.
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import time
@@ -19,6 +18,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from atalanta.client import Chunk
+from atalanta.spark.environment.worker import settle_worker
 from atalanta.spark.errors import (
     DataLost,
     Fenced,
@@ -45,21 +45,6 @@ log = logging.getLogger("atalanta.spark")
 
 # Connections kept for the worker process' next task: (process id, server, login) -> connection.
 _idle: dict[tuple[int, str, LoginOptions], Gateway] = {}
-
-
-# The process whose imported objects the garbage collector skips.
-_spared_in = 0
-
-
-def spare_collector() -> None:
-    """Excludes imported objects from garbage collection: Spark's workers collect after every task, which takes 40 ms.
-
-    This happens once per process, after all imports. A forked process has its own tasks and does it again.
-    """
-    global _spared_in
-    if _spared_in != os.getpid():
-        _spared_in = os.getpid()
-        gc.freeze()
 
 
 @dataclass
@@ -97,7 +82,7 @@ class RangeReader:
         self.builder = BatchBuilder(
             schema, options.queue, part.node_id, options.undecodable, options.max_body_bytes
         )
-        spare_collector()
+        settle_worker()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields batches in the order of the sequence. Raises NodeTimeout or DataLost."""

@@ -66,12 +66,28 @@ class BatchCommit:
             log.warning("batch %s of query %s was decided before: finishing that", batch, query)
         self.finish(decided, own)
         kept = {one.branch for each in decisions.values() for one in each}
-        others = {
-            server: self.nodes.call(server, lambda node: end_others(node, query, batch, kept))
-            for server in sorted({one.server for one in (*decided, *prepared)} & set(self.servers))
-        }
+        writers = {one.server for one in (*decided, *prepared)}
+        others = self._end_others(writers, partial(end_others, query=query, batch=batch, decided=kept))
         for place in places:
             self.nodes.call(place, lambda node: node.forget_decisions(query, batch))
+        return others
+
+    def _end_others(
+        self, writers: set[str], end: Callable[[Gateway], list[BranchName]]
+    ) -> dict[str, list[BranchName]]:
+        """Ends the other branches at every server: a run of the batch in more partitions may have left them anywhere.
+
+        A server without a branch of this batch is not waited for.
+        """
+        others: dict[str, list[BranchName]] = {}
+        for server in sorted(self.servers):
+            if server in writers:
+                others[server] = self.nodes.call(server, end)
+                continue
+            try:
+                others[server] = end(self.nodes.gateway(server))
+            except GatewayError as error:
+                log.warning("server %s: %s; its abandoned branches stay for the next batch", server, error)
         return others
 
     def _decide(

@@ -6,7 +6,8 @@ from collections import deque
 
 import pytest
 
-from atalanta.wire.core.client.consumer import ClientConsumer
+from atalanta.message.message import Message
+from atalanta.wire.core.client.consumer import FORCES_MAX, ClientConsumer
 from atalanta.wire.core.client.errors import (
     AddressFull,
     BrokerRefused,
@@ -268,6 +269,19 @@ def test_unread_messages_are_handed_out_when_they_hold_the_credits_of_the_next_p
         pair.link.send(10, ReceiveContinuation(b"x", more, consumer.id))
     pair.run()
     assert end.done and taken(consumer).message.body == b"xx"
+
+
+@pytest.mark.parametrize("window", [0, 600, 1 << 20])
+def test_a_message_that_arrives_answers_a_call_that_wants_one(window: int) -> None:
+    """A node that has used up the window may wait a second for credits before it answers a forced delivery."""
+    _, consumer = filled(0, window)
+    done = 0
+    for _ in range(FORCES_MAX + 5):  # without an answer of the node
+        found = consumer.available()
+        consumer.deliver(Message.create("q", b"", 4, True, 0, 4), 1, 100)
+        done += found.done
+        taken(consumer)
+    assert done == (0 if window == 0 else FORCES_MAX)
 
 
 def filled(count: int, window: int = 1 << 20) -> tuple[Pair, ClientConsumer]:

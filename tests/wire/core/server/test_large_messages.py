@@ -15,6 +15,7 @@ from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
 from atalanta.wire.core.packets.logview import (
     LogBody,
     LogBodyResponse,
+    LogLease,
     LogRead,
     LogReadLargeResponse,
 )
@@ -625,6 +626,29 @@ def test_a_non_durable_message_does_not_outlive_the_node() -> None:
     assert files(server) == 1
     restart(server)
     assert files(server) == 0
+
+
+@pytest.mark.parametrize("transacted", [False, True])
+def test_a_non_durable_message_in_a_leased_queue_survives_power_cuts(transacted: bool) -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    sender = server.login(transacted=True) if transacted else client
+    send_large(sender, "orders", BODY, durable=False)
+    if transacted:
+        server.settle()
+    client.send(LogLease(1, "orders", "g", "me", 60_000, 0))
+    server.settle()
+    if transacted:
+        sender.succeeds(Commit(-70))
+    else:
+        send_large(sender, "orders", BODY, durable=False)
+    server.settle()
+    for _ in range(2):
+        restart(server)
+        found = server.broker.log_views.read("orders", "", 0, 10, 1 << 30, None).references
+        bodies = [server.large.contents[each.message.large.file] for each in found if each.message.large]
+        assert bodies == [BODY] * (1 if transacted else 2)
 
 
 def test_the_journal_moves_the_record_and_the_file_stays() -> None:

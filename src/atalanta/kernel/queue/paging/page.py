@@ -101,6 +101,11 @@ class Page:
         if not self.finished:
             self.finished = bytearray((self.entries + 7) >> 3)
         self.durable_count = self.entries
+        self.non_durable.clear()
+
+    def unsynced_bodies(self) -> list[LargeBody]:
+        """Returns the bodies that a power failure may damage."""
+        return [body for body in self.bodies.values() if not body.synced]
 
     def hand_over(self) -> None:
         """Records that no entry is unread: those that are not finished are in memory, or retained."""

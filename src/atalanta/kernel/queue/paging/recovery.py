@@ -12,7 +12,6 @@ from atalanta.kernel.queue.reference import Reference
 from atalanta.message.encoding.buffer import DecodeError, Reader
 
 if TYPE_CHECKING:
-    from atalanta.kernel.memory.large_body import LargeBodies
     from atalanta.kernel.queue.paging.paging import Paging
     from atalanta.kernel.queue.queue import Queue
 
@@ -67,7 +66,8 @@ class QueuePages:
 class PagingRecovery:
     """Collects the records about pages from Recovery.
 
-    An id without a MESSAGE record is kept if a page may hold the message.
+    An id without a MESSAGE record is kept if a page may hold the message. `damaged`: large messages whose file is
+    damaged, also those outside of pages: queue -> (message id, sequence, 0 if it was scheduled).
     """
 
     def __init__(self) -> None:
@@ -75,6 +75,11 @@ class PagingRecovery:
         self.queues: dict[int, QueuePages] = {}
         self.acked: dict[int, dict[int, bool]] = {}
         self.delivered: dict[int, dict[int, tuple[int, int]]] = {}
+        self.damaged: dict[Queue, list[tuple[int, int]]] = {}
+
+    def note_damaged(self, queue: Queue, message_id: int, sequence: int) -> None:
+        """Records a large message whose file is damaged."""
+        self.damaged.setdefault(queue, []).append((message_id, sequence))
 
     def page(self, lsn: int, payload: bytes) -> tuple[Page, list[int]]:
         """Reads a PAGE record: returns the page, and the ids of the messages whose own records it replaces."""
@@ -136,8 +141,8 @@ class PagingRecovery:
         page.unread_bytes = page.durable_bytes
         log = queue.log
         whole = log.released_through() < page.first and page.last <= log.acked_through  # retained
-        _restore_bodies(paging.store.large, queue, page)
         acked = self.acked.pop(page.number, {})
+        self._restore_bodies(paging, queue, page, acked)
         delivered = self.delivered.pop(page.number, {})
         retained = retained_of(queue)
         kept = page.live if whole else 0
@@ -161,6 +166,31 @@ class PagingRecovery:
         paging.count_outside(paged, page.unread, page.unread_bytes)
         queue.message_count += page.unread
         queue.bytes += page.unread_bytes
+
+    def _restore_bodies(
+        self, paging: Paging, queue: Queue, page: Page, acked: dict[int, bool]
+    ) -> None:
+        """Assigns the large messages their files; a message whose file is damaged counts as finished."""
+        bodies = paging.store.large
+        for index, file, size, crc in page.large:
+            if page.is_finished(index):
+                continue
+            body = bodies.restored(file, size, crc)
+            if body is not None:
+                bodies.hold(body, 1)
+                page.bodies[index] = body
+                continue
+            page.finish(index)
+            block = page.block_of(index)
+            entries = paging.reader.read(queue, page, block)
+            if entries is None:
+                continue  # the damaged block is reported
+            entry = entries[index - page.starts[block]]
+            message_id = int(entry.message.id)
+            if message_id not in acked and entry.sequence > queue.log.released_through():
+                bodies.damaged(file, size, message_id, queue.name)
+                self.note_damaged(queue, message_id, entry.sequence)
+        page.large = []
 
 
 def _count(
@@ -213,21 +243,6 @@ def _count(
     page.unread_bytes = live_bytes
     page.keep_back(kept, last)
     return kept
-
-
-def _restore_bodies(bodies: LargeBodies, queue: Queue, page: Page) -> None:
-    """Assigns the large messages their files; a message whose file is damaged counts as finished."""
-    for index, file, size, crc in page.large:
-        if page.is_finished(index):
-            continue
-        body = bodies.restored(file, size, crc)
-        if body is None:
-            bodies.damaged(file, size, -1, queue.name)
-            page.finish(index)
-        else:
-            bodies.hold(body, 1)
-            page.bodies[index] = body
-    page.large = []
 
 
 def pull(paging: Paging, now: int, queue: Queue, message_id: int) -> Reference | None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from atalanta.wire.core.client.session import ClientSession
 
 FORCED_DELIVERY: Final = "_hornetq.forced.delivery.seq"
+FORCES_MAX: Final = 100
 UNLIMITED: Final = -1
 CREDITS_MAX: Final = (1 << 31) - 1
 
@@ -133,7 +134,9 @@ class ClientConsumer:
         self._wanted: bool = False
         self._large: LargeIncoming | None = None
         self._force_sequence: int = 0
+        self._force_answered: int = 0  # the latest sequence
         self._force_reply: Reply | None = None
+        self._one_is_enough: bool = False  # for `_force_reply`
         self._acknowledge_id: int = -1
         self._acknowledge_bytes: int = 0
         self._flush_wanted: bool = False
@@ -189,6 +192,8 @@ class ClientConsumer:
             return
         self.buffer.append(delivery)
         self._wake()
+        if self._one_is_enough:
+            self._end_force()
 
     def _wake(self) -> None:
         waiter = self.waiter
@@ -310,6 +315,7 @@ class ClientConsumer:
             failed.fail(self.failed)
             return failed
         self._force_sequence += 1
+        self._one_is_enough = False
         reply = self._force_reply
         if reply is None:
             reply = Reply()
@@ -317,12 +323,27 @@ class ClientConsumer:
         self._ask()
         return reply
 
+    def available(self) -> Reply:
+        """Returns a reply that is done when a message arrives, or once the broker has none (or no credits for it).
+
+        A broker that has used up the window may wait for credits, for a second, before it answers a `force`; so only
+        FORCES_MAX of them are left without an answer. With a window of 0 `withdraw` needs the answer.
+        """
+        reply = self.force()
+        self._one_is_enough = (
+            self.window != 0 and self._force_sequence - self._force_answered <= FORCES_MAX
+        )
+        return reply
+
     def _ask(self) -> None:
         if self._force_reply is not None and self.session.open:
             self.session.send_packet(ForceConsumerDelivery(self.id, self._force_sequence))
 
     def _forced(self, message: Message) -> None:
-        if message.property_value(FORCED_DELIVERY) != self._force_sequence:
+        sequence = message.property_value(FORCED_DELIVERY)
+        if isinstance(sequence, int):
+            self._force_answered = max(self._force_answered, int(sequence))
+        if sequence != self._force_sequence:
             return
         if self._large is not None and (self.window == 0 or not self.buffer):
             # Artemis answers between the pieces of a large message: asked again behind the last one. But with messages
@@ -330,6 +351,10 @@ class ClientConsumer:
             if self.window == 0:
                 self._credits(1)  # for the next piece, if the credit was withdrawn
             return
+        self._end_force()
+
+    def _end_force(self) -> None:
+        self._one_is_enough = False
         reply = self._force_reply
         self._force_reply = None
         if reply is not None:

@@ -43,7 +43,6 @@ class LogColumns:
 
     def __init__(self, data: bytes, count: int) -> None:
         self.data: bytes = data
-        self.count: int = count
         self.addresses: list[str] = []
         # True if there is a text message; its body is encoded.
         self.any_text: bool = False
@@ -66,7 +65,7 @@ class LogColumns:
         self._known: dict[bytes, int] = {}
         self._latest: bytes = b""  # the previous address, encoded
         self._latest_number: i32 = -1
-        self._scan()
+        self._scan(count)
 
     @property
     def sequences(self) -> bytes:
@@ -116,11 +115,11 @@ class LogColumns:
     def priorities(self) -> bytes:
         return self._priorities.getvalue()
 
-    def _scan(self) -> None:
+    def _scan(self, count: int) -> None:
         data = self.data
         end: i64 = len(data)
         position: i64 = 0
-        for _ in range(self.count):
+        for _ in range(count):
             if end - position < ENTRY_HEADER_BYTES:
                 raise DecodeError("entry", int(position), f"{end - position} bytes are left")
             write_i64_le(self._sequences, read_i64_be(data, position))

@@ -105,10 +105,12 @@ class LargeReceiver(LargeWriter):
         if body is not None and self.error is None and self.embedded is not None:
             self.message, rest = self.embedded.finish(now)
             self.session.broker.large.append(body, rest)
-        if body is not None and self.error is None and self.message.durable:
-            self.session.broker.large.sync(body)
-            self._hold()
-            return
+        if body is not None and self.error is None:
+            broker = self.session.broker
+            if self.message.durable or broker.log_views.any_leased():  # it may reach a leased queue, which keeps it
+                broker.large.sync(body)
+                self._hold()
+                return
         self._publish(now)
 
     # -- from the file --------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Random;
 import java.util.zip.CRC32;
 
 /** Messages of every kind of body, and the line of all that a receiver sees of one. */
@@ -44,6 +45,12 @@ final class Kinds {
         BytesMessage bytes = session.createBytesMessage();
         bytes.writeBytes(pattern(size));
         return bytes;
+      case "noise":
+        byte[] content = new byte[size];
+        new Random(size).nextBytes(content);  // no compression makes it smaller
+        BytesMessage noise = session.createBytesMessage();
+        noise.writeBytes(content);
+        return noise;
       case "map":
         MapMessage map = session.createMapMessage();
         map.setString("string", WORD);

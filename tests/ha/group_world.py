@@ -1,0 +1,702 @@
+"""A replicated group as a small world: real `Follower` and `Active` objects, and everything that can happen around
+them.
+
+The world has disks with and without sync, one FIFO channel for each direction between two members, and a manager
+whose answers are late or lost. A member without a process is down. What a scope allows is counted down with each
+use.
+
+Checked in every state:
+
+- each member of the in-sync set has on its disk everything that was confirmed, and each message of its journal that
+  no record deletes has its file (of a page or a large body);
+- what was confirmed twice is the same;
+- an epoch has one active process;
+- with clocks: at most one process serves;
+- with a minimum of members in sync: what is confirmed is on that many disks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from atalanta.ha.lease import Lease, LeaseTerms
+from atalanta.ha.register import CompareAndSet, Read, Register, RegisterView, found
+from atalanta.ha.replication import (
+    Action,
+    Activate,
+    Active,
+    Answer,
+    Block,
+    Confirm,
+    Cut,
+    Ended,
+    EpochTable,
+    Follower,
+    HandOver,
+    Heartbeat,
+    Message,
+    Offer,
+    Refusal,
+    Send,
+    Stop,
+    Store,
+)
+from tests.ha.explorer import copied, key_of
+
+# (epoch, id): a message if the id is positive, the deletion of message -id if it is negative.
+Entry: TypeAlias = tuple[int, int]
+Request: TypeAlias = Read | CompareAndSet
+PAIRS = (("A", "B"), ("A", "C"), ("B", "C"))
+CHANNEL_SIZE = 2
+HEAL_ROUNDS = 40
+CLOCK_RATES = {"slow": 3, "even": 4, "fast": 5}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How often each thing may happen in a world."""
+
+    members: int = 2
+    messages: int = 1
+    deletions: int = 0
+    crashes: int = 0
+    lost_answers: int = 0
+    late_answers: int = 0  # requests whose execution and answer are two steps, beyond the lost ones
+    breaks: int = 0
+    versions: int = 3  # changes of the register after the start
+    joins: bool = True
+    drops: bool = True
+    handovers: int = 0
+    resignations: int = 0
+    alone: bool = False  # the active node begins alone; the others have never followed
+    behind: bool = False  # as `alone`, with one message that is confirmed
+    min_in_sync: int = 1
+    ticks: int = 0
+    heartbeats: int = 2  # with ticks
+    rates: tuple[str, ...] = ("even", "even", "even")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The classes that make a member; tests plant faults by exchanging one."""
+
+    follower: type[Follower] = Follower
+    active: type[Active] = Active
+    view: type[RegisterView] = RegisterView
+    lease: type[Lease] = Lease
+    terms: LeaseTerms | None = None
+    purge_everything: bool = False
+    break_is_proof: bool = False
+
+
+class Member:
+    """One member of the world: its disk, its process, its request to the manager."""
+
+    __slots__ = (
+        "answer", "asking", "files", "journal", "key", "late", "name", "process", "synced",
+    )  # fmt: skip
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.journal: tuple[Entry, ...] = ()
+        self.synced = 0
+        self.files: frozenset[int] = frozenset()
+        self.process: Follower | Active | None = None
+        self.asking: Request | None = None
+        # The manager has executed the request; version 0 is a conflict.
+        self.answer: tuple[int, Register] | None = None
+        self.late: tuple[CompareAndSet, ...] = ()
+        self.key: Hashable = None
+
+    def copied(self) -> Member:
+        fresh = Member(self.name)
+        fresh.journal = self.journal
+        fresh.synced = self.synced
+        fresh.files = self.files
+        fresh.process = copied(self.process) if self.process is not None else None
+        fresh.asking = self.asking
+        fresh.answer = self.answer
+        fresh.late = self.late
+        return fresh
+
+    def state(self) -> Hashable:
+        if self.key is None:
+            process = key_of(self.process) if self.process is not None else None
+            self.key = hash(
+                (self.journal, self.synced, self.files, process, self.asking, self.answer, self.late)
+            )
+        return self.key
+
+    def table(self) -> EpochTable:
+        """Returns the epoch table, as recovery reads it from the heads of the blocks."""
+        found_epochs: list[tuple[int, int]] = []
+        for index, entry in enumerate(self.journal):
+            if not found_epochs or found_epochs[-1][0] != entry[0]:
+                found_epochs.append((entry[0], index + 1))
+        return tuple(found_epochs)
+
+
+class GroupWorld:
+    def __init__(self, scope: Scope, parts: Parts) -> None:
+        self.scope = scope
+        self.parts = parts
+        self.wrong = ""
+        self.members = [Member("ABC"[index]) for index in range(scope.members)]
+        self.channels: dict[str, tuple[tuple[Message, tuple[Entry, ...]], ...]] = {}
+        self.version = 1
+        self.register = found("A", 0, bytes(16))
+        self.confirmed: tuple[Entry, ...] = ()
+        self.epochs: tuple[int, ...] = ()
+        self.lives = 0
+        self.ids = 0
+        self.clocks = tuple(0 for _ in self.members)
+        self.timed = scope.ticks > 0
+        if self.timed:
+            self.terms = parts.terms or LeaseTerms(8, 250_000)
+        else:
+            # Confirmations must not depend on a clock: whoever is in sync may take over at any time.
+            self.terms = LeaseTerms(1, 0)
+            self.terms.wait_ns = 0
+
+    # --- copies ----------------------------------------------------------------------------------------
+
+    def copied(self) -> GroupWorld:
+        fresh = object.__new__(GroupWorld)
+        fresh.__dict__.update(self.__dict__)
+        fresh.members = self.members.copy()
+        fresh.channels = self.channels.copy()
+        return fresh
+
+    def key(self) -> Hashable:
+        members = tuple(member.state() for member in self.members)
+        channels = tuple(sorted((name, sent) for name, sent in self.channels.items() if sent))
+        return (
+            members, channels, self.version, self.register, self.confirmed, self.epochs, self.ids, self.clocks,
+            self.scope, self.wrong,
+        )  # fmt: skip
+
+    def touched(self, index: int) -> tuple[GroupWorld, Member]:
+        """Returns a copy of the world in which member `index` may be changed."""
+        world = self.copied()
+        return world, world.own(index)
+
+    def own(self, index: int) -> Member:
+        """Makes member `index` changeable in this world, which nobody else has yet."""
+        self.members[index] = self.members[index].copied()
+        return self.members[index]
+
+    def spend(self, name: str) -> None:
+        self.scope = replace(self.scope, **{name: getattr(self.scope, name) - 1})
+
+    def index(self, name: str) -> int:
+        return "ABC".index(name)
+
+    def now(self, member: Member) -> int:
+        return self.clocks[self.index(member.name)]
+
+    # --- steps -----------------------------------------------------------------------------------------
+
+    def steps(self) -> Iterator[tuple[str, GroupWorld]]:
+        if self.wrong:
+            return
+        for index, member in enumerate(self.members):
+            yield from self.process_steps(index, member)
+            yield from self.manager_steps(index, member)
+        for name, channel in self.channels.items():
+            if channel:
+                yield f"{name[0]} -> {name[1]}: {channel[0][0]}", self.delivered(name)
+        if self.scope.breaks:
+            for one, other in PAIRS[: 1 if len(self.members) == 2 else 3]:
+                if self.channels.get(one + other) or self.channels.get(other + one):
+                    world = self.copied()
+                    world.spend("breaks")
+                    world.disconnect(one, other)
+                    yield f"the connection {one}{other} breaks", world
+        if self.scope.ticks:
+            yield "time passes", self.ticked()
+
+    def process_steps(self, index: int, member: Member) -> Iterator[tuple[str, GroupWorld]]:
+        name, process = member.name, member.process
+        if process is None:
+            world, own = self.touched(index)
+            world.start(own)
+            yield f"{name} starts", world
+            return
+        if member.synced < len(member.journal):
+            world, own = self.touched(index)
+            world.sync(own)
+            yield f"{name} syncs", world
+        if self.scope.crashes:
+            for lost in (False, True) if member.synced < len(member.journal) else (False,):
+                world, own = self.touched(index)
+                world.spend("crashes")
+                world.crash(own, lost)
+                yield f"{name} crashes{' and loses its tail' if lost else ''}", world
+        limit = process.deletable() if not self.parts.purge_everything else len(member.journal)
+        doomed = {-entry[1] for entry in member.journal[:limit] if entry[1] < 0} & member.files
+        if doomed:
+            world, own = self.touched(index)
+            own.files -= doomed
+            world.check()
+            yield f"{name} deletes the files of {sorted(doomed)}", world
+        if isinstance(process, Active):
+            yield from self.active_steps(index, member, process)
+        elif self.may_change(member) and process.asked is None:
+            world, own = self.touched(index)
+            follower = own.process
+            assert isinstance(follower, Follower)
+            if world.apply(own, follower.take_over(world.now(own))):
+                yield f"{name} asks to take over", world
+
+    def may_change(self, member: Member) -> bool:
+        """Whether another change of the register is in scope, and the member is free to ask for one."""
+        return self.scope.versions > 0 and not isinstance(member.asking, CompareAndSet)
+
+    def active_steps(
+        self, index: int, member: Member, active: Active
+    ) -> Iterator[tuple[str, GroupWorld]]:
+        name = member.name
+        if active.accepts():
+            if self.scope.messages:
+                world, own = self.touched(index)
+                world.append(own, 1)
+                yield f"{name} appends message {world.ids}", world
+            if self.scope.deletions and member.journal and member.journal[-1][1] > 0:
+                world, own = self.touched(index)
+                world.append(own, -1)
+                yield f"{name} appends the deletion of its last message", world
+        if self.scope.resignations and not active.stopped:
+            world, own = self.touched(index)
+            world.spend("resignations")
+            assert isinstance(own.process, Active)
+            world.apply(own, own.process.resign(world.now(own), "asked to"))
+            yield f"{name} resigns", world
+        for other in self.members:
+            if other is member:
+                continue
+            channel = self.channels.get(name + other.name, ())
+            if len(channel) < CHANNEL_SIZE:
+                cursor = active.cursors.get(other.name, -1)
+                world, own = self.touched(index) if cursor < active.last else (self, member)
+                label = world.stream(own, other.name) if world is not self else ""
+                if label:
+                    yield f"{name} sends {other.name} {label}", world
+                if self.timed and self.scope.heartbeats and other.name in active.cursors:
+                    world, own = self.touched(index)
+                    world.spend("heartbeats")
+                    world.send(name, other.name, Heartbeat(active.epoch, world.now(own), 0))
+                    yield f"{name} sends {other.name} a heartbeat", world
+            if not self.may_change(member):
+                continue
+            for verb in ("join", "drop"):
+                if getattr(self.scope, f"{verb}s"):
+                    yield from self.changed(index, verb, other.name)
+            if self.scope.handovers:
+                yield from self.changed(index, "hand_over", other.name)
+
+    def changed(self, index: int, verb: str, other: str) -> Iterator[tuple[str, GroupWorld]]:
+        """One decision of the active node about another member, if it changes anything."""
+        world, own = self.touched(index)
+        if verb == "hand_over":
+            world.spend("handovers")
+        before = key_of(own.process)
+        actions = getattr(own.process, verb)(world.now(own), other)
+        world.apply(own, actions)
+        if actions or key_of(own.process) != before:
+            yield f"{own.name}: {verb} {other}", world
+
+    def manager_steps(self, index: int, member: Member) -> Iterator[tuple[str, GroupWorld]]:
+        name = member.name
+        for position, write in enumerate(member.late):
+            world, own = self.touched(index)
+            own.late = member.late[:position] + member.late[position + 1 :]
+            if write.version == self.version:
+                world.set_register(write.value)
+                yield f"a late write of {name} succeeds", world
+        if member.answer is not None:
+            world, own = self.touched(index)
+            world.answered(own)
+            yield f"{name} gets the answer of the manager", world
+            if self.scope.lost_answers:
+                world, own = self.touched(index)
+                world.spend("lost_answers")
+                own.answer = own.asking = None
+                world.uncertain(own)
+                yield f"{name} does not get the answer of the manager", world
+        elif member.asking is not None:
+            world, own = self.touched(index)
+            world.execute(own)
+            if isinstance(member.asking, Read) or not (self.scope.lost_answers + self.scope.late_answers):
+                world.answered(own)
+            yield f"the manager executes the request of {name}", world
+            if self.scope.lost_answers and isinstance(member.asking, CompareAndSet):
+                world, own = self.touched(index)
+                world.spend("lost_answers")
+                own.late = (*own.late, member.asking)
+                own.asking = None
+                world.uncertain(own)
+                yield f"the request of {name} is late: no answer", world
+        elif self.outdated(member):
+            world, own = self.touched(index)
+            own.asking = Read()
+            world.execute(own)
+            world.answered(own)
+            yield f"{name} reads the register", world
+
+    def outdated(self, member: Member) -> bool:
+        return member.process is not None and member.process.view.version < self.version
+
+    # --- what steps do ---------------------------------------------------------------------------------
+
+    def start(self, own: Member) -> None:
+        self.lives += 1
+        own.synced = len(own.journal)
+        view = self.parts.view(self.lives.to_bytes(8, "big"))
+        view.on_read(self.version, self.register)
+        own.process = self.parts.follower(
+            own.name, view, self.terms, self.now(own), own.table(), own.synced
+        )
+        own.process.seen = max(own.process.seen, self.register.epoch)
+
+    def crash(self, own: Member, lost: bool) -> None:
+        if lost:
+            own.journal = own.journal[: own.synced]
+            self.check()
+        own.synced = len(own.journal)
+        own.process = None
+        if isinstance(own.asking, CompareAndSet) and own.answer is None and self.scope.lost_answers:
+            own.late = (*own.late, own.asking)
+        own.asking = own.answer = None
+        self.forget(own.name)
+
+    def forget(self, name: str) -> None:
+        """Drops what is on its way to `name`; the others notice. What it has sent still arrives."""
+        for other in self.members:
+            if other.name != name:
+                self.channels[other.name + name] = ()
+                self.disconnected(other.name, name)
+
+    def disconnect(self, one: str, other: str) -> None:
+        self.channels[one + other] = self.channels[other + one] = ()
+        self.disconnected(one, other)
+        self.disconnected(other, one)
+        for name in (one, other):
+            # A broken connection tells a follower nothing. A planted fault thinks otherwise.
+            process = self.members[self.index(name)].process
+            if isinstance(process, self.parts.follower) and self.parts.break_is_proof:
+                own = self.own(self.index(name)).process
+                assert isinstance(own, Follower)
+                own.promise.release()
+
+    def disconnected(self, name: str, other: str) -> None:
+        index = self.index(name)
+        process = self.members[index].process
+        if isinstance(process, Active) and other in process.cursors:
+            own = self.own(index).process
+            assert isinstance(own, Active)
+            own.on_disconnected(0, other)
+
+    def append(self, own: Member, sign: int) -> None:
+        active = own.process
+        assert isinstance(active, Active)
+        if sign > 0:
+            self.spend("messages")
+            self.ids += 1
+            number = self.ids
+            own.files |= {number}
+        else:
+            self.spend("deletions")
+            number = -own.journal[-1][1]
+        own.journal = (*own.journal, (active.epoch, number))
+        active.on_append(self.now(own), len(own.journal))
+
+    def sync(self, own: Member) -> None:
+        process = own.process
+        assert process is not None
+        own.synced = len(own.journal)
+        self.apply(own, process.on_durable(self.now(own), own.synced))
+        self.check()
+
+    def stream(self, own: Member, other: str) -> str:
+        """Sends what the active node has for a follower: the offer, or the next record."""
+        active = own.process
+        assert isinstance(active, Active)
+        if active.stopped:
+            return ""
+        if other not in active.cursors:
+            # One offer at a time, and only to a process.
+            there = self.channels.get(own.name + other, ())
+            back = self.channels.get(other + own.name, ())
+            if (
+                any(isinstance(sent, Offer) for sent, _ in there)
+                or any(isinstance(sent, Answer) and sent.epoch == active.epoch for sent, _ in back)
+                or self.members[self.index(other)].process is None
+            ):
+                return ""
+            self.apply(own, [active.offer(other)])
+            return "an offer"
+        first = active.unsent(other)
+        if not first:
+            return ""
+        self.apply(own, [active.block(other, first)])
+        return f"record {first}"
+
+    def delivered(self, name: str) -> GroupWorld:
+        world = self.copied()
+        world.deliver(name)
+        return world
+
+    def deliver(self, name: str) -> None:
+        own = self.own(self.index(name[1]))
+        (message, entries), *rest = self.channels[name]
+        self.channels[name] = tuple(rest)
+        process = own.process
+        if process is None:
+            return
+        now = self.now(own)
+        actions: list[Action] = []
+        if isinstance(process, Active):
+            if isinstance(message, Answer):
+                if not self.timed:
+                    process.lease.on_answer(name[0], 0)
+                actions = process.on_answer(now, name[0], message)
+            elif isinstance(message, Refusal) or message.epoch > process.epoch:
+                actions = process.on_refusal(now, name[0], message.epoch)
+        elif isinstance(message, Offer):
+            actions = process.on_offer(now, name[0], message)
+        elif isinstance(message, Block):
+            actions = process.on_block(now, name[0], message)
+        elif isinstance(message, Heartbeat):
+            actions = process.on_heartbeat(now, name[0], message)
+        elif isinstance(message, Ended):
+            process.on_ended(now, message)
+        elif isinstance(message, HandOver):
+            actions = process.on_hand_over(now, message)
+        self.apply(own, actions, entries)
+        self.check()
+
+    def apply(
+        self, own: Member, actions: list[Action], entries: tuple[Entry, ...] = ()
+    ) -> bool:
+        """Executes the actions of a process. Returns whether there were any."""
+        for action in actions:
+            if isinstance(action, Send):
+                self.send(own.name, action.member, action.message)
+            elif isinstance(action, Store):
+                own.journal = own.journal + entries
+                own.files |= {number for _, number in entries if number > 0}
+            elif isinstance(action, Cut):
+                own.journal = own.journal[: action.lsn]
+                own.synced = min(own.synced, action.lsn)
+                self.check()
+            elif isinstance(action, Confirm):
+                self.confirm(own, action.lsn)
+            elif isinstance(action, Activate):
+                self.activate(own)
+            elif isinstance(action, Stop):
+                self.restart(own)
+            else:
+                own.asking = action
+                own.answer = None
+        return bool(actions)
+
+    def send(self, name: str, other: str, message: Message) -> None:
+        channel = self.channels.get(name + other, ())
+        entries: tuple[Entry, ...] = ()
+        if isinstance(message, Block):
+            own = self.members[self.index(name)]
+            entries = own.journal[message.first - 1 : message.last]
+        elif isinstance(message, Answer) and channel and isinstance(channel[-1][0], Answer):
+            before = channel[-1][0]
+            if before.epoch == message.epoch:
+                message = replace(message, sent_ns=max(before.sent_ns, message.sent_ns))
+                channel = channel[:-1]
+        elif isinstance(message, Refusal) and channel and channel[-1][0] == message:
+            return
+        self.channels[name + other] = (*channel, (message, entries))
+
+    def confirm(self, own: Member, lsn: int) -> None:
+        entries = own.journal[:lsn]
+        shorter = min(len(entries), len(self.confirmed))
+        if entries[:shorter] != self.confirmed[:shorter]:
+            self.wrong = f"{own.name} confirms {entries}, {self.confirmed} was confirmed"
+        if len(entries) > shorter:
+            self.confirmed = entries
+        copies = [each for each in self.members if each.journal[: each.synced][:lsn] == entries]
+        if len(copies) < self.scope.min_in_sync:
+            self.wrong = f"{own.name} confirms {entries}, which is on {len(copies)} disks"
+        self.check()
+
+    def activate(self, own: Member) -> None:
+        follower = own.process
+        assert isinstance(follower, Follower)
+        active = self.parts.active(follower, self.now(own), 1 << 40, self.scope.min_in_sync)
+        if self.parts.lease is not Lease:
+            active.lease = self.parts.lease(self.terms)
+        if active.epoch in self.epochs:
+            self.wrong = f"epoch {active.epoch} has begun twice, now at {own.name}"
+        self.epochs = (*self.epochs, active.epoch)
+        own.process = active
+        own.asking = own.answer = None
+        self.forget(own.name)
+        self.apply(own, active.on_durable(self.now(own), own.synced))
+        self.check()
+
+    def restart(self, own: Member) -> None:
+        """The active node has stopped: the same process follows, with what its disk has."""
+        self.forget(own.name)
+        own.asking = own.answer = None
+        self.start(own)
+        self.check()
+
+    def uncertain(self, own: Member) -> None:
+        process = own.process
+        if process is not None:
+            own.asking = process.view.on_uncertain()
+
+    def execute(self, own: Member) -> None:
+        """The manager executes a request; its answer is on the way."""
+        request = own.asking
+        if isinstance(request, CompareAndSet):
+            if request.version != self.version:
+                own.answer = (0, self.register)
+                return
+            self.set_register(request.value)
+        own.answer = (self.version, self.register)
+
+    def set_register(self, value: Register) -> None:
+        self.version += 1
+        self.register = value
+        if self.scope.versions:
+            self.spend("versions")
+        self.check()
+
+    def answered(self, own: Member) -> None:
+        answer, process, request = own.answer, own.process, own.asking
+        own.answer = own.asking = None
+        assert answer is not None and process is not None
+        version, register = answer
+        if version == 0:
+            self.uncertain(own)
+            return
+        if isinstance(request, CompareAndSet):
+            register = request.value
+        self.apply(own, process.on_register(self.now(own), version, register))
+
+    def ticked(self) -> GroupWorld:
+        world = self.copied()
+        world.spend("ticks")
+        world.clocks = tuple(
+            clock + CLOCK_RATES[rate]
+            for clock, rate in zip(self.clocks, self.scope.rates, strict=False)
+        )
+        world.check()
+        return world
+
+    # --- checks ----------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        if self.wrong:
+            return
+        count = len(self.confirmed)
+        serving = []
+        for member in self.members:
+            if member.name in self.register.in_sync and member.journal[: member.synced][:count] != self.confirmed:
+                self.wrong = f"{member.name} is in sync and lacks what was confirmed: {self.confirmed}"
+            deleted = {-number for _, number in member.journal if number < 0}
+            for _, number in member.journal:
+                if number > 0 and number not in member.files and number not in deleted:
+                    self.wrong = f"{member.name} has message {number} without its file"
+            process = member.process
+            if self.timed and isinstance(process, Active) and process.serves(self.now(member)):
+                serving.append(member.name)
+        if len(serving) > 1:
+            self.wrong = f"{' and '.join(serving)} serve"
+
+    # --- healing ---------------------------------------------------------------------------------------
+
+    def healed(self) -> str:
+        return self.copied().heal()
+
+    def heal(self) -> str:
+        """Lets everything happen that no fault prevents. All must be in sync and equal then, and all confirmed."""
+        self.scope = replace(
+            self.scope, messages=0, deletions=0, crashes=0, lost_answers=0, late_answers=0, breaks=0, versions=99,
+            handovers=0, resignations=0,
+        )  # fmt: skip
+        for _ in range(HEAL_ROUNDS):
+            if self.timed:
+                self.clocks = tuple(clock + 4 for clock in self.clocks)
+            for index in range(len(self.members)):
+                self.heal_member(index)
+            for name in list(self.channels):
+                while self.channels[name]:
+                    self.deliver(name)
+            if self.wrong or self.is_whole():
+                return self.wrong
+        return "the group does not heal"
+
+    def heal_member(self, index: int) -> None:
+        own = self.own(index)
+        own.late = ()
+        if own.process is None:
+            self.start(own)
+        if own.synced < len(own.journal):
+            self.sync(own)
+        if own.asking is None and self.outdated(own):
+            own.asking = Read()
+        for _ in range(2):
+            if own.asking is not None:
+                self.execute(own)
+                self.answered(own)
+        process = own.process
+        now = self.now(own)
+        if isinstance(process, Follower):
+            active = self.members[self.index(self.register.active or "A")].process
+            if not isinstance(active, Active) or active.epoch != self.register.epoch:
+                self.apply(own, process.take_over(now))
+            return
+        assert process is not None
+        for other in self.members:
+            if other is own or own.process is not process:
+                continue
+            while self.stream(own, other.name):
+                pass
+            if other.name in process.cursors:
+                self.send(own.name, other.name, Heartbeat(process.epoch, now, process.commit))
+            if own.asking is None:
+                self.apply(own, process.join(now, other.name))
+
+    def is_whole(self) -> bool:
+        first = self.members[0]
+        return (
+            len(self.register.in_sync) == len(self.members)
+            and all(member.journal == first.journal for member in self.members)
+            and all(member.synced == len(first.journal) for member in self.members)
+            and self.confirmed == first.journal
+        )
+
+
+def started(scope: Scope, parts: Parts) -> GroupWorld:
+    """Returns a world whose group is whole, with A active in epoch 1; or A is alone, as the scope says."""
+    world = GroupWorld(scope, parts)
+    world.scope = replace(scope, versions=99, messages=1)
+    first = world.own(0)
+    world.start(first)
+    process = first.process
+    assert isinstance(process, Follower)
+    world.apply(first, process.take_over(0))
+    world.execute(first)
+    world.answered(first)
+    if scope.behind:
+        world.append(first, 1)
+        world.sync(first)
+    for index in range(1, scope.members):
+        world.start(world.own(index))
+    if not (scope.alone or scope.behind):
+        wrong = world.heal()
+        assert not wrong, wrong
+    world.scope = scope
+    return world

@@ -1,0 +1,163 @@
+"""The stream of blocks: what a real journal has written arrives byte for byte, and nothing else is accepted."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.ha.block_stream import BlockName, BlockReceiver, BlockRefused, Write, blocks_of
+from atalanta.store.block import BLOCK_HEAD_SIZE
+from atalanta.store.segment import SEGMENT_HEAD_SIZE, segment_number
+from tests.store.journal_rig import JOURNAL_ID, Rig, config
+
+SEGMENT_BYTES = 1024
+
+
+def written(count: int = 40) -> Rig:
+    """Returns a journal with some segments, a few records in each block."""
+    rig = Rig(config(SEGMENT_BYTES))
+    rig.start()
+    for number in range(count):
+        rig.commit(*[f"record {number}.{part}".encode() * 3 for part in range(1 + number % 3)])
+    return rig
+
+
+def files(rig: Rig) -> list[tuple[int, bytes]]:
+    """Returns the segments of a journal: number and content."""
+    names = [segment.name for segment in rig.journal.segments]
+    return [(segment_number(name), rig.disk.read(name, 0, rig.disk.size(name))) for name in names]
+
+
+def blocks(number: int, content: bytes) -> list[tuple[BlockName, bytes]]:
+    return [
+        (name, content[name.offset : name.end]) for name in blocks_of(JOURNAL_ID, number, content)
+    ]
+
+
+class Copy:
+    """The files that a receiver has written."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytearray] = {}
+
+    def write(self, write: Write) -> None:
+        content = self.files.setdefault(write.name, bytearray(write.size))
+        content[write.offset : write.offset + len(write.data)] = write.data
+
+
+def copy_of(rig: Rig, first_segment: int = 1) -> tuple[Copy, BlockReceiver]:
+    """Streams a journal, from a segment on, to an empty member."""
+    copy, receiver = Copy(), BlockReceiver(JOURNAL_ID)
+    for number, content in files(rig):
+        if number < first_segment:
+            continue
+        copy.write(receiver.on_segment(number, len(content), content[:SEGMENT_HEAD_SIZE]))
+        for name, data in blocks(number, content):
+            accepted, write = receiver.on_block(number, name.offset, data)
+            assert accepted == name
+            copy.write(write)
+    return copy, receiver
+
+
+def recovered(copy: Copy) -> list[tuple[int, int, bytes]]:
+    """Returns the records that a node finds in the copied folder."""
+    rig = Rig(config(SEGMENT_BYTES))
+    for name, content in copy.files.items():
+        rig.disk.create(name, len(content), bytes(content))
+    rig.settle()
+    return rig.start().records
+
+
+def test_a_streamed_journal_is_equal_byte_for_byte() -> None:
+    rig = written()
+    copy, receiver = copy_of(rig)
+    assert len(copy.files) > 3
+    assert sorted(copy.files.values()) == sorted(content for _, content in files(rig))
+    assert receiver.last == rig.journal.last
+    assert recovered(copy) == rig.restart().records
+
+
+def test_the_names_of_the_blocks_have_every_record_once() -> None:
+    rig = written()
+    following = 1
+    for number, content in files(rig):
+        offset = SEGMENT_HEAD_SIZE
+        for name in blocks_of(JOURNAL_ID, number, content):
+            assert (name.number, name.offset, name.first) == (number, offset, following)
+            offset, following = name.end, name.last + 1
+    assert following == rig.journal.last + 1
+
+
+def test_a_journal_whose_first_segments_are_gone_begins_later() -> None:
+    rig = written()
+    copy, receiver = copy_of(rig, first_segment=3)
+    assert receiver.last == rig.journal.last
+    records = recovered(copy)
+    assert records == [record for record in rig.restart().records if record[0] >= records[0][0]]
+    assert records[0][0] > 1
+
+
+def test_a_member_goes_on_where_its_journal_ends() -> None:
+    rig = written(10)
+    copy, receiver = copy_of(rig)
+    again = BlockReceiver(JOURNAL_ID, receiver.number, receiver.size, receiver.offset, receiver.last)
+    rig.commit(b"one more")
+    number, content = files(rig)[-1]
+    name, data = blocks(number, content)[-1]
+    if number != receiver.number:
+        copy.write(again.on_segment(number, len(content), content[:SEGMENT_HEAD_SIZE]))
+    copy.write(again.on_block(number, name.offset, data)[1])
+    assert recovered(copy)[-1][2] == b"one more"
+
+
+def test_gaps_repeats_and_other_places_are_refused() -> None:
+    rig = written()
+    (number, content), (second, other), *_ = files(rig)
+    (one, data), (two, more), *_ = blocks(number, content)
+    receiver = BlockReceiver(JOURNAL_ID)
+    with pytest.raises(BlockRefused, match="where segment 0, offset 0 belongs"):
+        receiver.on_block(number, one.offset, data)
+    receiver.on_segment(number, len(content), content[:SEGMENT_HEAD_SIZE])
+    with pytest.raises(BlockRefused, match=f"offset {two.offset}, where segment 1, offset 64 belongs"):
+        receiver.on_block(number, two.offset, more)
+    with pytest.raises(BlockRefused, match=f"record {two.first} where 1 belongs"):
+        receiver.on_block(number, one.offset, more)
+    receiver.on_block(number, one.offset, data)
+    with pytest.raises(BlockRefused, match="offset 64, where"):
+        receiver.on_block(number, one.offset, data)
+    with pytest.raises(BlockRefused, match="segment 3 where 2 belongs"):
+        receiver.on_segment(3, len(content), files(rig)[2][1][:SEGMENT_HEAD_SIZE])
+    # A segment was skipped in the middle: its records are missing.
+    receiver.on_segment(second, len(other), other[:SEGMENT_HEAD_SIZE])
+    name, late = blocks(second, other)[0]
+    with pytest.raises(BlockRefused, match=f"record {name.first} where {one.last + 1} belongs"):
+        receiver.on_block(second, name.offset, late)
+
+
+def test_every_flipped_bit_of_a_block_is_refused() -> None:
+    rig = written(3)
+    number, content = files(rig)[0]
+    name, data = blocks(number, content)[0]
+    receiver = BlockReceiver(JOURNAL_ID)
+    receiver.on_segment(number, len(content), content[:SEGMENT_HEAD_SIZE])
+    for position in range(len(data)):
+        damaged = bytearray(data)
+        damaged[position] ^= 4
+        with pytest.raises(BlockRefused):
+            receiver.on_block(number, name.offset, bytes(damaged))
+    for cut in (data[:-1], data + b"\0", data[:BLOCK_HEAD_SIZE], b""):
+        with pytest.raises(BlockRefused, match="checksum"):
+            receiver.on_block(number, name.offset, cut)
+    assert receiver.on_block(number, name.offset, data)[0] == name
+
+
+def test_segments_of_other_journals_and_damaged_headers_are_refused() -> None:
+    rig = written(3)
+    number, content = files(rig)[0]
+    head = content[:SEGMENT_HEAD_SIZE]
+    with pytest.raises(BlockRefused, match="belongs to node"):
+        BlockReceiver(bytes(16)).on_segment(number, len(content), head)
+    with pytest.raises(BlockRefused, match="a renamed file"):
+        BlockReceiver(JOURNAL_ID).on_segment(2, len(content), head)
+    for wrong_head, size in ((b"\1" + head[1:], len(content)), (head, len(content) - 1), (head[:60], len(content))):
+        with pytest.raises(BlockRefused, match="checksum or its size"):
+            BlockReceiver(JOURNAL_ID).on_segment(number, size, wrong_head)
