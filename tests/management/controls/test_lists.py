@@ -25,8 +25,9 @@ def names(rows: Rows) -> list[object]:
     return [row["name"] for row in rows]
 
 
-def desk_with_queues() -> Desk:
-    desk = Desk()
+@pytest.fixture
+def desk(desk: Desk) -> Desk:
+    """A desk with four queues, of which two have messages."""
     for name in ("pear", "apple", "fig"):
         desk.queue(name)
     desk.queue("news", "topic", 0)
@@ -35,8 +36,7 @@ def desk_with_queues() -> Desk:
     return desk
 
 
-def test_queues_are_filtered_sorted_and_paged() -> None:
-    desk = desk_with_queues()
+def test_queues_are_filtered_sorted_and_paged(desk: Desk) -> None:
     rows, count = listed(desk, "listQueues", field="name", operation="CONTAINS", value="p")
     assert names(rows) == ["apple", "pear", "replies"] and count == 3
     assert rows[1]["messageCount"] == "1" and rows[1]["durable"] == "true"
@@ -57,16 +57,14 @@ def test_queues_are_filtered_sorted_and_paged() -> None:
     assert len(everything) == count == 5
 
 
-def test_a_filter_that_makes_no_sense_is_refused() -> None:
-    desk = desk_with_queues()
+def test_a_filter_that_makes_no_sense_is_refused(desk: Desk) -> None:
     with pytest.raises(Refused, match="no field beauty"):
         listed(desk, "listQueues", field="beauty", operation="EQUALS", value="1")
     with pytest.raises(Refused, match="no operation LIKES"):
         listed(desk, "listQueues", field="name", operation="LIKES", value="1")
 
 
-def test_addresses_by_view_and_by_name() -> None:
-    desk = desk_with_queues()
+def test_addresses_by_view_and_by_name(desk: Desk) -> None:
     rows, _ = listed(desk, "listAddresses", field="name", operation="EQUALS", value="fig")
     assert rows[0]["routingTypes"] == '["ANYCAST"]' and rows[0]["messageCount"] == "3"
     assert desk.ask("broker", "listAddresses", "|") == "apple|fig|pear|replies|topic"
@@ -75,8 +73,7 @@ def test_addresses_by_view_and_by_name() -> None:
     assert "queue=QueueImpl[name=news" in str(desk.ask("broker", "listBindingsForAddress", "topic"))
 
 
-def test_connections_sessions_consumers_and_producers() -> None:
-    desk = desk_with_queues()
+def test_connections_sessions_consumers_and_producers(desk: Desk) -> None:
     session = desk.session()
     session.client.client_id = "accounts"
     consume(session, desk, "fig", "number > 0", consumer_id=7)
@@ -102,8 +99,7 @@ def test_connections_sessions_consumers_and_producers() -> None:
     assert desk.get("broker", "TotalSessionCount") == 1
 
 
-def test_an_operator_closes_consumers_and_connections() -> None:
-    desk = desk_with_queues()
+def test_an_operator_closes_consumers_and_connections(desk: Desk) -> None:
     session = desk.session()
     consume(session, desk, "fig", consumer_id=7)
     desk.settle()
@@ -146,8 +142,7 @@ def consumer_counts(desk: Desk, queue: str) -> list[object]:
     return [details[name] for name in COUNTS]
 
 
-def test_a_consumer_is_listed_with_what_it_got_and_acknowledged() -> None:
-    desk = desk_with_queues()
+def test_a_consumer_is_listed_with_what_it_got_and_acknowledged(desk: Desk) -> None:
     size = desk.broker.queues["fig"].live()[0].message.encoded_size
     session = desk.session(transacted=True)
     desk.now = 5_000_000_000
@@ -169,15 +164,13 @@ def test_a_consumer_is_listed_with_what_it_got_and_acknowledged() -> None:
     assert consumer_counts(desk, "fig") == [1, 4, 3, 0]
 
 
-def test_a_browser_is_listed_without_counts() -> None:
-    desk = desk_with_queues()
+def test_a_browser_is_listed_without_counts(desk: Desk) -> None:
     consume(desk.session(), desk, "fig", consumer_id=7, browse=True)
     desk.settle()
     assert consumer_counts(desk, "fig") == [0, 0, 0, 0]
 
 
-def test_consumers_of_two_sessions_have_different_ids() -> None:
-    desk = desk_with_queues()
+def test_consumers_of_two_sessions_have_different_ids(desk: Desk) -> None:
     for name in ("fig", "fig", "pear"):
         consume(desk.session(), desk, name, consumer_id=7)
     desk.settle()
@@ -194,8 +187,7 @@ def test_consumers_of_two_sessions_have_different_ids() -> None:
     assert len(rows) == 1 and queue["name"] == rows[0]["queue"] == "fig"
 
 
-def test_times_are_sorted_as_times_and_users_found_one_by_one() -> None:
-    desk = desk_with_queues()
+def test_times_are_sorted_as_times_and_users_found_one_by_one(desk: Desk) -> None:
     week = 7 * 86_400_000_000_000
     for days in (0, 1, 2, 3):
         desk.now += week // 7
@@ -214,8 +206,7 @@ def test_times_are_sorted_as_times_and_users_found_one_by_one() -> None:
     assert row["users"] == "ann,tester"
 
 
-def test_the_queues_of_a_wildcard_address_are_those_of_the_addresses_that_it_matches() -> None:
-    desk = desk_with_queues()
+def test_the_queues_of_a_wildcard_address_are_those_of_the_addresses_that_it_matches(desk: Desk) -> None:
     desk.queue("all", "news.#", 0)
     desk.queue("europe", "news.eu", 0)
     desk.fill("news.eu", 2)
@@ -232,8 +223,7 @@ def test_the_queues_of_a_wildcard_address_are_those_of_the_addresses_that_it_mat
     assert row["queueCount"] == "2"
 
 
-def test_no_validated_user_is_named_where_security_is_off() -> None:
-    desk = desk_with_queues()
+def test_no_validated_user_is_named_where_security_is_off(desk: Desk) -> None:
     session = desk.session()
     identity = Security(False, "cluster", "secret").quick_answer("ann", None)
     assert identity is not None

@@ -123,8 +123,12 @@ class Peer:
         return [fields for name, fields in events if name == "embedded_message_unreadable"]
 
 
-def test_it_goes_where_the_peer_says_and_comes_as_a_text() -> None:
-    peer = Peer()
+@pytest.fixture
+def peer() -> Peer:
+    return Peer()
+
+
+def test_it_goes_where_the_peer_says_and_comes_as_a_text(peer: Peer) -> None:
     for queue in ("orders", "others", "orders"):
         peer.send(embedded(HELLO, _AMQ_ROUTE_TO=peer.route(queue)))
     assert peer.counts() == (2, 1)
@@ -134,8 +138,7 @@ def test_it_goes_where_the_peer_says_and_comes_as_a_text() -> None:
     assert not any(name.startswith("_AMQ_ROUTE_TO") for name in messages[0].properties.names())
 
 
-def test_a_repeat_of_the_link_is_dropped_and_confirmed() -> None:
-    peer = Peer()
+def test_a_repeat_of_the_link_is_dropped_and_confirmed(peer: Peer) -> None:
     for number in (1, 2, 1, 2, 3):
         message = embedded(
             section(VALUE, text(str(number))),
@@ -146,8 +149,7 @@ def test_a_repeat_of_the_link_is_dropped_and_confirmed() -> None:
     assert [message.text() for message in peer.got()] == ["1", "2", "3"]
 
 
-def test_a_repeat_of_the_sender_is_dropped() -> None:
-    peer = Peer()
+def test_a_repeat_of_the_sender_is_dropped(peer: Peer) -> None:
     amqp = section(APPLICATION_PROPERTIES, mapped(_AMQ_DUPL_ID=text("once"))) + HELLO
     for _ in range(2):
         peer.send(embedded(amqp, _AMQ_ROUTE_TO=peer.route()))
@@ -155,8 +157,7 @@ def test_a_repeat_of_the_sender_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("persister", [2, 3, 5])
-def test_every_form_of_the_wrapper(persister: int) -> None:
-    peer = Peer()
+def test_every_form_of_the_wrapper(peer: Peer, persister: int) -> None:
     message = Message.create("orders", wrapped(HELLO, None, persister=persister), EMBEDDED, False)
     message.put_property("_AMQ_ROUTE_TO", peer.route())
     peer.send(message)
@@ -164,8 +165,7 @@ def test_every_form_of_the_wrapper(persister: int) -> None:
     assert (got.text(), got.durable, got.address) == ("hello", False, "orders")
 
 
-def test_what_an_amqp_client_says_of_links_does_not_count() -> None:
-    peer = Peer()
+def test_what_an_amqp_client_says_of_links_does_not_count(peer: Peer) -> None:
     said = {
         "_AMQ_ROUTE_TO": binary(peer.route("others")),
         "_AMQ_BRIDGE_DUP": binary(peer.link_id(1)),
@@ -191,8 +191,7 @@ def test_from_an_ordinary_client_it_is_converted_and_chooses_no_queue() -> None:
     assert [message.text() for message in peer.got()] == ["hello"] * 2
 
 
-def test_type_7_without_the_signature_stays_what_it_is() -> None:
-    peer = Peer()
+def test_type_7_without_the_signature_stays_what_it_is(peer: Peer) -> None:
     message = Message.create("orders", b"EM", EMBEDDED, True)
     message.put_property("_AMQ_ROUTE_TO", peer.route())
     peer.send(message)
@@ -205,9 +204,8 @@ def test_type_7_without_the_signature_stays_what_it_is() -> None:
     [(HELLO[:-1], "amqp-value"), (section(HEADER, TRUE), "header"), (b"\x99", "section")],
 )
 def test_one_that_cannot_be_read_is_told_and_kept_where_the_peer_says(
-    amqp: bytes, field: str
+    peer: Peer, amqp: bytes, field: str
 ) -> None:
-    peer = Peer()
     for _ in range(2):
         peer.send(embedded(amqp, _AMQ_ROUTE_TO=peer.route(), _AMQ_BRIDGE_DUP=peer.link_id(1)))
     assert peer.counts() == (1, 0)
@@ -227,8 +225,7 @@ def test_one_that_cannot_be_read_is_told_and_kept_where_the_peer_says(
         (wrapped(HELLO, persister=2)[:-5], "AMQP message"),
     ],
 )
-def test_an_unreadable_wrapper_is_told_and_the_message_kept(body: bytes, field: str) -> None:
-    peer = Peer()
+def test_an_unreadable_wrapper_is_told_and_the_message_kept(peer: Peer, body: bytes, field: str) -> None:
     peer.send(Message.create("orders", body, EMBEDDED, True))
     assert sum(peer.counts()) == 1
     assert [event["field"] for event in peer.told()] == [field]
@@ -236,8 +233,7 @@ def test_an_unreadable_wrapper_is_told_and_the_message_kept(body: bytes, field: 
 
 
 @pytest.mark.parametrize("kind", ["text", "map", "stream", "object", "bytes"])
-def test_what_a_real_broker_sent(kind: str) -> None:
-    peer = Peer()
+def test_what_a_real_broker_sent(peer: Peer, kind: str) -> None:
     message = Message.create("q", captured()[kind], EMBEDDED, True)
     message.put_property("_AMQ_ROUTE_TO", peer.route())  # its own is of another broker
     peer.send(message)
@@ -296,8 +292,7 @@ def large(
     return header, old + body
 
 
-def test_large_bytes() -> None:
-    peer = Peer()
+def test_large_bytes(peer: Peer) -> None:
     body = section(DATA, binary(BIG)) + section(DATA, binary(b"more"))
     footer = section(FOOTER, mapped_by({symbol("sum"): b"\x54\x05"}))
     for _ in range(2):
@@ -310,8 +305,7 @@ def test_large_bytes() -> None:
     assert not any("EMBED" in name or "ROUTE" in name for name in message.properties.names())
 
 
-def test_a_large_object() -> None:
-    peer = Peer()
+def test_a_large_object(peer: Peer) -> None:
     peer.send_large(*large(peer, section(DATA, binary(BIG)), JAVA))
     message, got = peer.got_large()
     assert (message.kind, got) == (OBJECT, len(BIG).to_bytes(4, "big") + BIG)
@@ -324,24 +318,21 @@ def test_a_large_object() -> None:
         (section(DATA, binary("säge".encode() * 50_000)), "text/plain"),
     ],
 )
-def test_a_large_text(body: bytes, content_type: str) -> None:
-    peer = Peer()
+def test_a_large_text(peer: Peer, body: bytes, content_type: str) -> None:
     peer.send_large(*large(peer, body, content_type))
     message, got = peer.got_large()
     encoded = ("säge" * 50_000).encode("utf-16-le")
     assert (message.kind, got) == (TEXT, b"\1" + len(encoded).to_bytes(4, "big") + encoded)
 
 
-def test_a_large_map() -> None:
-    peer = Peer()
+def test_a_large_map(peer: Peer) -> None:
     peer.send_large(*large(peer, section(VALUE, mapped(a=binary(BIG), b=TRUE))))
     message, got = peer.got_large()
     assert message.kind == MAP and decode_map(got) == {"a": BIG, "b": True}
 
 
-def test_type_7_in_pieces() -> None:
+def test_type_7_in_pieces(peer: Peer) -> None:
     """A bridge sends as large what is longer with its wrapper than its min-large-message-size."""
-    peer = Peer()
     amqp = section(DATA, binary(BIG))
     for _ in range(2):
         outer = embedded(amqp, _AMQ_ROUTE_TO=peer.route(), _AMQ_BRIDGE_DUP=peer.link_id(1))
@@ -352,8 +343,7 @@ def test_type_7_in_pieces() -> None:
     assert (message.kind, got) == (BYTES, BIG)
 
 
-def test_the_wrapper_of_a_real_large_message() -> None:
-    peer = Peer()
+def test_the_wrapper_of_a_real_large_message(peer: Peer) -> None:
     message = Message.create("q", b"", LARGE_EMBEDDED, True)
     message.put_property("_AMQP_EMBED_LARGE", captured()["large wrapper"])
     message.put_property("_AMQ_ROUTE_TO", peer.route())
@@ -363,8 +353,7 @@ def test_the_wrapper_of_a_real_large_message() -> None:
     assert peer.told() == []
 
 
-def test_a_large_one_that_cannot_be_read_is_told_and_kept_as_it_came() -> None:
-    peer = Peer()
+def test_a_large_one_that_cannot_be_read_is_told_and_kept_as_it_came(peer: Peer) -> None:
     header, body = large(peer, section(VALUE, text("x" * 200_000))[:-1])
     for _ in range(2):
         peer.send_large(large(peer, b"")[0], body)
@@ -376,8 +365,7 @@ def test_a_large_one_that_cannot_be_read_is_told_and_kept_as_it_came() -> None:
     assert (event["packet"], event["field"]) == ("SESS_SEND_LARGE", "amqp-value")
 
 
-def test_data_that_ends_too_early_is_told() -> None:
-    peer = Peer()
+def test_data_that_ends_too_early_is_told(peer: Peer) -> None:
     header, body = large(peer, section(DATA, binary(BIG))[:-10])
     peer.send_large(header, body)
     message, got = peer.got_large()
@@ -385,8 +373,7 @@ def test_data_that_ends_too_early_is_told() -> None:
     assert [event["field"] for event in peer.told()] == ["data"]
 
 
-def test_a_footer_that_cannot_be_read_is_told_and_left_out() -> None:
-    peer = Peer()
+def test_a_footer_that_cannot_be_read_is_told_and_left_out(peer: Peer) -> None:
     footer = section(FOOTER, mapped_by({listed(): TRUE}))
     peer.send_large(*large(peer, section(DATA, binary(BIG)) + section(DATA, binary(b"!")) + footer))
     message, got = peer.got_large()
@@ -407,9 +394,8 @@ def test_a_footer_that_cannot_be_read_is_told_and_left_out() -> None:
     ],
 )
 def test_a_large_wrapper_that_cannot_be_read_is_told_and_the_message_kept(
-    wrapper: bytes, field: str
+    peer: Peer, wrapper: bytes, field: str
 ) -> None:
-    peer = Peer()
     header, body = large(peer, section(DATA, binary(BIG)))
     header.put_property("_AMQP_EMBED_LARGE", wrapper)
     peer.send_large(header, body)
@@ -417,8 +403,7 @@ def test_a_large_wrapper_that_cannot_be_read_is_told_and_the_message_kept(
     assert [event["field"] for event in peer.told()] == [field]
 
 
-def test_a_body_that_would_fill_memory_is_told_and_kept_as_it_came() -> None:
-    peer = Peer()
+def test_a_body_that_would_fill_memory_is_told_and_kept_as_it_came(peer: Peer) -> None:
     header, body = large(peer, section(VALUE, text("x" * (GATHERED_BYTES_MAX + 1))))
     peer.send_large(header, body)
     assert peer.counts() == (1, 0)
@@ -427,8 +412,7 @@ def test_a_body_that_would_fill_memory_is_told_and_kept_as_it_came() -> None:
     assert [event["field"] for event in peer.told()] == ["body"]
 
 
-def test_a_large_one_survives_the_node() -> None:
-    peer = Peer()
+def test_a_large_one_survives_the_node(peer: Peer) -> None:
     peer.send_large(*large(peer, section(DATA, binary(BIG))))
     peer.server.settle()
     peer.server.restart()

@@ -102,8 +102,9 @@ SETTINGS = {
 }
 
 
-def prepared() -> Server:
-    server = Server()
+@pytest.fixture
+def server(server: Server) -> Server:
+    """A server with three queues of one address."""
     server.queue("secret", "orders", 1)
     server.queue("open", "orders", 1)
     server.queue("volatile", "orders", 1, durable=False)
@@ -119,9 +120,8 @@ def refused(client: Client, request: Packet) -> bool:
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize(("permission", "queue", "request_"), REQUESTS)
 def test_the_setting_of_the_queue_decides_before_that_of_its_address(
-    permission: str, queue: str, request_: Packet, name: str
+    server: Server, permission: str, queue: str, request_: Packet, name: str
 ) -> None:
-    server = prepared()
     setting = SETTINGS[name]
     setting.add(server, permission, queue)
     names = sorted(server.broker.queues)
@@ -134,8 +134,7 @@ def test_the_setting_of_the_queue_decides_before_that_of_its_address(
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_large_messages(name: str) -> None:
-    server = prepared()
+def test_large_messages(server: Server, name: str) -> None:
     setting = SETTINGS[name]
     setting.add(server, "send", "secret")
     guest = server.login("guest")
@@ -146,9 +145,8 @@ def test_large_messages(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_an_operator_sends_to_a_queue(name: str) -> None:
+def test_an_operator_sends_to_a_queue(server: Server, name: str) -> None:
     """The operation `sendMessage` of a queue; a refusal is counted and published as every other."""
-    server = prepared()
     setting = SETTINGS[name]
     setting.add(server, "send", "secret")
     server.security.add_rule("activemq.management", {"manage": ["guest"], "send": ["guest"]})
@@ -167,8 +165,7 @@ def test_an_operator_sends_to_a_queue(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_queue_that_a_message_creates(name: str) -> None:
-    server = prepared()
+def test_a_queue_that_a_message_creates(server: Server, name: str) -> None:
     SETTINGS[name].add(server, "createDurableQueue", "fresh")
     guest = server.login("guest")
     held = server.security.exact
@@ -179,8 +176,7 @@ def test_a_queue_that_a_message_creates(name: str) -> None:
     assert ("fresh" in server.broker.queues) is SETTINGS[name].granted
 
 
-def test_other_queues_of_the_address_keep_its_setting() -> None:
-    server = prepared()
+def test_other_queues_of_the_address_keep_its_setting(server: Server) -> None:
     server.security.add_rule("orders", {"consume": ["guest"], "send": ["guest"]})
     server.security.add_rule("orders::secret", {"consume": ["admin"], "send": ["admin"]})
     guest = server.login("guest")
@@ -190,8 +186,7 @@ def test_other_queues_of_the_address_keep_its_setting() -> None:
     assert refused(guest, send("orders::secret"))
 
 
-def test_the_right_to_send_to_a_queue_is_not_the_right_to_send_to_its_address() -> None:
-    server = prepared()
+def test_the_right_to_send_to_a_queue_is_not_the_right_to_send_to_its_address(server: Server) -> None:
     server.security.add_rule("orders::secret", {"send": ["guest"]})
     guest = server.login("guest")
     assert not refused(guest, send("orders::secret"))
@@ -200,8 +195,7 @@ def test_the_right_to_send_to_a_queue_is_not_the_right_to_send_to_its_address() 
     assert server.broker.queues["open"].message_count == 0
 
 
-def test_a_lease_that_others_hold_is_not_used_without_the_permission() -> None:
-    server = prepared()
+def test_a_lease_that_others_hold_is_not_used_without_the_permission(server: Server) -> None:
     server.security.add_rule("orders", {"consume": ["guest"]})
     guest = server.login("guest")
     lease = LogLease(correlation=5, queue="secret", group="g", owner="me", ttl_ms=60_000)
@@ -210,8 +204,7 @@ def test_a_lease_that_others_hold_is_not_used_without_the_permission() -> None:
     assert refused(guest, LogAckThrough(5, "secret", "", "g", 0, 1))
 
 
-def test_the_refusal_names_queue_and_address() -> None:
-    server = prepared()
+def test_the_refusal_names_queue_and_address(server: Server) -> None:
     guest = server.login("guest")
     _, text = guest.fails(CreateConsumer(consumer_id=0, queue="secret", priority=4))
     assert text.startswith("AMQ229213: ")
