@@ -23,6 +23,7 @@ STEPS = [
     "available now",
     "stream write",
     "select from a view",
+    "select from a table",
 ]
 
 

@@ -117,7 +117,7 @@ class Job:
         self.done("stream write")
 
     def table(self) -> None:
-        """SELECT of a temporary view over a queue."""
+        """SELECT of a temporary view over a queue, and of a table whose statements name the options."""
         words = ", ".join(f"'{name}' '{text}'" for name, text in self.login.items())
         self.spark.sql(
             f"CREATE TEMPORARY VIEW queue_out USING atalanta OPTIONS ({words}, queue 'out')"
@@ -125,6 +125,13 @@ class Job:
         found = self.spark.sql("SELECT text FROM queue_out").collect()
         assert sorted(row.text for row in found) == self.texts("out")
         self.done("select from a view")
+        self.spark.sql("CREATE TABLE messages (text STRING) USING atalanta")
+        options = ", ".join(f"{name} = '{text}'" for name, text in self.login.items())
+        self.spark.sql(f"INSERT INTO messages WITH ({options}, address = 'out') VALUES ('inserted')")
+        found = self.spark.sql(f"SELECT text FROM messages WITH ({options}, queue = 'out')").collect()
+        assert sorted(row.text for row in found) == self.texts("out")
+        assert "inserted" in self.texts("out")
+        self.done("select from a table")
 
 
 def main(mode: str, servers: str, folder: str, *parts: str) -> None:
