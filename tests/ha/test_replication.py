@@ -135,6 +135,14 @@ def test_a_member_without_a_lease_is_not_added() -> None:
     assert len(node.on_answer(LATER, "B", Answer(3, 0, 0, LATER))) == 1
 
 
+def test_a_member_too_many_follows_and_is_not_added() -> None:
+    node = active(*[f"member {number}" for number in range(15)])
+    assert node.on_answer(LATER, "one more", Answer(3, 0, 0, LATER)) == []
+    assert node.join(LATER, "one more") == []
+    assert "one more" not in node.required()
+    assert node.on_answer(LATER, "one more", Answer(3, 0, 0, LATER)) == []
+
+
 def test_an_asynchronous_member_follows_and_is_never_required() -> None:
     node = active(asynchronous=("far",))
     node.on_answer(LATER, "far", Answer(3, 0, 0, LATER))

@@ -11,7 +11,7 @@ from tests.ha.planted_faults import FAULTS
 
 FAULT_STATES = 6_000
 RIGHT_STATES = 2_000
-SHORT_STATES = 3_000
+SHORT_STATES = 1_500
 DEEP_STATES = 300_000
 
 # Small enough to be searched whole in seconds.

@@ -24,6 +24,7 @@ from typing import TypeAlias
 
 from atalanta.ha.lease import Lease, LeaseTerms, Promise
 from atalanta.ha.register import (
+    MEMBERS_MAX,
     CompareAndSet,
     Read,
     Register,
@@ -511,6 +512,8 @@ class Active:
         if member in known.in_sync or member in self.asynchronous:
             return []
         if member not in self.joining:
+            if len(self.required()) + 2 > MEMBERS_MAX:
+                return []
             self.joining.append(member)
         return self._admit(now)
 
