@@ -94,6 +94,49 @@ class LargeIncoming:
         self.sink: BodySink | None = None
 
 
+class ForcedDeliveries:
+    """The questions of a consumer whether the broker has a message (SESS_FORCE_CONSUMER_DELIVERY).
+
+    `sequence` is that of the latest one, `reply` what waits for its answer. With `one_is_enough` a message that arrives
+    ends the wait, too.
+    """
+
+    def __init__(self) -> None:
+        self.sequence: int = 0
+        self.answered: int = 0
+        self.reply: Reply | None = None
+        self.one_is_enough: bool = False
+
+    def add(self) -> Reply:
+        """Returns the reply of one more question, which answers those that wait, too."""
+        self.sequence += 1
+        self.one_is_enough = False
+        if self.reply is None:
+            self.reply = Reply()
+        return self.reply
+
+    def accept_one(self, accepted: bool) -> None:
+        """Lets a message end the wait, unless too many questions have no answer."""
+        self.one_is_enough = accepted and self.sequence - self.answered <= FORCES_MAX
+
+    def answer(self, sequence: int) -> bool:
+        """Records an answer of the broker. Returns False for one of an earlier question."""
+        self.answered = max(self.answered, sequence)
+        return sequence == self.sequence
+
+    def take(self) -> Reply | None:
+        """Returns what waits, and forgets it."""
+        reply = self.reply
+        self.reply = None
+        self.one_is_enough = False
+        return reply
+
+    def end(self) -> None:
+        reply = self.take()
+        if reply is not None:
+            reply.resolve(None)
+
+
 class ClientConsumer:
     """A consumer. Deliveries wait in `buffer` until taken, or are passed to `on_message` at once if it is set.
 
@@ -133,10 +176,7 @@ class ClientConsumer:
         self._taken_bytes: int = 0
         self._wanted: bool = False
         self._large: LargeIncoming | None = None
-        self._force_sequence: int = 0
-        self._force_answered: int = 0  # the latest sequence
-        self._force_reply: Reply | None = None
-        self._one_is_enough: bool = False  # for `_force_reply`
+        self._forces: ForcedDeliveries = ForcedDeliveries()
         self._acknowledge_id: int = -1
         self._acknowledge_bytes: int = 0
         self._flush_wanted: bool = False
@@ -192,8 +232,8 @@ class ClientConsumer:
             return
         self.buffer.append(delivery)
         self._wake()
-        if self._one_is_enough:
-            self._end_force()
+        if self._forces.one_is_enough:
+            self._forces.end()
 
     def _wake(self) -> None:
         waiter = self.waiter
@@ -314,12 +354,7 @@ class ClientConsumer:
             failed = Reply()
             failed.fail(self.failed)
             return failed
-        self._force_sequence += 1
-        self._one_is_enough = False
-        reply = self._force_reply
-        if reply is None:
-            reply = Reply()
-            self._force_reply = reply
+        reply = self._forces.add()
         self._ask()
         return reply
 
@@ -330,20 +365,16 @@ class ClientConsumer:
         FORCES_MAX of them are left without an answer. With a window of 0 `withdraw` needs the answer.
         """
         reply = self.force()
-        self._one_is_enough = (
-            self.window != 0 and self._force_sequence - self._force_answered <= FORCES_MAX
-        )
+        self._forces.accept_one(self.window != 0)
         return reply
 
     def _ask(self) -> None:
-        if self._force_reply is not None and self.session.open:
-            self.session.send_packet(ForceConsumerDelivery(self.id, self._force_sequence))
+        if self._forces.reply is not None and self.session.open:
+            self.session.send_packet(ForceConsumerDelivery(self.id, self._forces.sequence))
 
     def _forced(self, message: Message) -> None:
         sequence = message.property_value(FORCED_DELIVERY)
-        if isinstance(sequence, int):
-            self._force_answered = max(self._force_answered, int(sequence))
-        if sequence != self._force_sequence:
+        if not isinstance(sequence, int) or not self._forces.answer(int(sequence)):
             return
         if self._large is not None and (self.window == 0 or not self.buffer):
             # Artemis answers between the pieces of a large message: asked again behind the last one. But with messages
@@ -351,14 +382,7 @@ class ClientConsumer:
             if self.window == 0:
                 self._credits(1)  # for the next piece, if the credit was withdrawn
             return
-        self._end_force()
-
-    def _end_force(self) -> None:
-        self._one_is_enough = False
-        reply = self._force_reply
-        self._force_reply = None
-        if reply is not None:
-            reply.resolve(None)
+        self._forces.end()
 
     # -- acknowledging --------------------------------------------------------------------------
     def acknowledge_through(self, delivery: Delivery, batch_bytes: int) -> None:
@@ -463,8 +487,7 @@ class ClientConsumer:
             self.failed = error
             if not isinstance(error, Closed):
                 self.connection_lost()
-        force = self._force_reply
-        self._force_reply = None
+        force = self._forces.take()
         if force is not None:
             force.fail(error)
         self._wake()
