@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,6 +80,8 @@ class Report:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Returns "did you mean 'x'?" for the most similar known name, or ""."""
+    import difflib  # Imported here: nodes start without it.
+
     candidates = {candidate.lower(): candidate for candidate in known}
     found = difflib.get_close_matches(name.lower(), list(candidates), 1, 0.7)
     return f"did you mean '{candidates[found[0]]}'?" if found else ""

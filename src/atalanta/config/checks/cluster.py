@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from atalanta.cluster.config import (
     ClusterConnectionConfig,
@@ -20,6 +20,9 @@ from atalanta.config.checks.findings import (
     reaches,
 )
 from atalanta.kernel.settings.effective_settings import all_address_settings
+
+if TYPE_CHECKING:
+    import ipaddress
 
 
 def check_cluster(nodes: list[CheckedNode], findings: Findings) -> None:
@@ -79,8 +82,10 @@ def _check_groups(node: CheckedNode, findings: Findings) -> None:
 
 def ip_address(text: str | None) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """Parses an IP address; None for a name. Java also accepts brackets around IPv6."""
+    from ipaddress import ip_address as parsed  # Imported here: nodes start without it.
+
     try:
-        return ipaddress.ip_address((text or "").removeprefix("[").removesuffix("]"))
+        return parsed((text or "").removeprefix("[").removesuffix("]"))
     except ValueError:
         return None
 

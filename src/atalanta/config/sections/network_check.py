@@ -8,7 +8,6 @@ problem.
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -50,6 +49,8 @@ def _entries(node: Node, report: Report) -> list[str]:
 
 
 def _addresses(node: Node, report: Report) -> list[str]:
+    from ipaddress import ip_address  # Imported here: nodes start without it.
+
     kept: list[str] = []
     for name in _entries(node, report):
         loopback = name.lower() == "localhost"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ipaddress import AddressValueError, IPv6Address
 from typing import Final
 
 MINUTE_NS: Final = 60_000_000_000
@@ -14,6 +13,8 @@ def remote_host(remote: str) -> str:
     host = remote.rpartition(":")[0].strip("[]")
     if ":" not in host:
         return host or remote
+    from ipaddress import AddressValueError, IPv6Address  # Imported here: nodes start without it.
+
     try:
         return f"{int(IPv6Address(host.partition('%')[0])) >> 64:x}::/64"
     except AddressValueError:

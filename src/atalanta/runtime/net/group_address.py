@@ -7,12 +7,14 @@ NetworkInterface.getByInetAddress for the latter.
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from atalanta.message.encoding.digits import all_digits
+
+if TYPE_CHECKING:
+    from ipaddress import IPv6Address
 
 ANY: Final = {socket.AF_INET: "0.0.0.0", socket.AF_INET6: "::"}
 INTERFACES: Final = Path("/proc/net/if_inet6")  # Linux
@@ -48,7 +50,9 @@ def interface_number(group: str, interface: str) -> int:
     if not without_brackets(interface):
         return 0
     host = socket_address(interface, 0, socket.AF_INET6)[0]
-    wanted = ipaddress.IPv6Address(host)
+    from ipaddress import IPv6Address  # Imported here: nodes start without it.
+
+    wanted = IPv6Address(host)
     if wanted.is_unspecified:
         return 0
     for number, known in own_addresses():
@@ -57,15 +61,17 @@ def interface_number(group: str, interface: str) -> int:
     raise OSError(f"no interface has the address {interface} (write address%interface)")
 
 
-def own_addresses() -> list[tuple[int, ipaddress.IPv6Address]]:
+def own_addresses() -> list[tuple[int, IPv6Address]]:
     """Returns (interface number, address) pairs; empty on systems without such a list."""
+    from ipaddress import IPv6Address  # Imported here: nodes start without it.
+
     try:
         lines = INTERFACES.read_text("ascii").splitlines()
     except OSError:
         return []
-    found: list[tuple[int, ipaddress.IPv6Address]] = []
+    found: list[tuple[int, IPv6Address]] = []
     for line in lines:
         words = line.split()
         if len(words) == 6:
-            found.append((int(words[1], 16), ipaddress.IPv6Address(int(words[0], 16))))
+            found.append((int(words[1], 16), IPv6Address(int(words[0], 16))))
     return found

@@ -12,7 +12,6 @@ import os
 import signal
 import socket
 import subprocess
-from ipaddress import ip_address
 from typing import Final, Protocol
 
 from atalanta.runtime.network_check.config import PING, PING6, NetworkCheckConfig, PingCommand
@@ -50,6 +49,8 @@ class AddressProbe:
 
     def check(self) -> str:
         """Implements Probe.check."""
+        from ipaddress import ip_address  # Imported here: nodes start without it.
+
         try:
             family, numeric = first_address(self.name)
         except (OSError, UnicodeError) as error:

@@ -6,7 +6,6 @@ Every parameter of Artemis (TransportConstants) is known by name. Parameters wit
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -305,6 +304,8 @@ def _unknown(name: str, names: list[str]) -> str:
     """Returns the note on an unknown parameter, with a similar name if there is one. Artemis hands unknown parameters
     to its protocols, so they are no error.
     """
+    import difflib  # Imported here: nodes start without it.
+
     near = difflib.get_close_matches(name, names, 1)
     return f"unknown; did you mean '{near[0]}'?" if near else "unknown"
 
