@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS: Final = (
@@ -11,24 +13,31 @@ MONTHS: Final = (
 )  # fmt: skip
 
 
+def utc(at_ns: int) -> datetime:
+    """Returns the time since the epoch as a date, without fractions of a second."""
+    from datetime import UTC, datetime  # Imported here: nodes start without it.
+
+    return datetime.fromtimestamp(at_ns // 1_000_000_000, UTC)
+
+
 def date_text(at_ns: int) -> str:
     """Returns the form of java.util.Date.toString in UTC: "Sat Nov 21 15:35:36 UTC 2026"."""
-    at = time.gmtime(at_ns // 1_000_000_000)
-    clock = f"{at.tm_hour:02}:{at.tm_min:02}:{at.tm_sec:02}"
-    return f"{DAYS[at.tm_wday]} {MONTHS[at.tm_mon - 1]} {at.tm_mday:02} {clock} UTC {at.tm_year}"
+    at = utc(at_ns)
+    clock = f"{at.hour:02}:{at.minute:02}:{at.second:02}"
+    return f"{DAYS[at.weekday()]} {MONTHS[at.month - 1]} {at.day:02} {clock} UTC {at.year}"
 
 
 def short_date(at_ns: int) -> str:
     """Returns a date like Java's DateFormat.SHORT in the US: "11/21/26"."""
-    at = time.gmtime(at_ns // 1_000_000_000)
-    return f"{at.tm_mon}/{at.tm_mday}/{at.tm_year % 100:02}"
+    at = utc(at_ns)
+    return f"{at.month}/{at.day}/{at.year % 100:02}"
 
 
 def moment(at_ns: int) -> str:
     """Returns a time like Java's DateFormat SHORT and MEDIUM in the US: "11/21/26, 3:05:36 PM"; never is the epoch."""
-    at = time.gmtime(at_ns // 1_000_000_000)
-    half = "AM" if at.tm_hour < 12 else "PM"
-    return f"{short_date(at_ns)}, {at.tm_hour % 12 or 12}:{at.tm_min:02}:{at.tm_sec:02} {half}"
+    at = utc(at_ns)
+    half = "AM" if at.hour < 12 else "PM"
+    return f"{short_date(at_ns)}, {at.hour % 12 or 12}:{at.minute:02}:{at.second:02} {half}"
 
 
 def duration_text(duration_ms: int) -> str:
