@@ -77,7 +77,7 @@ class RowsStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self.limit)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Nothing arrives while it runs."""
+        """The rows are fixed: a run has no limit to record."""
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         return {"rows": min(self.reader.rows, start["rows"] + self.limit)}

@@ -251,7 +251,7 @@ class GroupWorld:
                 yield f"{name} asks to take over", world
 
     def may_change(self, member: Member) -> bool:
-        """Whether another change of the register is in scope, and the member is free to ask for one."""
+        """Returns True if the scope has another change of the register, and the member may ask for one."""
         return self.scope.versions > 0 and not isinstance(member.asking, CompareAndSet)
 
     def active_steps(

@@ -1,4 +1,4 @@
-"""What a real Java client has compressed is rows as the application sent them, on our node and on a real one."""
+"""Messages that a real Java client has compressed are rows as they were sent, on our node and on a real one."""
 
 from __future__ import annotations
 

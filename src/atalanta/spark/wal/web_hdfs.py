@@ -5,8 +5,8 @@
 Source: page "WebHDFS REST API" of Hadoop's documentation. Parameters of the URI are those of every request. A request
 for data is answered with the place of a data node (status 307).
 
-The WebHDFS of fsspec (looked at: 2026.9.0) does not do. Its `mv` ignores the answer `false` of a rename that was not
-done: a batch would be committed at the broker without its file. Its read (`_fetch_range`) takes the error page of a
+fsspec has a WebHDFS client (2026.9.0), which is not safe here. Its `mv` ignores the answer `false` of a rename that was
+not done: a batch would be committed at the broker without its file. Its read (`_fetch_range`) takes the error page of a
 data node for the content of the file.
 """
 
