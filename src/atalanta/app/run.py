@@ -31,7 +31,7 @@ from atalanta.config.problems import grouped
 from atalanta.kernel.ports import Disk, LargeFiles
 from atalanta.kernel.security.security import Security
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.node.config import Ports
+from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.node import Node
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.memory_disk import MemoryDisk
@@ -167,10 +167,17 @@ async def live(
     guard: NetworkGuard | None = None,
 ) -> int:
     """Builds the node and runs it to its end. Returns the exit status."""
-    loop = asyncio.get_running_loop()
-    shell = Shell(loop, limits_of_this_process(), signals=guard is None)
     # Steps that may be refused come before the ports are bound.
     config = node_config(configuration, security, storage.node_id)
+    shell = bound_shell(configuration, signals=guard is None)
+    if guard is not None:
+        guard.born(shell)
+    return await run_node(shell, config, configuration, storage, ready, server)
+
+
+def bound_shell(configuration: Configuration, signals: bool) -> Shell:
+    """Returns a shell whose ports are bound, in the running loop. StartupError names what cannot be used."""
+    shell = Shell(asyncio.get_running_loop(), limits_of_this_process(), signals=signals)
     try:
         shell.links.secure(secure_connectors(configuration))
         shell.bind(listens(configuration))
@@ -178,10 +185,22 @@ async def live(
         raise StartupError(exit_codes.BAD_CONFIGURATION, [str(error)]) from error
     except OSError as error:
         raise StartupError(exit_codes.UNAVAILABLE, [error.strerror or str(error)]) from error
+    return shell
+
+
+async def run_node(
+    shell: Shell,
+    config: NodeConfig,
+    configuration: Configuration,
+    storage: Storage,
+    ready: Ready,
+    server: WebServer | None,
+) -> int:
+    """Runs the node of a bound shell to its end. Returns the exit status."""
     broker = configuration.broker
-    disk = storage.disk(loop, shell.driver, configuration.own.commits_in_loop)
+    disk = storage.disk(shell.loop, shell.driver, configuration.own.commits_in_loop)
     large = storage.large_files(
-        loop,
+        shell.loop,
         shell.driver,
         broker.global_max_size_bytes,
         configuration.journal.large_message_sync,
@@ -194,8 +213,6 @@ async def live(
         "node_starting",
         {"node_id": storage.node_id, "name": broker.name, "configuration": configuration.path},
     )
-    if guard is not None:
-        guard.born(shell)
     more = []
     if server is not None:
         server.show(node.management)

@@ -106,6 +106,11 @@ class Shell(Process):
             self._close_acceptors()
             raise
 
+    def listen_early(self) -> None:
+        """Lets clients connect and wait until `run` has recovered the node."""
+        for acceptor in self.acceptors:
+            acceptor.listen_early()
+
     async def run(
         self,
         node: NodeInputs,
