@@ -116,6 +116,20 @@ class ClusterConnection(MemberListener, BridgeListener):
         self.stopping = True
         self.scanner.stopping = True
 
+    def set_backup(self, now: int, backup: TransportConfiguration | None) -> None:
+        """Announces the pair of this node and its backup, with a new event id, to all clients and members.
+
+        The connector of a backup that has left (None) stays announced until another replaces it. Artemis members and
+        clients keep it too (Topology.updateMember), and a backup that returns is found by those who wait for the pair.
+        """
+        known = self.local.backup
+        if self.stopping or backup is None or (known is not None and known == backup):
+            return
+        self.members.set_backup(now, backup)
+        for record in self.peers.values():
+            if record.bridge is not None and record.bridge.ready:
+                record.bridge.announce_pair()
+
     # -- subscribers of the topology ------------------------------------------------------------
     def subscribe(self, connection: ClientConnection, is_cluster: bool) -> None:
         self.dial_back.on_subscribe(connection.conn, is_cluster)

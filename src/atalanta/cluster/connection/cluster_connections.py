@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from atalanta.management.resources.registry import ResourceRegistry
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
+    from atalanta.wire.core.transport import TransportConfiguration
     from atalanta.wire.host import Host
 
 PREFIX: Final = "cluster."
@@ -142,6 +143,11 @@ class ClusterConnections(Part, RouteListener):
         cluster = self.of_key(key)
         if cluster is not None:
             cluster.on_dial_failed(now, key, why)
+
+    def on_backups(self, now: int, backups: dict[str, TransportConfiguration]) -> None:
+        """Announces the backup of this node: its connector for each cluster connection, by name."""
+        for cluster in self.connections:
+            cluster.set_backup(now, backups.get(cluster.config.name))
 
     def on_timer(self, now: int, key: str) -> None:
         if key.startswith(REDISTRIBUTE_TIMER):

@@ -52,7 +52,7 @@ class Members:
 
     # -- this node ------------------------------------------------------------------------------
     def start(self, now: int) -> None:
-        self.local.event_id = now // 1_000_000
+        self.local.renew(now)
         self.topology.update(self.local.member())
         self.announcements_left = self.local.config.notification_attempts
         self._set_timer(now)
@@ -62,12 +62,18 @@ class Members:
             pause_ns = self.local.config.notification_interval_ms * 1_000_000
             self.local.set_timer(ANNOUNCE, now + pause_ns)
 
+    def set_backup(self, now: int, backup: TransportConfiguration) -> None:
+        """Announces this node with another backup, again notification-attempts times."""
+        self.local.set_backup(backup)
+        self.announcements_left = self.local.config.notification_attempts
+        self.announce_again(now)
+
     def announce_again(self, now: int) -> None:
         """Announces this node again, notification-attempts times, in case an announcement was lost.
 
         Each announcement has a new event id.
         """
-        self.local.event_id = max(self.local.event_id + 1, now // 1_000_000)
+        self.local.renew(now)
         own = self.local.member()
         self.topology.update(own)
         self.subscribers.send_member(own)
