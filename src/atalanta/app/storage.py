@@ -7,12 +7,12 @@ import logging
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from atalanta.app.startup_error import StartupError
 from atalanta.config.configuration import Configuration
 from atalanta.config.stored_settings import StoredSettingsFile
-from atalanta.runtime.disk.data_folder import DataFolder, make_folder, open_data_folder
+from atalanta.runtime.disk.data_folder import make_folder, open_data_folder
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.runtime.disk.large_files import FolderLargeFiles
@@ -31,12 +31,24 @@ ARTEMIS_SUFFIXES: Final = (".amq", ".bindings")
 ARTEMIS_BINDINGS_NAME: Final = "bindings"
 
 
+class JournalFolder(Protocol):
+    """The folder of a journal that this process uses alone."""
+
+    journal: Path
+
+    def check_locks(self) -> None:
+        """Raises DataFolderError if another process could use the folder by now."""
+
+    def close(self) -> None:
+        """Releases the folder for other processes."""
+
+
 @dataclass
 class Storage:
     """The folder of a node's journal; `folder` is None for a node that keeps everything in memory."""
 
     node_id: uuid.UUID
-    folder: DataFolder | None
+    folder: JournalFolder | None
     pages: Path | None = None
     large: Path | None = None
     reserve: DiskReserve | None = None

@@ -20,6 +20,7 @@ from atalanta.cluster.core_bridges.config import BridgeConfig
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnBridge, OwnSettings
 from atalanta.config.sections import known_elements
+from atalanta.ha.policy import HaPolicy, SharedStoreBackup, SharedStorePrimary
 from atalanta.kernel.routing.divert_config import ADD_HEADERS, DivertConfig
 from atalanta.kernel.routing.wildcard import WildcardConfiguration
 from atalanta.kernel.security.resource_limits import ResourceLimit
@@ -68,6 +69,16 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         GroupingHandlerConfig,
     ),
     (
+        "`<ha-policy><shared-store><primary>`",
+        "Also `<master>`. The node's data folders are those of its backups, on a file system that all of them have.",
+        SharedStorePrimary,
+    ),
+    (
+        "`<ha-policy><shared-store><backup>`",
+        "Also `<slave>`. The data folders are those of the primary.",
+        SharedStoreBackup,
+    ),
+    (
         "`<scale-down>`",
         "Below `<ha-policy><primary-only>` (or `<live-only>`), with `<connectors>` of `<connector-ref>` or"
         ' `<discovery-group-ref discovery-group-name=…/>`; else any member is the target. See'
@@ -114,6 +125,7 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         " discovery-group-name=…/>`.",
         BridgeConfig,
     ),
+    ("`[ha]` of `atalanta.toml`", "The high availability of this node.", HaPolicy),
     (
         "`[bridges.NAME]` of `atalanta.toml`",
         "What Atalanta does besides with the messages of that bridge.",

@@ -1,52 +1,80 @@
-"""The section `<ha-policy>`: the role of a node, and `<scale-down>` of a node without backup.
+"""The section `<ha-policy>`: the form of high availability and the role of the node.
 
-Forms of Artemis 1.4 are read too: `<live-only>`, `<scale-down>true</scale-down>`, `<scale-down-group-name>` and
-`<scale-down-clustername>`, in the policy or directly in `<core>`.
+`master`, `slave` and `live-only` are the names of older files for `primary`, `backup` and `primary-only`. Each value
+is read from the element of the role itself. Artemis takes the first one anywhere below it.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import fields
+from typing import Any, Final
 
-from atalanta.cluster.config import ScaleDownConfig
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report
-from atalanta.config.sections.references import CLUSTER_CONNECTION, References
-from atalanta.config.xml.reader import BadValue, Handler, XmlReader, boolean, into
+from atalanta.config.sections.references import References
+from atalanta.config.sections.scale_down import OLD_NAMES, ScaleDownReader
+from atalanta.config.xml.reader import Handler, XmlReader, into
 from atalanta.config.xml.tree import Node
+from atalanta.ha.policy import (
+    BACKUP,
+    PRIMARY,
+    SHARED_STORE,
+    SharedStoreBackup,
+    SharedStorePrimary,
+)
 
+KIND: Final = "ha-policy"
 ALONE: Final = ("primary-only", "live-only")
-OLD_NAMES: Final = ("scale-down-group-name", "scale-down-clustername")
+ROLES: Final = {"primary": PRIMARY, "master": PRIMARY, "backup": BACKUP, "slave": BACKUP}
 
 
 class HaSection:
+    """Reads the section into `Configuration.ha` and `Configuration.scale_down`."""
+
     def __init__(self, configuration: Configuration, report: Report) -> None:
         self.configuration = configuration
         self.report = report
         self.reader = XmlReader(report)
         self.references = References(configuration, report, self.reader)
+        self.scale_down = ScaleDownReader(configuration, report, self.references)
 
     def handlers(self) -> dict[str, Handler]:
-        old: dict[str, Handler] = dict.fromkeys(OLD_NAMES, self._old)
-        return {"ha-policy": self._policy, "scale-down": self._scale_down, **old}
+        return {KIND: self._policy, **self.scale_down.handlers()}
 
     def finish(self) -> None:
-        """Checks that referenced names are defined, and that there is a cluster to take the messages."""
+        """Checks that referenced names are defined, and that the other sections fit the policy."""
         self.references.check()
+        self.scale_down.finish()
+        if self.configuration.ha.form == SHARED_STORE:
+            self._check_shared_store()
+
+    def _check_shared_store(self) -> None:
         configuration = self.configuration
-        config = configuration.scale_down
-        if config is not None and not configuration.cluster_connections:
-            file, line = configuration.position("scale-down", "")
-            self.report.without_effect(
-                file, line, "scale-down", "there is no cluster-connection: this node is alone", True
+        file, line = configuration.position(KIND, "")
+        if not configuration.broker.persistence_enabled:
+            self.report.problem(
+                file, line, "a shared store needs messages on disk, and persistence-enabled is false",
+                "remove persistence-enabled, or the ha-policy",
+            )  # fmt: skip
+        if not configuration.cluster_connections:
+            configuration.warnings.append(
+                f"{file}:{line}: ha-policy: there is no cluster-connection: clients and other nodes do not learn of"
+                " the backup, they need its address in their own configuration"
             )
 
-    # -- policies -------------------------------------------------------------------------------
+    # -- forms ----------------------------------------------------------------------------------
     def _policy(self, node: Node) -> None:
         policies = [child.name for child in node.children]
+        if (KIND, "") in self.configuration.positions:
+            self.report.problem(node.file, node.line, "ha-policy is given twice", "keep one of them")
+        self.configuration.positions[KIND, ""] = (node.file, node.line)
         if len(node.children) == 1 and policies[0] in ALONE:
-            alone: dict[str, Handler] = dict.fromkeys(OLD_NAMES, self._old)
-            self.reader.read(node.children[0], [], {"scale-down": self._scale_down, **alone})
+            names = ("scale-down", *OLD_NAMES)
+            handlers = self.scale_down.handlers()
+            self.reader.read(node.children[0], [], {name: handlers[name] for name in names})
+            return
+        if policies == [SHARED_STORE]:
+            self._shared_store(node.children[0])
             return
         for policy in node.children:
             for role in policy.children:
@@ -58,60 +86,29 @@ class HaSection:
                         "started as it is, it would be a second primary",
                     )
         self.report.without_effect(
-            node.file, node.line, "ha-policy", "not supported yet: this node has no backup", True
+            node.file, node.line, KIND, "not supported yet: this node has no backup", True
         )
 
-    # -- scale-down -----------------------------------------------------------------------------
-    def _config(self, node: Node) -> ScaleDownConfig:
-        if self.configuration.scale_down is None:
-            self.configuration.scale_down = ScaleDownConfig()
-            self.configuration.positions["scale-down", ""] = (node.file, node.line)
-        return self.configuration.scale_down
-
-    def _scale_down(self, node: Node) -> None:
-        config = self._config(node)
-        config.enabled = True
-        if node.text and not node.children:
-            try:
-                config.enabled = boolean(node.text.strip())
-            except BadValue as error:
-                self.report.problem(node.file, node.line, f"{node.name}: {error}")
-            return
-
-        def discovery(child: Node) -> None:
-            config.discovery_group = self.references.discovery_group(child) or config.discovery_group
-
-        def connectors(child: Node) -> None:
-            self.reader.read(child, [], {"connector-ref": connector})
-
-        def connector(child: Node) -> None:
-            name = self.references.connector(child)
-            if name:
-                config.connectors.append(name)
-
-        handlers: dict[str, Handler] = {
-            "discovery-group-ref": discovery,
-            "connectors": connectors,
-        }
-        self.reader.read(node, [into(config)], handlers)
-        if config.commit_interval == 0:
-            text = "commit-interval is above 0, or -1"
-            self.report.problem(node.file, node.line, text)
-        if config.connectors and config.discovery_group is not None:
+    def _shared_store(self, node: Node) -> None:
+        self.configuration.ha.form = SHARED_STORE
+        self.reader.read(node, [], dict.fromkeys(ROLES, self._shared_store_role))
+        if len(node.children) != 1:
             self.report.problem(
-                node.file, node.line, "scale-down has connectors and a discovery group",
-                "keep one of them",
+                node.file, node.line, f"<{node.name}> says one role of this node, not {len(node.children)}",
+                "<primary/> or <backup/>",
             )  # fmt: skip
 
-    def _old(self, node: Node) -> None:
-        """Reads the old form. Without `<scale-down>` the node only takes over messages of others."""
-        new = self.configuration.scale_down is None
-        config = self._config(node)
-        if new:
-            config.enabled = False
-        if node.name == "scale-down-group-name":
-            config.group_name = node.text.strip() or None
+    def _shared_store_role(self, node: Node) -> None:
+        role = ROLES[node.name]
+        self.configuration.ha.role = role
+        if role == PRIMARY:
+            self._take(node, SharedStorePrimary(), {})
         else:
-            config.cluster_name = node.text.strip() or None
-            if config.cluster_name is not None:
-                self.references.add(node, CLUSTER_CONNECTION, config.cluster_name)
+            self._take(node, SharedStoreBackup(), {"scale-down": self.scale_down.of_backup})
+
+    def _take(self, node: Node, values: Any, handlers: dict[str, Handler]) -> None:
+        """Reads the element of a role into `values`, and puts those with an effect into the policy."""
+        self.reader.read(node, [into(values)], handlers)
+        for entry in fields(values):
+            if entry.metadata["supported"]:
+                setattr(self.configuration.ha, entry.name, getattr(values, entry.name))
