@@ -485,6 +485,7 @@ class LogViews:
     ) -> list[tuple[int, int, str]]:
         """Returns the parts of (start, end] that left the queue without ack_through."""
         queue = self.queue_for(name, incarnation)
+        self.store.paging.drop_damaged()  # what the requests before have found
         found: list[tuple[int, int, str]] = []
         for low, high, why in queue.log.lost:
             if high > start and low <= end:
