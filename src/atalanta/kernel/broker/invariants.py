@@ -68,6 +68,8 @@ def validate(broker: Broker) -> None:
         )
         assert previous < queue.next_sequence
         _validate_retained(queue)
+    leased = sum(1 for queue in broker.queues.values() if queue.leased)
+    assert leased == broker.queue_registry.leased, f"{leased} leased queues, {broker.queue_registry.leased} counted"
     prepared = [plan for branch in broker.branches.list_prepared() for plan in branch.plans]
     _validate_pending(broker.store, broker.queues, prepared)
     _validate_memory(broker.store, broker.queues)

@@ -293,6 +293,7 @@ class Recovery:
                 lease.until = now + lease.ttl_ns
         for address in list(broker.addresses.values()):
             broker.address_registry.add(address)
+        broker.queue_registry.count_leased()
         retention.restore(broker.values, broker.paging, broker.queue_registry.by_id)
         self.paging.attach(broker.paging, broker.queue_registry.by_id)
         for stored, lsn in self.messages.values():

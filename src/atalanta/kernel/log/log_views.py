@@ -433,7 +433,7 @@ class LogViews:
             self.retention.lease(queue, group)
             previous = queue.log.leases.get(group)
             held = Lease(group, 1 if previous is None else previous.epoch + 1, owner, ttl_ns)
-            queue.lease(held)
+            self.queues.lease(queue, held)
             changed = True
         held.ttl_ns = ttl_ns
         held.until = now + ttl_ns
@@ -457,10 +457,7 @@ class LogViews:
 
     def any_leased(self) -> bool:
         """Returns true if a queue of the node has ever had a lease, so that its messages are durable on arrival."""
-        for queue in self.queues.by_name.values():
-            if queue.leased:
-                return True
-        return False
+        return self.queues.leased > 0
 
     def end_leases(self, now: int) -> None:
         """Ends expired leases, which no longer pin their queue (the epoch stays), and releases retained messages."""
