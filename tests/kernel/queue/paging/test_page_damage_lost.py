@@ -165,10 +165,12 @@ def test_acknowledgements_of_other_pages_end_no_damaged_message() -> None:
     number = next(each for each in pages_of(bench, "orders") if bench.broker.paging.pages[each].id_min == delayed.id)
     page = bench.broker.paging.pages[number]
     taker = Taker(bench)
-    taker.take(page.first - 1)
+    taker.take(page.first - 20)  # a part of the page before, too
     taker.session.close(bench.now, False)
     bench.settle()
     lease(bench)
+    restart(bench, disk)
+    assert rows(bench, 0, 201) == list(range(len(taker.taken) + 1, 202))
     flip(disk, number, 20)
     restart(bench, disk)
     bench.settle()

@@ -227,7 +227,7 @@ def _count(
             index = page.starts[block] + at
             message_id = int(entry.message.id)
             below = entry.sequence <= released
-            was_acked = acked.pop(message_id, False)
+            was_acked = acked.pop(message_id, None) is not None
             if was_acked or not entry.durable or below:
                 if not page.is_finished(index):
                     page.finish(index)
