@@ -40,9 +40,10 @@ from atalanta.sim.world.network import Machine, Network
 from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 from atalanta.wire.core.frames import Framer
-from atalanta.wire.core.packet_types import HANDSHAKE
+from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, HANDSHAKE
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.cluster import ClusterConnect, ClusterConnectReply
 from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse, Ping
 from atalanta.wire.core.packets.consumer import (
     ConsumerClose,
@@ -355,6 +356,13 @@ class RawPeer(Machine):
         self.send(SubscribeTopologyV2(False, 136), 0)
         self.send(CreateSession("s", 10, 136, USER, PASSWORD), 1)
         self.rig.until(lambda: self.got(CreateSessionResponse))
+
+    def log_in_as_member(self, host: Host) -> None:
+        """Connect with the password of the cluster."""
+        self.dial(host)
+        self.send(Ping(60_000), 0)
+        self.send(ClusterConnect(CLUSTER_USER, CLUSTER_PASSWORD), CLUSTER_CHANNEL)
+        self.rig.until(lambda: self.got(ClusterConnectReply))
 
     def write(self, data: bytes, conn: int = 0) -> None:
         self.rig.network.send(conn or self.conns[-1], data)

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from atalanta.sim.host import Host, HostLarge
-from atalanta.sim.nodes import PORT
+from atalanta.kernel.queue.spec import MULTICAST
+from atalanta.kernel.settings.broker_config import QueueConfig
+from atalanta.sim.host import Host
+from atalanta.sim.nodes import PORT, queue
 from atalanta.wire.core.transport import TransportConfiguration
-from tests.cluster.cluster_rig import Rig, node_of
+from tests.cluster.cluster_rig import Rig, both, node_of
 
 
-def backup_of(rig: Rig, active: Host, announced: bool = True) -> Host:
-    """The backup of a running node, which waits; the node announces the pair unless told otherwise."""
+def with_reports() -> list[QueueConfig]:
+    """The queues of all nodes, and the subscription `reports` on the address `prices` that only the pair has."""
+    return [*both(), queue("reports", "prices", MULTICAST)]
+
+
+def members(rig: Rig, count: int = 2) -> list[Host]:
+    """Started nodes that know each other; the second one is to have a backup."""
+    for index in range(count):
+        rig.node(queues=with_reports() if index == 1 else None)
+    rig.form()
+    return rig.hosts[:]
+
+
+def backup_of(rig: Rig, active: Host, discovery: bool = False) -> Host:
+    """The backup of a running node, which waits; the node announces the pair."""
     index = rig.hosts.index(active)
     peers = [number for number in range(len(rig.hosts)) if number != index]
-    backup = rig.node(peers=peers, backup_of=index)
-    if announced:
-        announce(rig, active, backup)
+    backup = rig.node(peers=peers, discovery=discovery, backup_of=index, queues=with_reports())
+    announce(rig, active, backup)
     return backup
 
 
@@ -29,16 +43,7 @@ def announce(rig: Rig, active: Host, backup: Host) -> None:
     active.flush_later()
 
 
-def take_over(backup: Host, former: Host) -> None:
-    """The backup starts with the data of the node that has ended."""
-    assert not former.up
-    backup.disk = former.disk
-    backup.large = former.large
-    backup.large.attach(HostLarge(backup))
-    backup.start()
-
-
 def fail_over(backup: Host, active: Host) -> None:
     """The active node dies, and its backup starts at once with its data."""
     active.crash()
-    take_over(backup, active)
+    backup.take_over(active)

@@ -102,7 +102,8 @@ class Members:
         """Adds or changes a member, and notifies the subscribers and the listener if the update is accepted."""
         node_id = update.node_id
         if node_id == self.local.node_id:
-            if update.primary is not None:
+            # An older update tells of this node's last run, or of the other half of its pair before a failover.
+            if update.primary is not None and update.event_id > self.local.event_id:
                 self.check_copied_folder([update.primary])
             return
         if not node_id or FQQN in node_id:
@@ -124,7 +125,8 @@ class Members:
     def check_copied_folder(self, connectors: list[TransportConfiguration]) -> None:
         """Records `duplicate_node_id` if another node announces this node's id: one data folder is a copy."""
         for other in connectors:
-            if self.local.settings.announces(other):
+            backup = self.local.backup
+            if self.local.settings.announces(other) or (backup is not None and backup.same_target(other)):
                 continue
             self.local.trace.event(
                 "duplicate_node_id",
