@@ -29,6 +29,7 @@ from atalanta.config.checks.findings import (
 from atalanta.config.checks.grouping import check_grouping
 from atalanta.config.checks.routers import check_routers
 from atalanta.config.checks.scale_down import check_scale_down
+from atalanta.config.checks.shared_store import check_shared_store, without_passive
 from atalanta.config.problems import ConfigError, nearest
 from atalanta.config.stored_settings import StoredSettingsFile
 from atalanta.config.users.users import read_security
@@ -50,8 +51,10 @@ def check_files(paths: list[Path]) -> list[Finding]:
             nodes.append(node)
     check_endpoints(nodes, findings)
     check_cluster(nodes, findings)
-    check_grouping(nodes, findings)
-    check_scale_down(nodes, findings)
+    check_shared_store(nodes, findings)
+    serving = without_passive(nodes)
+    check_grouping(serving, findings)
+    check_scale_down(serving, findings)
     check_bridges(nodes, findings)
     check_routers(nodes, findings)
     return list(dict.fromkeys(findings.found))
