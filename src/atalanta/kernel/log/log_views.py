@@ -485,14 +485,14 @@ class LogViews:
     def lost_ranges(
         self, name: str, incarnation: str, start: int, end: int
     ) -> list[tuple[int, int, str]]:
-        """Returns the parts of (start, end] that left the queue without ack_through."""
+        """Returns the parts of (start, end] that left the queue without ack_through, by their first sequence."""
         queue = self.queue_for(name, incarnation)
         self.store.paging.drop_damaged()  # what the requests before have found
         found: list[tuple[int, int, str]] = []
         for low, high, why in queue.log.lost:
             if high > start and low <= end:
                 found.append((max(low, start + 1), min(high, end), why))
-        return found
+        return sorted(found)
 
     def seek(self, name: str, timestamp_ms: int) -> int:
         """Returns the sequence before the first live or retained message whose timestamp is >= `timestamp_ms`.
