@@ -32,7 +32,9 @@ class TomlTarget(Target):
 
     name = "atalanta.toml"
     words = (
-        b"zone", b"dns-discovery", b"[dns-discovery]", b"[[bridges]]", b"bridges", b"name", b"[ha]", b"[ha.manager]", b"kind", b"manager", b'"""', b"'''",
+        b"zone", b"dns-discovery", b"[dns-discovery]", b"[[bridges]]",
+        b"bridges", b"name", b"[ha]", b"[ha.manager]", b"kind", b"manager",
+        b'"""', b"'''",
         b"\\u0000",
         b"1e400", b"nan", b"-inf", b"0xffff", b"1979-05-27T07:32:00Z", b"[" * 500, b"{a=" * 50, b".", b"true",
         b'"10M"',
