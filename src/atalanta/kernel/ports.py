@@ -224,6 +224,10 @@ class Process:
         """Stops the node after the delay."""
         return None
 
+    def fail_over(self) -> None:
+        """Stops the node soon, so that its backup serves. BrokerError if it has none."""
+        raise BrokerError(ILLEGAL_STATE, "this broker has no backup to fail over to")
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Journal:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.user_operation import UserAnswer
     from atalanta.kernel.settings.broker_config import StoredSettings
     from atalanta.node.config import NodeConfig
+    from atalanta.wire.core.transport import TransportConfiguration
 
 # Few clients wait for a commit that small, and they send nothing meanwhile: each gets its answer before any
 # delivery. After larger commits an answer shares a write with the deliveries of its connection.
@@ -266,6 +267,10 @@ class Driver:
     def posted(self, key: str, files: dict[str, bytes], why: str) -> None:
         """Calls `on_posted` of the node."""
         self._call("on_posted", key, files, why)
+
+    def backups(self, backups: dict[str, TransportConfiguration]) -> None:
+        """Calls `on_backups` of the node."""
+        self._call("on_backups", backups)
 
     def committed(self, token: int) -> None:
         """Calls `on_committed` of the node."""

@@ -142,20 +142,10 @@ class SharedStore:
 
     def _view(self, number: int) -> StoreView:
         """Reads one epoch."""
-        if number == 0:
-            return StoreView(0)
-        folder = self._epochs.folders(number).journal
-        complete = self._epochs.is_complete(number)
-        # The lock before the record: a holder that has ended in good order has written its last record.
-        lock = look_at_lock(folder)
-        content = read_content(folder)
-        record = decode_record(content)
-        if lock == LOCKED:
+        view, locked = read_view(self._epochs, number, self._boot, self._seen_locked)
+        if locked:
             self._seen_locked = number
-        same_machine = record is not None and record.boot == self._boot != ""
-        gone = lock == FREE and (self._seen_locked == number or same_machine)
-        path = None if lock == MISSING else folder / LOCK_NAME
-        return StoreView(number, complete, record, content, gone, path)
+        return view
 
     def _clock_floor_ns(self, source: int, number: int) -> int:
         """Returns the instant above which the clock of epoch `number` begins."""
@@ -165,6 +155,34 @@ class SharedStore:
             if record is not None:
                 found.append(record)
         return clock_floor_ns(found)
+
+
+def look_at_store(journal: Path) -> StoreView:
+    """Reads the newest epoch of a pair, for an operator: changes nothing. Raises OSError.
+
+    `holder_gone` is known for a holder of this machine only.
+    """
+    epochs = Epochs(journal, journal, journal)
+    return read_view(epochs, epochs.newest(), boot_id(), 0)[0]
+
+
+def read_view(epochs: Epochs, number: int, boot: str, seen_locked: int) -> tuple[StoreView, bool]:
+    """Reads one epoch. Returns the view, and whether the holder's lock is locked.
+
+    `boot` is the boot id of this machine; `seen_locked` the epoch whose lock this process has seen locked.
+    """
+    if number == 0:
+        return StoreView(0), False
+    folder = epochs.folders(number).journal
+    complete = epochs.is_complete(number)
+    # The lock before the record: a holder that has ended in good order has written its last record.
+    lock = look_at_lock(folder)
+    content = read_content(folder)
+    record = decode_record(content)
+    same_machine = record is not None and record.boot == boot != ""
+    gone = lock == FREE and (seen_locked == number or same_machine)
+    path = None if lock == MISSING else folder / LOCK_NAME
+    return StoreView(number, complete, record, content, gone, path), lock == LOCKED
 
 
 def found_store(journal: Path, new_id: Callable[[], bytes]) -> uuid.UUID:
