@@ -13,7 +13,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kernel": {"message"},
     "management": {"kernel", "message"},
     "store": {"kernel", "message"},
-    "ha": {"store"},
+    "ha": {"kernel", "store"},
     "wire": {"kernel", "message", "management"},
     "cluster": {"kernel", "message", "management", "wire"},
     "node": {"kernel", "message", "management", "store", "wire", "cluster"},
