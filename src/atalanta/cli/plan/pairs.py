@@ -57,8 +57,8 @@ class FilePairs:
         found = []
         for host, there in hosts.items():
             # A pair that is on one host has one sentence.
-            then = dict.fromkeys(self._after(label, there) for label in there)
-            found.append(Loss(f"host {host}", there, "; ".join(then)))
+            after = list(dict.fromkeys(self._after(label, there) for label in there))
+            found.append(Loss(f"host {host}", there, "; ".join(after)))
         for pair in self.pairs:
             members = self.members[pair.folder]
             then = f"{members[0]} stops, and no other can take over; messages wait there, and are lost with its disk"
