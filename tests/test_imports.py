@@ -19,11 +19,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "node": {"kernel", "message", "management", "store", "wire", "cluster"},
     "files": {"message.encoding", "wire"},
     "config": {
-        "files", "message", "kernel", "store", "wire", "cluster", "node", "runtime.network_check",
+        "files", "message", "kernel", "store", "ha", "wire", "cluster", "node", "runtime.network_check",
         "tls.password_codec",
     },
     "tls": {"files", "wire.tls_config"},
-    "runtime": {"files", "message", "kernel", "store", "wire", "cluster", "node", "tls"},
+    "runtime": {"files", "ha", "message", "kernel", "store", "wire", "cluster", "node", "tls"},
     "sim": {"message", "kernel", "management", "store", "wire", "cluster", "node"},
     "client": {"files", "message", "wire", "tls"},
     "spark": {"client", "message.encoding"},

@@ -16,6 +16,7 @@ from atalanta.cli.plan.rehearse import BadOption, _load, events_of
 from atalanta.config.native.toml_file import NAME, read_own_file
 from atalanta.config.problems import Report
 from atalanta.config.users.login_config import LOGIN_FILE, parse_login_config, read_login_config
+from atalanta.ha.policy import HaPolicy
 from atalanta.kernel.security.password import StoredPassword
 from atalanta.tls import stores
 from atalanta.tls.errors import TlsError
@@ -53,7 +54,7 @@ class TomlTarget(Target):
     def run(self, data: bytes) -> None:
         self.path.write_bytes(data)
         report = Report()
-        own = read_own_file(self.path, report)
+        own = read_own_file(self.path, report, HaPolicy())
         repr(own.dns_texts())
         for problem in report.problems:
             str(problem)

@@ -224,6 +224,10 @@ class Process:
         """Stops the node after the delay."""
         return None
 
+    def fail_over(self) -> None:
+        """Stops the node soon, so that its backup serves. BrokerError if it has none."""
+        raise BrokerError(ILLEGAL_STATE, "this broker has no backup to fail over to")
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Journal:
@@ -351,6 +355,10 @@ class Disk:
     def delete(self, name: str) -> None:
         """Job: removes the file, if it exists, and syncs the folder: files are removed in the requested order."""
         raise _missing(self, "Disk.delete")
+
+    def recycles(self) -> bool:
+        """Tells whether the journal may use its files again (`reuse`) instead of deleting them."""
+        return True
 
     def set_aside(self, name: str, spare_name: str) -> None:
         """Job: renames the file to `spare_name`, like `delete` but kept for `reuse`."""

@@ -433,7 +433,7 @@ class LogViews:
             self.retention.lease(queue, group)
             previous = queue.log.leases.get(group)
             held = Lease(group, 1 if previous is None else previous.epoch + 1, owner, ttl_ns)
-            queue.lease(held)
+            self.queues.lease(queue, held)
             changed = True
         held.ttl_ns = ttl_ns
         held.until = now + ttl_ns
@@ -457,10 +457,7 @@ class LogViews:
 
     def any_leased(self) -> bool:
         """Returns true if a queue of the node has ever had a lease, so that its messages are durable on arrival."""
-        for queue in self.queues.by_name.values():
-            if queue.leased:
-                return True
-        return False
+        return self.queues.leased > 0
 
     def end_leases(self, now: int) -> None:
         """Ends expired leases, which no longer pin their queue (the epoch stays), and releases retained messages."""
@@ -485,6 +482,7 @@ class LogViews:
     ) -> list[tuple[int, int, str]]:
         """Returns the parts of (start, end] that left the queue without ack_through."""
         queue = self.queue_for(name, incarnation)
+        self.store.paging.drop_damaged()  # what the requests before have found
         found: list[tuple[int, int, str]] = []
         for low, high, why in queue.log.lost:
             if high > start and low <= end:
