@@ -156,6 +156,19 @@ def test_a_graceful_stop_leaves_the_backup_passive_unless_the_policy_says_otherw
         pair.primary.until_role("active")
 
 
+def test_a_primary_waits_for_its_turn_as_long_as_the_file_says(tmp_path: Path) -> None:
+    more = "<journal-lock-acquisition-timeout>500</journal-lock-acquisition-timeout>"
+    with Pair(tmp_path, backup="<allow-failback>false</allow-failback>", more=more) as pair:
+        pair.start()
+        assert pair.primary.end(signal.SIGKILL) != 0
+        pair.backup.until_role("active")
+        pair.primary.start()
+        pair.primary.until_role("passive")
+        assert pair.primary.wait() == 75
+        assert "store_wait_timed_out" in pair.primary.log()
+        assert pair.backup.role() == "active"
+
+
 def test_failover_on_shutdown_and_failback(tmp_path: Path) -> None:
     async def stop_and_start(pair: Pair, load: Load) -> None:
         assert await asyncio.to_thread(pair.primary.end, signal.SIGTERM) == 0

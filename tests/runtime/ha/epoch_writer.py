@@ -1,6 +1,8 @@
 """A journal in an epoch's folder, without a node. As a program: appends until it ends, and prints what is confirmed.
 
-    python -m tests.runtime.ha.epoch_writer FOLDER LEASE_MS    takes the store in FOLDER when it may, and writes
+    python -m tests.runtime.ha.epoch_writer FOLDER LEASE_MS [--unchecked]
+
+takes the store in FOLDER when it may, and writes; with the option it neither looks for a successor nor heeds its lease.
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ class EpochWriter:
         journal_id: bytes,
         held: HeldEpoch | None = None,
         confirm: Callable[[int], None] = lambda lsn: None,
+        check: Callable[[], None] | None = None,
     ) -> None:
         self.calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        check = None if held is None else held.check
+        check = check if held is None else held.check
         self.disk = FileDisk(folder, self.call_soon, self.committed, self.disk_failed, check=check)
         config = JournalConfig(journal_id, segment_size_bytes=SEGMENT_BYTES, block_size_bytes_max=8 * 1024)
         self.journal = Journal(self.disk, config, self, NoTrace())
@@ -65,13 +68,17 @@ class EpochWriter:
             self.journal.append(lsn % 256, payload_of(lsn))
         self.journal.flush(0)
 
+    def commit(self, count: int) -> None:
+        """Appends so many records and returns when they are durable."""
+        self.append(count)
+        while self.journal.durable < self.journal.last:
+            self.calls.get()()
+
     def fill(self, segments: int) -> None:
         """Appends until so many more segments are in use, and all is durable."""
         end = self.journal.segments[-1].number + segments
         while self.journal.segments[-1].number < end:
-            self.append(3)
-            while self.journal.durable < self.journal.last:
-                self.calls.get()()
+            self.commit(3)
 
     def close(self) -> None:
         self.disk.close()
@@ -85,7 +92,7 @@ class EpochWriter:
                 self.append(20)
 
 
-def main(folder: Path, lease_ms: int) -> None:
+def main(folder: Path, lease_ms: int, checked: bool) -> None:
     """Takes the store as a primary and writes. Prints `epoch N records M`, then every confirmed lsn."""
     pair = store(folder, lease_ms * 1_000_000)
     held = None
@@ -98,10 +105,11 @@ def main(folder: Path, lease_ms: int) -> None:
     holder = held
 
     def confirm(lsn: int) -> None:
-        holder.hold()
+        if checked:
+            holder.hold()
         print(lsn, flush=True)
 
-    writer = EpochWriter(held.journal, pair.node_id.bytes, held, confirm)
+    writer = EpochWriter(held.journal, pair.node_id.bytes, held if checked else None, confirm)
     writer.begin()
     held.start(lambda why: None, time.time_ns)
     print(f"epoch {held.epoch} records {writer.records.count} pid {os.getpid()}", flush=True)
@@ -109,4 +117,4 @@ def main(folder: Path, lease_ms: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), "--unchecked" not in sys.argv)

@@ -249,3 +249,36 @@ def test_a_folder_that_a_node_uses_does_not_become_one_of_a_pair(
         store(tmp_path)
     plain.close()
     assert store(tmp_path).node_id == plain.node_id
+
+
+def test_a_lease_thread_that_fails_gives_the_epoch_up(tmp_path: Path) -> None:
+    """Output must not wait for ever for a thread that has ended."""
+    held = taken(store(tmp_path))
+    lost: list[str] = []
+
+    def broken() -> int:
+        raise ValueError("no clock")
+
+    held.start(lost.append, broken)
+    held._thread.join(10)
+    with pytest.raises(EpochLost, match="no clock"):
+        held.hold()
+    assert len(lost) == 1
+    held.abandon()
+
+
+def test_a_lease_that_cannot_be_written_is_given_up_after_its_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = taken(store(tmp_path))
+
+    def refused(record: FolderRecord) -> None:
+        raise OSError("read-only")
+
+    monkeypatch.setattr(held._file, "write", refused)
+    begin = time.monotonic()
+    held._thread.join(10)
+    assert time.monotonic() - begin > LEASE_NS / 1e9
+    with pytest.raises(EpochLost, match="read-only"):
+        held.check()
+    held.abandon()

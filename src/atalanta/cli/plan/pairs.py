@@ -87,7 +87,7 @@ def _after_member(pair: Pair, members: list[str], label: str, gone: list[str]) -
         return f"{label}: its pair is gone, and the messages wait in {pair.folder}"
     if label != members[0]:
         return f"{label}: {left[0]} serves, with a backup less"
-    after_s = pair.nodes[0].ha.lease_ms / 1000
+    after_s = max(each.ha.lease_ms for each in pair.nodes) / 1000
     return (
         f"{label}: {left[0]} takes over after about {after_s:g} s; durable messages are there, others are lost"
     )

@@ -31,8 +31,15 @@ logger = logging.getLogger("atalanta.runtime")
 
 # A lease is renewed so many times in its length.
 RENEWALS: Final = 4
+# Counts while the machine is suspended, too.
+CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 # A stop does not wait longer for a folder that does not answer.
 STOP_WAIT_S: Final = 5.0
+
+
+def lease_clock_ns() -> int:
+    """Returns the instant of the clock by which a lease is held."""
+    return time.clock_gettime_ns(CLOCK)
 
 
 class HeldEpoch:
@@ -50,8 +57,7 @@ class HeldEpoch:
         holder: str,
         source: int,
         clock_floor_ns: int,
-        monotonic_ns: Callable[[], int] = time.monotonic_ns,
-        wall_ns: Callable[[], int] = time.time_ns,
+        monotonic_ns: Callable[[], int] = lease_clock_ns,
     ) -> None:
         """Locks the epoch and renews its lease for the first time. Raises OSError."""
         self.epoch = folders.number
@@ -64,7 +70,7 @@ class HeldEpoch:
         self._epochs = epochs
         self._files = DescriptorReserve()
         self._monotonic_ns = monotonic_ns
-        self._wall_ns = wall_ns
+        self._wall_ns: Callable[[], int] = time.time_ns
         self._tell_lost: Callable[[str], None] | None = None
         # Guards the holder's state and `why_lost`; waiting callers of `hold` are told of every change.
         self._changed = threading.Condition()
@@ -178,6 +184,9 @@ class HeldEpoch:
                 self._renew()
             except OSError as error:
                 self._failed(error)
+            except Exception as bug:  # without this thread, output would wait for ever
+                log_event(logger, "lease_bug", {"epoch": self.epoch}, bug)
+                self._lose(f"the lease cannot be renewed: {bug}")
             if self.why_lost:
                 return
 

@@ -119,7 +119,6 @@ class SharedStore:
             holder or f"process {os.getpid()} of {socket.gethostname()}",
             source,
             self._clock_floor_ns(source, number),
-            self._monotonic_ns,
         )
         try:
             wait_ns = self._candidate.wait_ns(made_ns, self._view(number - 1))
