@@ -68,6 +68,23 @@ def test_a_candidate_waits_for_the_longer_lease_of_the_holder() -> None:
     assert candidate.may_take(LeaseTerms(5 * SECOND).wait_ns, primary=True)
 
 
+def test_a_holder_that_starts_is_given_time_unless_its_process_has_ended() -> None:
+    holder = FolderHolder(TERMS, 3, "A", patience_ns=60 * SECOND)
+    starting = holder.next_record(0)
+    holder.serves()
+    serving = holder.next_record(0)
+    candidate = FolderCandidate(TERMS)
+    candidate.on_look(0, EpochView(3, True, starting, b"1"))
+    assert not candidate.may_take(60 * SECOND - 1, primary=True)
+    assert candidate.may_take(60 * SECOND, primary=True)
+    # Its lease is not longer: a taker does not wait for more.
+    assert candidate.wait_ns(0, EpochView(3, True, starting, b"2")) == TERMS.wait_ns
+    candidate.on_look(0, EpochView(3, True, starting, b"1", holder_gone=True))
+    assert candidate.may_take(0, primary=True)
+    candidate.on_look(0, EpochView(3, True, serving, b"3"))
+    assert candidate.may_take(TERMS.wait_ns, primary=True)
+
+
 def test_who_may_take_without_a_wait() -> None:
     candidate = FolderCandidate(TERMS)
     for seen, primary, backup in (

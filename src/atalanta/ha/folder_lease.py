@@ -31,7 +31,8 @@ class FolderRecord:
     """The record of an epoch's holder. Each attempt to renew it has another count, so that a late write is a change.
 
     `length_ns` is the holder's lease, `clock_ns` the node's clock in nanoseconds since 1970 at the renewal, `boot` the
-    boot id of the holder's machine, "" if unknown.
+    boot id of the holder's machine, "" if unknown. `patience_ns`: a holder that reads a large journal cannot renew
+    meanwhile, and sends nothing; nobody shall take the next epoch for so long, unless its process has ended.
     """
 
     epoch: int
@@ -41,6 +42,7 @@ class FolderRecord:
     length_ns: int = 0
     clock_ns: int = 0
     boot: str = ""
+    patience_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,10 @@ class EpochView:
 class FolderHolder:
     """The holder of one epoch. `lost` is final: the process ends its node."""
 
-    def __init__(self, terms: LeaseTerms, epoch: int, holder: str, boot: str = "") -> None:
+    def __init__(self, terms: LeaseTerms, epoch: int, holder: str, boot: str = "", patience_ns: int = 0) -> None:
+        """`patience_ns`: what the records say until `serves` is called."""
         self.terms = terms
+        self.patience_ns = patience_ns
         self.record = FolderRecord(epoch, holder, 0, ACTIVE, terms.length_ns, 0, boot)
         # The lease begins with the first renewal.
         self.until_ns: int = 0
@@ -84,9 +88,19 @@ class FolderHolder:
         """Returns the record to write. Read the monotonic clock before, for `on_renewed`."""
         last = self.record
         self.record = FolderRecord(
-            last.epoch, last.holder, last.renewals + 1, state, last.length_ns, max(last.clock_ns, clock_ns), last.boot
-        )
+            last.epoch, last.holder, last.renewals + 1, state, last.length_ns, max(last.clock_ns, clock_ns), last.boot,
+            self.patience_ns,
+        )  # fmt: skip
         return self.record
+
+    @property
+    def starts(self) -> bool:
+        """Tells whether the holder has not begun to serve, and asks for patience."""
+        return self.patience_ns > 0
+
+    def serves(self) -> None:
+        """Records that the holder has begun to serve: from now on it renews in time."""
+        self.patience_ns = 0
 
     def on_renewed(self, sent_ns: int, next_exists: bool) -> None:
         """Records that the write of a record has succeeded, and what a look for the next epoch has found AFTER it."""
@@ -138,7 +152,8 @@ class FolderCandidate:
             return "the holder was stopped" if primary else ""
         if view.holder_gone:
             return "the holder's process has ended"
-        if now >= self.since_ns + self._wait_ns(view):
+        patience_ns = 0 if view.record is None else view.record.patience_ns
+        if now >= self.since_ns + max(patience_ns, self._wait_ns(view)):
             return f"no renewal for {(now - self.since_ns) / 1e9:.1f} s"
         return ""
 

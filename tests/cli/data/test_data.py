@@ -163,6 +163,6 @@ def test_the_newest_epoch_of_a_pair_is_read_and_not_while_it_is_served(folder: P
         held.stop("released")
         assert queues(cli, folder) == before
     # Begun, and not complete.
-    (held.journal.parent / "00000003").mkdir()
+    (data / "journal" / "epochs" / "00000003").mkdir()
     assert queues(cli, folder / "etc" / "broker.xml") == before
     assert "every checksum is correct" in cli("data", "verify", str(folder))

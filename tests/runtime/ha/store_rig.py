@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from pathlib import Path
 
@@ -25,10 +26,14 @@ def store(folder: Path, lease_ns: int = LEASE_NS) -> SharedStore:
 
 
 def taken(found: SharedStore) -> HeldEpoch:
-    """Takes the next epoch, whatever the lease says."""
+    """Takes the next epoch, whatever the lease says, and begins to serve."""
     found.look()
     held = found.take("test")
     assert held is not None
+    held.hold()
+    renewals = held._holder.record.renewals
+    while held._holder.record.renewals < renewals + 1:
+        time.sleep(0.005)
     return held
 
 

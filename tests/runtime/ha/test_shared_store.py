@@ -24,6 +24,20 @@ def reason(found, primary: bool = False) -> str:  # type: ignore[no-untyped-def]
     return str(found.may_take(view, primary, time.monotonic_ns()))
 
 
+def test_a_holder_is_given_time_until_its_first_output(tmp_path: Path) -> None:
+    found = store(tmp_path)
+    found.look()
+    held = found.take()
+    assert held is not None
+    starting = decode_record(read_content(held.journal))
+    assert starting is not None and starting.patience_ns == 60 * SECOND
+    held.hold()
+    time.sleep(LEASE_NS / 1e9)
+    serving = decode_record(read_content(held.journal))
+    assert serving is not None and serving.patience_ns == 0
+    held.stop("released")
+
+
 def test_a_new_folder_is_taken_by_a_primary_only(tmp_path: Path) -> None:
     first, second = store(tmp_path), store(tmp_path)
     assert first.node_id == second.node_id

@@ -31,6 +31,8 @@ logger = logging.getLogger("atalanta.runtime")
 
 # A lease is renewed so many times in its length.
 RENEWALS: Final = 4
+# How long others wait for a holder that reads its journal: compiled code may keep the interpreter's lock for long.
+START_PATIENCE_NS: Final = 60_000_000_000
 # Counts while the machine is suspended, too.
 CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 # A stop does not wait longer for a folder that does not answer.
@@ -74,8 +76,9 @@ class HeldEpoch:
         self._tell_lost: Callable[[str], None] | None = None
         # Guards the holder's state and `why_lost`; waiting callers of `hold` are told of every change.
         self._changed = threading.Condition()
-        self._holder = FolderHolder(terms, folders.number, holder, boot_id())
-        self._until_ns = 0  # a copy of the holder's, read without the lock
+        self._holder = FolderHolder(terms, folders.number, holder, boot_id(), START_PATIENCE_NS)
+        # A copy of the holder's, read without the lock; 0 until the first output.
+        self._until_ns = 0
         self._failing_since_ns = -1
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._renew_again, name="lease", daemon=True)
@@ -121,6 +124,9 @@ class HeldEpoch:
         """Returns while the lease holds, waits while it is over, raises EpochLost when it is lost. Any thread."""
         if self._monotonic_ns() < self._until_ns:
             return
+        if self._holder.starts and not self.why_lost:
+            self._begin_to_serve()
+            return self.hold()
         begin_ns = self._monotonic_ns()
         log_event(logger, "lease_expired", {"epoch": self.epoch})
         with self._changed:
@@ -200,11 +206,18 @@ class HeldEpoch:
             if self.why_lost:
                 return
             holder.on_renewed(sent_ns, taken)
-            self._until_ns = holder.until_ns
+            if not holder.starts:
+                self._until_ns = holder.until_ns
             self._failing_since_ns = -1
             self._changed.notify_all()
         if taken:
             self._lose_to_another()
+
+    def _begin_to_serve(self) -> None:
+        """Begins with the first output: until then nobody waited for it, and others have been patient."""
+        with self._changed:
+            self._holder.serves()
+            self._until_ns = 0 if self.why_lost else self._holder.until_ns
 
     def _failed(self, error: OSError) -> None:
         """Goes on after an error; one that stays for a whole lease ends the epoch, since no output could leave."""

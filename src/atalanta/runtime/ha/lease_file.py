@@ -20,6 +20,7 @@ SIZE: Final = 512
 HOLDER_LENGTH_MAX: Final = 100
 FIELDS: Final = {
     "epoch": int, "holder": str, "renewals": int, "state": str, "length_ns": int, "clock_ns": int, "boot": str,
+    "patience_ns": int,
 }  # fmt: skip
 
 
