@@ -1,0 +1,135 @@
+"""`atalanta ha`: pairs with a shared store, and voters of a register. The work is in cli/ha/ and runtime/ha/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from atalanta.cli.options import Json
+
+STATUSES = (
+    "Exit status: 0 done; 65 the folder is not one of a pair; 66 no such folder; 74 cannot be read; 75 the pair is in "
+    "another state than the command needs, or did not answer in time."
+)
+
+application = typer.Typer(
+    help="Show and change which process of a pair with a shared store serves.",
+    no_args_is_help=True,
+    epilog=STATUSES,
+)
+
+Place = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FOLDER",
+        help="a broker.xml of the pair, the folder of its instance, or the journal folder",
+        show_default=False,
+    ),
+]
+Wait = Annotated[float, typer.Option(min=0, help="seconds to wait for the answer", metavar="S")]
+
+
+@application.command()
+def status(place: Place, json_output: Json = False) -> None:
+    """Which process serves, since when, and which ones wait.
+
+    \b
+    atalanta ha status broker
+    """
+    from atalanta.cli.ha.store import run_status
+
+    run_status(place, json_output)
+
+
+@application.command()
+def handover(place: Place, wait: Wait = 30.0) -> None:
+    """Let the active process stop, and a waiting one serve.
+
+    \b
+    atalanta ha handover broker
+    """
+    from atalanta.cli.ha.store import run_handover
+
+    run_handover(place, wait)
+
+
+@application.command()
+def promote(place: Place, wait: Wait = 30.0) -> None:
+    """Let a backup serve though the primary was stopped without a failover.
+
+    \b
+    atalanta ha promote broker
+    """
+    from atalanta.cli.ha.store import run_promote
+
+    run_promote(place, wait)
+
+
+@application.command(
+    epilog="Exit status: 0 stopped; 2 wrong arguments; 65 no folder of a voter, damaged, or in use; 69 the address "
+    "cannot be bound; 74 the folder cannot be read or written."
+)
+def witness(
+    listen: Annotated[
+        str, typer.Option(help="where brokers reach it", metavar="HOST:PORT", show_default=False)
+    ],
+    folder: Annotated[
+        Path,
+        typer.Option(help="the voter's folder, on a disk that survives a restart", metavar="DIR", show_default=False),
+    ],
+    password_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="its first line is the password of the group; without it only a loopback address is listened at",
+            metavar="FILE",
+        ),
+    ] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="make a new voter in an empty folder: the first start, and only that")
+    ] = False,
+) -> None:
+    """Run one voter of the manager `quorum` in the foreground, until SIGTERM or SIGINT.
+
+    A majority of the voters keeps the register that says which node of a group is active. A voter needs little memory
+    and no broker; one serves any number of groups. It prints `ready` when it listens.
+
+    \b
+    atalanta ha witness --listen 127.0.0.1:5790 --folder /var/lib/atalanta-voter --new
+    atalanta ha witness --listen 0.0.0.0:5790 --folder /var/lib/atalanta-voter --password-file /etc/atalanta/voters
+    """
+    import logging
+
+    from atalanta.app.startup_error import StartupError
+    from atalanta.app.witness import run_witness
+    from atalanta.runtime.process.logs import configure_logging
+
+    configure_logging(logging.INFO, False)
+    try:
+        password = "" if password_file is None else read_password(password_file)
+        status = run_witness(listen, folder, new, password, print_ready)
+    except StartupError as error:
+        for line in error.lines:
+            typer.echo(line, err=True)
+        status = error.status
+    raise typer.Exit(status)
+
+
+def print_ready(words: list[str]) -> None:
+    """Prints the only line on stdout."""
+    print(" ".join(["ready", *words]), flush=True)
+
+
+def read_password(path: Path) -> str:
+    """Returns the first line of the file. StartupError if there is none."""
+    from atalanta.app.startup_error import StartupError
+    from atalanta.runtime.process import exit_codes
+
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StartupError(exit_codes.USAGE, [f"--password-file {path}: {error}"]) from error
+    if not lines or not lines[0]:
+        raise StartupError(exit_codes.USAGE, [f"--password-file {path}: its first line is empty"])
+    return lines[0]
