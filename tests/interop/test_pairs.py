@@ -1,4 +1,4 @@
-"""Pairs of real Artemis nodes in one cluster with a node of ours: it follows their failover, and joins no pair."""
+"""Pairs with a shared store, real ones and ours, in one cluster with a node of ours: it follows their failover."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from atalanta.client import Message
 from atalanta.client.blocking import Connection, connect
 from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import PASSWORD, USER, until
-from tests.interop.harness.lineup import Lineup
+from tests.interop.harness.lineup import KINDS, Lineup
 from tests.interop.harness.node import BrokerProcess
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
@@ -22,7 +22,6 @@ ADDRESS = '<address name="prices"><multicast>{queue}</multicast></address>'
 REPORTS = ADDRESS.format(queue='<queue name="reports"/>')
 SHARED = "<ha-policy><shared-store><{role}/></shared-store></ha-policy>"
 REPLICA = "<ha-policy><replication><backup><vote-retries>1</vote-retries></backup></replication></ha-policy>"
-ANNOUNCED = "AMQ221031"  # the backup is known to its primary
 REGISTRATION_SECONDS = 60.0
 
 
@@ -72,10 +71,10 @@ def take(node: BrokerProcess, count: int) -> list[int]:
     return found
 
 
-class RealPair:
-    """A primary and a backup of Artemis with one data folder, and a node of ours."""
+class StorePair:
+    """A primary and a backup of that kind with one data folder, and a node of ours."""
 
-    def __init__(self, brokers: Lineup) -> None:
+    def __init__(self, brokers: Lineup, kind: str) -> None:
         def shaping(index: int, ports: list[int]) -> Shape:
             pair, ours = ports[:2], ports[2]
             if index == 2:
@@ -83,19 +82,16 @@ class RealPair:
             core = SHARED.format(role=("primary", "backup")[index])
             return Shape(Cluster((ours, pair[1 - index])), core=core, addresses=REPORTS)
 
-        self.primary, self.backup, self.ours = brokers.cluster("artemis+artemis+atalanta", shaping)
+        self.primary, self.backup, self.ours = brokers.cluster(
+            f"{kind}+{kind}+atalanta", shaping
+        )
         share(self.primary.folder / "data", self.backup.folder / "data")
 
     def start(self) -> None:
         self.ours.start()
         self.primary.start()
-        self.await_backup(self.backup)
+        self.backup.launch()  # it accepts nothing as long as the other one serves
         until("the pair is known", lambda: self.names(self.primary, self.backup) in ports(self.ours), 40)
-
-    def await_backup(self, backup: BrokerProcess) -> None:
-        """Starts it; it accepts nothing as long as the other one serves."""
-        backup.launch()
-        until("the backup is announced", lambda: ANNOUNCED in backup.log.read_text(), 60)
 
     def names(self, *nodes: BrokerProcess) -> tuple[str, ...]:
         return tuple(str(node.port) for node in nodes)
@@ -115,16 +111,16 @@ def share(data: Path, other: Path) -> None:
     other.symlink_to(data)
 
 
-@pytest.fixture
-def pair(brokers: Lineup) -> Iterator[RealPair]:
+@pytest.fixture(params=KINDS)
+def pair(brokers: Lineup, request: pytest.FixtureRequest) -> Iterator[StorePair]:
     """A running pair that our node knows."""
-    made = RealPair(brokers)
+    made = StorePair(brokers, request.param)
     made.start()
     yield made
     made.close()
 
 
-def test_messages_stored_for_a_real_pair_reach_its_backup_and_then_its_primary_once(pair: RealPair) -> None:
+def test_messages_stored_for_a_pair_reach_its_backup_and_then_its_primary_once(pair: StorePair) -> None:
     send(pair.ours, range(50))
     until("the first have arrived", lambda: waiting(pair.primary) == 50)
     pair.primary.kill()
