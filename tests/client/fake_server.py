@@ -40,8 +40,8 @@ class _Link(asyncio.Protocol):
 class FakeServer:
     """`async with FakeServer() as server`; `cut` drops all connections, `stop` also the listener."""
 
-    def __init__(self, *queues: str) -> None:
-        self.broker = FakeBroker()
+    def __init__(self, *queues: str, broker: FakeBroker | None = None) -> None:
+        self.broker = FakeBroker() if broker is None else broker
         for name in queues:
             self.broker.queues[name] = deque()
         self.links: list[_Link] = []

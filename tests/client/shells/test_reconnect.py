@@ -5,7 +5,7 @@ from __future__ import annotations
 from atalanta.client.options import ClientOptions, Server, parse_url
 from atalanta.client.shells.reconnect import MILLISECOND_NS, ReconnectPolicy
 
-A, B, C = Server("a", 1), Server("b", 2), Server("c", 3)
+A, B, C, D = Server("a", 1), Server("b", 2), Server("c", 3), Server("d", 4)
 
 
 class World:
@@ -119,3 +119,46 @@ def test_a_server_that_names_another_at_login_is_followed_but_not_for_ever() -> 
 
 def test_who_stays_is_not_sent_elsewhere() -> None:
     assert not world("stay=true").policy.redirected(C)
+
+
+# -- pairs ----------------------------------------------------------------------------------------
+def lost_half(options: str, target: Server | None = None) -> World:
+    """The connection to the first server of the URL was lost at 10,000 ms; its pair's other half is D."""
+    one = world(options)
+    one.attempt()
+    one.policy.connected(0, A)
+    one.now = 10_000 * MILLISECOND_NS
+    one.policy.lost(one.now, "cut", [C], target, D)
+    return one
+
+
+def test_the_pair_is_tried_alone_until_its_backup_had_time_to_take_over() -> None:
+    one = lost_half("reconnectAttempts=1&retryInterval=2000")
+    tried = one.fail(1_000)
+    assert tried[:6] == [(D, 10_000), (A, 10_000), (D, 10_050), (A, 10_050), (D, 10_100), (A, 10_100)]
+    assert tried[-5:] == [(A, 15_000), (B, 15_000), (D, 15_000), (A, 15_000), None]
+    assert (B, 14_950) not in tried
+
+
+def test_a_client_that_stays_at_its_node_follows_it_to_the_backup() -> None:
+    one = lost_half("reconnectAttempts=2&retryInterval=2000&stay=true")
+    tried = [each for each in one.fail(1_000) if each is not None]
+    assert {server for server, _ in tried} == {D, A}
+    assert tried[-2:] == [(D, 17_000), (A, 17_000)]
+
+
+def test_the_pair_is_not_preferred_any_more_after_the_next_login() -> None:
+    one = lost_half("reconnectAttempts=-1&retryInterval=100")
+    one.policy.connected(one.now, D)
+    one.now += 1_000 * MILLISECOND_NS
+    one.policy.lost(one.now, "cut", [])
+    assert one.fail(3) == [(D, 11_000), (A, 11_000), (B, 11_000)]
+
+
+def test_a_redirect_comes_before_the_pair() -> None:
+    one = lost_half("reconnectAttempts=-1", target=C)
+    assert one.fail(3) == [(C, 10_000), (D, 10_000), (A, 10_000)]
+
+
+def test_without_reconnection_a_pair_changes_nothing() -> None:
+    assert lost_half("").policy.next_dial() is None

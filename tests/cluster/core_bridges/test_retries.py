@@ -18,6 +18,7 @@ from tests.cluster.core_bridges.bridge_rig import (
     connected,
     target_queues,
 )
+from tests.cluster.pair_rig import announce
 
 
 def test_a_target_away_for_hours_costs_nothing_and_keeps_order(rig: BridgeRig) -> None:
@@ -150,6 +151,34 @@ def test_with_ha_another_member_takes_over(rig: BridgeRig) -> None:
     members[0].crash()
     rig.client(source).publish("orders", b"y", ANYCAST)
     rig.until(lambda: count(members[1], "inbox") == 1, 30)
+    assert bridge_of(source).place() == "n2:61616"
+
+
+def test_a_bridge_follows_its_target_to_the_backup_and_nothing_is_doubled(rig: BridgeRig) -> None:
+    """The bridge is told of n1 alone. The answers of the last messages were lost with it."""
+    source = rig.single(bridge(reconnect_attempts_same_node=-1))
+    active = rig.node(peers=[], queues=target_queues())
+    active.start()
+    rig.until(lambda: connected(source))
+    backup = rig.node(peers=[], queues=target_queues(), backup_of=1)
+    announce(rig, active, backup)
+    producer = rig.sender(source, "orders", [b"0"], ANYCAST)
+    rig.until(lambda: count(active, "inbox") == 1)
+    rig.run(1)
+    rig.network.block(active.name, source.name)
+    for number in range(1, 10):
+        producer.publish("orders", b"%d" % number, ANYCAST)
+    rig.until(lambda: count(active, "inbox") == 10)
+    rig.run(1)
+    active.crash()
+    for number in range(10, 20):
+        producer.publish("orders", b"%d" % number, ANYCAST)
+    rig.run(3)
+    backup.take_over(active)
+    rig.until(lambda: count(source, "orders") == 0, 30)
+    consumer = rig.consuming(backup, "inbox")
+    rig.run(2)
+    assert consumer.bodies == [b"%d" % number for number in range(20)]
     assert bridge_of(source).place() == "n2:61616"
 
 

@@ -6,6 +6,10 @@ in order (unless `stay`), then those of the topology if useTopologyForLoadBalanc
 is retryInterval, which grows by retryIntervalMultiplier up to maxRetryInterval
 (ClientSessionFactoryImpl.getConnectionWithRetry). The first pass after a loss begins at once if the connection lasted
 at least that long.
+
+If the lost server is half of a pair, only the pair is tried for PAIR_NS, and these passes do not count. The pair has
+the messages and their duplicate ids, the other servers have not. The other half comes first: a host that is lost or
+frozen does not answer.
 """
 
 from __future__ import annotations
@@ -14,6 +18,8 @@ from atalanta.client.discovery.load_balancing import select
 from atalanta.client.options import FOREVER, ClientOptions, Server
 
 MILLISECOND_NS = 1_000_000
+PAIR_NS = 5_000_000_000  # more than a backup needs to take over
+PAIR_PAUSE_NS = 50_000_000
 REDIRECTS_MAX = 10  # in a row: connection routers may redirect in a circle
 
 
@@ -32,6 +38,9 @@ class ReconnectPolicy:
         self._next_at_ns = 0
         self._given_up = self._passes_left == 0
         self._wants_servers = options.finder is not None
+        self._pair: list[Server] = []  # the lost server behind the other half of its pair
+        self._pair_until_ns = 0
+        self._others: list[Server] = []  # tried when the time of the pair is over
 
     @property
     def given_up(self) -> bool:
@@ -50,16 +59,16 @@ class ReconnectPolicy:
         if self.current is None:
             self._candidates = self._ordered(servers)
         elif self.options.stay:
-            self._candidates = [self.current]
+            self._candidates = list(self._pair)
         else:
-            others = [server for server in self._ordered(servers) if server != self.current]
-            self._candidates = [*others, self.current]
+            others = [server for server in self._ordered(servers) if server not in self._pair]
+            self._candidates = [*others, *self._pair]
 
     def found_none(self, now: int, why: str) -> None:
         """Records a pass without discovered servers; only the lost server is tried."""
         if self.current is not None:
             self._wants_servers = False
-            self._candidates = [self.current]
+            self._candidates = list(self._pair)
         else:
             self.last_error = why
             self._end_pass(now)
@@ -85,6 +94,8 @@ class ReconnectPolicy:
     def connected(self, now: int, server: Server) -> None:
         """Records an answered login: the next loss begins a new series of attempts."""
         self.current = server
+        self._pair = [server]
+        self._pair_until_ns = 0
         self._interval_ms = self.options.retry_interval_ms
         self._redirects = 0
         self._next_at_ns = now + self._interval_ms * MILLISECOND_NS
@@ -108,6 +119,14 @@ class ReconnectPolicy:
 
     def _end_pass(self, now: int) -> None:
         self._position = 0
+        if self._pair_until_ns:
+            if now < self._pair_until_ns:
+                self._next_at_ns = now + PAIR_PAUSE_NS
+                return
+            self._pair_until_ns = 0
+            if self._others:
+                self._candidates = [*self._others, *self._pair]
+                return
         if self.options.finder is not None:
             self.options.finder.forget()
             self._wants_servers = True
@@ -122,21 +141,31 @@ class ReconnectPolicy:
         self._interval_ms = min(grown, most)
 
     def lost(
-        self, now: int, why: str, members: list[Server], target: Server | None = None
+        self,
+        now: int,
+        why: str,
+        members: list[Server],
+        target: Server | None = None,
+        other_half: Server | None = None,
     ) -> None:
-        """Records the end of an established connection. `members`: the topology; `target`: the broker's redirect."""
+        """Records the end of an established connection.
+
+        `members` are those of the topology, `target` is the broker's redirect, `other_half` that of the server's pair.
+        """
         options = self.options
         self.last_error = f"{self.current}: {why}" if self.current is not None else why
-        candidates: list[Server] = []
-        if target is not None and not options.stay:
-            candidates.append(target)
-        if self.current is not None:
-            candidates.append(self.current)
+        pair = [each for each in (other_half, self.current) if each is not None]
+        first = [target] if target is not None and not options.stay else []
+        others: list[Server] = []
         if not options.stay:
-            candidates += options.servers
+            others += options.servers
             if options.use_topology_for_load_balancing:
-                candidates += members
-        self._candidates = list(dict.fromkeys(candidates)) or list(options.servers)
+                others += members
+        self._pair = pair
+        self._others = [each for each in dict.fromkeys(others) if each not in pair]
+        self._pair_until_ns = now + PAIR_NS if other_half is not None else 0
+        beyond = [] if other_half is not None else self._others
+        self._candidates = list(dict.fromkeys([*first, *pair, *beyond])) or list(options.servers)
         self._position = 0
         self._wants_servers = False
         self._passes_left = options.reconnect_attempts

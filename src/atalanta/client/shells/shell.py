@@ -23,6 +23,7 @@ from atalanta.wire.core.client.errors import ClientError, ConnectFailed
 from atalanta.wire.core.client.events import ClientEvents
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.settings import ConnectionSettings
+from atalanta.wire.core.client.topology import Member
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.http_upgrade import NONCE_BYTES, UpgradeRequest
 
@@ -152,7 +153,7 @@ class Shell(ClientEvents, ABC):
         LOG.warning("the connection to %s was lost: %s", self.dialled, why)
         self.engine.lost(now, why)
         target, self._redirect = self._redirect, None
-        self.policy.lost(now, why, self.members(), target)
+        self.policy.lost(now, why, self.members(), target, self.other_half())
         self.tell("lost")
 
     def login_lost(self, now: int, why: str) -> None:
@@ -175,6 +176,23 @@ class Shell(ClientEvents, ABC):
                 found.append(Server(member.host, member.port))
         return found
 
+    def other_half(self) -> Server | None:
+        """Returns the other half of the pair whose half the server of this connection is; None if it has no backup."""
+        server = self.dialled
+        for member in self.engine.topology.values():
+            if server in (Server(member.host or "", member.port or 0), backup_of(member)):
+                break
+        else:
+            # The node may announce another address than the one of the URL.
+            found = self.engine.topology.get(self.engine.node_id or "")
+            if found is None:
+                return None
+            member = found
+        backup = backup_of(member)
+        if backup is None or backup != server:
+            return backup
+        return None if member.host is None or member.port is None else Server(member.host, member.port)
+
     def give_up(self) -> None:
         """Fails every call, since no attempt is left."""
         finder = self.options.finder
@@ -185,6 +203,13 @@ class Shell(ClientEvents, ABC):
         if self.lost_count:
             LOG.error("%s", error.text)
         self.engine.fail(error)
+
+
+def backup_of(member: Member) -> Server | None:
+    """Returns the address of a member's backup; None if it has none."""
+    if member.backup_host is None or member.backup_port is None:
+        return None
+    return Server(member.backup_host, member.backup_port)
 
 
 def connection_settings(options: ClientOptions) -> ConnectionSettings:

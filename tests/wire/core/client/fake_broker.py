@@ -67,6 +67,8 @@ class FakeBroker:
     refuse_sends: int = 0  # exception code for sends, 0 none
     host: str = "127.0.0.1"
     port: int = 61616
+    backup_port: int = 0  # of the node's backup, as the topology names it; 0 none
+    event_id: int = 1
     connections: list[FakeConnection] = field(default_factory=list)
 
     def accept(self) -> FakeConnection:
@@ -150,14 +152,19 @@ class FakeConnection:
         if isinstance(packet, Ping):
             self.send(0, packet)
         elif isinstance(packet, SubscribeTopologyV2):
-            here = TransportConfiguration.tcp("here", self.broker.host, self.broker.port)
+            broker = self.broker
+            here = TransportConfiguration.tcp("here", broker.host, broker.port)
+            backup = None
+            if broker.backup_port:
+                backup = TransportConfiguration.tcp("backup", broker.host, broker.backup_port)
             self.send(
                 0,
                 ClusterTopologyV4(
                     exit=False,
                     node_id="node-1",
-                    event_id=1,
+                    event_id=broker.event_id,
                     primary=here,
+                    backup=backup,
                     last=True,
                     server_version=136,
                 ),
