@@ -112,6 +112,7 @@ def main(folder: Path, lease_ms: int, checked: bool) -> None:
     writer = EpochWriter(held.journal, pair.node_id.bytes, held if checked else None, confirm)
     writer.begin()
     held.start(lambda why: None, time.time_ns)
+    held.hold()
     print(f"epoch {held.epoch} records {writer.records.count} pid {os.getpid()}", flush=True)
     writer.run()
 
