@@ -61,6 +61,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "typer": {"cli"},
     "aiohttp": {"web"},
     "uvloop": {"runtime", "client"},
+    "kazoo": {"runtime"},
     "pyspark": {"spark", "cli"},
     "py4j": {"spark", "cli"},
     "prometheus_client": {"spark"},

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.client import Connection, Message, connect
+from atalanta.client import Connection, Message, ReceivedMessage, connect
 from tests.app.pair import Pair
 from tests.broker_process import BrokerProcess, refused
 from tests.waiting import DEADLINE_S
@@ -67,7 +67,7 @@ async def loaded(pair: Pair) -> AsyncIterator[Load]:
         consumer = await connection.consumer("orders", ack="auto")
         found: Counter[int] = Counter()
         while (message := await consumer.receive(1)) is not None:
-            found[int(message.text)] += 1
+            found[number_of(message)] += 1
         assert sorted(set(load.confirmed) - set(found)) == []
         assert [number for number, times in found.items() if times > 1] == []
 
@@ -82,6 +82,11 @@ def run(pair: Pair, scenario: Callable[[Pair, Load], Awaitable[None]]) -> None:
     with pair:
         pair.start()
         asyncio.run(main())
+
+
+def number_of(message: ReceivedMessage | None) -> int:
+    assert message is not None and message.text is not None
+    return int(message.text)
 
 
 def connects(port: int) -> bool:
@@ -154,6 +159,19 @@ def test_a_graceful_stop_leaves_the_backup_passive_unless_the_policy_says_otherw
         assert pair.backup.role() == "passive"
         pair.primary.start()
         pair.primary.until_role("active")
+
+
+def test_a_primary_waits_for_its_turn_as_long_as_the_file_says(tmp_path: Path) -> None:
+    more = "<journal-lock-acquisition-timeout>500</journal-lock-acquisition-timeout>"
+    with Pair(tmp_path, backup="<allow-failback>false</allow-failback>", more=more) as pair:
+        pair.start()
+        assert pair.primary.end(signal.SIGKILL) != 0
+        pair.backup.until_role("active")
+        pair.primary.start()
+        pair.primary.until_role("passive")
+        assert pair.primary.wait() == 75
+        assert "store_wait_timed_out" in pair.primary.log()
+        assert pair.backup.role() == "active"
 
 
 def test_failover_on_shutdown_and_failback(tmp_path: Path) -> None:
@@ -245,7 +263,7 @@ def test_a_node_becomes_a_pair_and_takes_its_messages_along(tmp_path: Path) -> N
     async def receive(url: str) -> list[int]:
         async with connect(url) as connection:
             consumer = await connection.consumer("orders", ack="auto")
-            return [int((await consumer.receive(30)).text) for _ in range(100)]
+            return [number_of(await consumer.receive(30)) for _ in range(100)]
 
     with Pair(tmp_path) as pair:
         xml = pair.primary.broker_xml

@@ -144,8 +144,8 @@ class VoterWorld:
             yield f"{at} again", fresh
         if busy and scope.given_up:
             fresh = self._copied(replace(scope, given_up=scope.given_up - 1), proposer=at)
-            fresh.proposers[at].request = None
-            fresh.proposers[at].answers = {}
+            fresh.proposers[at].give_up()
+            fresh._forget(at)
             yield f"{at} gives up", fresh
         if busy and scope.restarts:
             fresh = self._copied(replace(scope, restarts=scope.restarts - 1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -45,15 +46,19 @@ class PassiveRun:
         members: PairMembers,
         title: str,
         monotonic_ns: Callable[[], int],
+        wait_ms: int = -1,
     ) -> None:
-        """`title` names this process for people."""
+        """`title` names this process for people. A primary waits for `wait_ms` at most, -1 for ever."""
         self.store = store
         self.policy = policy
         self.members = members
         self.title = title
         self.paused = False
+        self.timed_out = False
         self.primary = policy.role == PRIMARY
         self._monotonic_ns = monotonic_ns
+        waits_ns = wait_ms * 1_000_000 if self.primary and wait_ms >= 0 else sys.maxsize
+        self._until_ns = monotonic_ns() + waits_ns
         self._wake = asyncio.Event()
         self._stopping = ""
         self._told = ""
@@ -81,12 +86,18 @@ class PassiveRun:
     # --- the wait ---------------------------------------------------------------------------------
 
     async def wait(self, doors: Doors, waiting: Callable[[StoreView], None]) -> HeldEpoch | None:
-        """Returns the epoch when it was taken, None after a stop. `waiting` is called once if the store is not free."""
+        """Returns the epoch when it was taken, None after a stop or the longest wait.
+
+        `waiting` is called once if the store is not free.
+        """
         try:
             while not self._stopping:
                 held = await self._try(doors, waiting)
                 if held is not None:
                     return held
+                if self._monotonic_ns() >= self._until_ns:
+                    self.timed_out = True
+                    return None
                 await self._pause()
         finally:
             self._watch.close()

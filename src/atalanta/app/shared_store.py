@@ -137,8 +137,9 @@ class SharedStoreRuns:
         while True:
             self._tell_web("passive")
             shell = bound_shell(self.configuration, signals=False)
+            wait_ms = self.configuration.journal.lock_acquisition_timeout_ms
             passive = PassiveRun(
-                self.store, self.policy, self.members, self.title, time.monotonic_ns
+                self.store, self.policy, self.members, self.title, time.monotonic_ns, wait_ms
             )
             self.guard.born(passive)
             try:
@@ -150,6 +151,9 @@ class SharedStoreRuns:
                 self.members.leave()
             if held is None:
                 shell.accept_no_more()
+                if passive.timed_out:
+                    log_event(log, "store_wait_timed_out", {"waited_ms": wait_ms, "store": self.store.journal})
+                    return exit_codes.FOLDER_TAKEN
                 return None if passive.paused else exit_codes.STOPPED
             self._tell_web("active")
             active = ActiveRun(self, shell, held)

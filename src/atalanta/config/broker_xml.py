@@ -163,7 +163,7 @@ class BrokerXml:
         self.reader.read(core, targets, handlers, known_elements.CORE)
         self.addresses.finish()
         self.cluster.finish()
-        self.ha.finish()
+        self.ha.finish(core)
         self.bridges.finish()
         self.routers.finish(core)
         self.masks.finish()

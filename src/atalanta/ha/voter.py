@@ -115,8 +115,8 @@ class Proposer:
     """The proposer of one process, with at most one operation at a time.
 
     Each request that a method returns goes to every voter. Requests and answers may be lost, late or doubled. When
-    `result` is None and nothing more comes, `again` begins the next round; an operation that is given up has the
-    outcome UNKNOWN if it was a compare-and-set.
+    `result` is None and nothing more comes, `again` begins the next round, or `give_up` ends the operation; a
+    compare-and-set has the outcome UNKNOWN then.
     """
 
     def __init__(self, voters: int, life: bytes) -> None:
@@ -152,6 +152,11 @@ class Proposer:
     def again(self) -> VoterRequest:
         """Begins the next round of the operation, with a higher ballot. Returns its request."""
         return self._ask(Kind.PREPARE)
+
+    def give_up(self) -> None:
+        """Ends the operation without a result, if it has none. What was sent may still arrive."""
+        self.request = None
+        self.answers = {}
 
     def on_answer(self, voter: str, answer: VoterAnswer) -> VoterRequest | None:
         """Returns the request of the next phase, if this answer completes a phase.
@@ -214,8 +219,7 @@ class Proposer:
         return request
 
     def _end(self, result: Result) -> None:
-        self.request = None
-        self.answers = {}
+        self.give_up()
         self.result = result
 
 

@@ -367,8 +367,8 @@ class Disk:
     def reuse(self, spare_name: str, name: str, head: bytes) -> None:
         """Job: replaces the beginning of a spare file by `head`, syncs, and then renames the file to `name`.
 
-        The bytes after the head stay. After a crash during the job the file may have either head, but under the new
-        name only the new one.
+        The bytes after the head stay. A file of the new name is replaced. After a crash during the job the spare may
+        have either head, but under the new name only the new one.
         """
         raise _missing(self, "Disk.reuse")
 

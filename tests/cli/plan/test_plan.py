@@ -187,7 +187,7 @@ def test_a_pair_on_one_host_ends_with_it(tmp_path: Path) -> None:
     for path in files:
         path.write_text(path.read_text().replace("host-b", "host-a"))
     found = losses(planned(*files)[1])
-    assert found["host host-a"].startswith("a: its pair is gone, and the messages wait in")
+    assert found["host host-a"] == f"a, b: the whole pair is gone, and the messages wait in {tmp_path}/store/journal"
 
 
 def test_a_node_whose_backup_is_found_too_is_not_one_that_the_others_need(tmp_path: Path) -> None:

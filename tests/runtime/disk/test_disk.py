@@ -14,6 +14,7 @@ import pytest
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.inline_commit import OwnCommits
 from atalanta.runtime.ha.epoch_lost import EpochLost
+from atalanta.store.block import BLOCK_HEAD_SIZE
 from atalanta.store.segment import SEGMENT_HEAD_SIZE
 from tests.runtime.disk import journal_writer
 from tests.runtime.disk.journal_writer import Writer
@@ -173,7 +174,7 @@ def test_damage_on_a_real_disk_is_refused(tmp_path: Path) -> None:
     writer.disk.close()
     name = writer.disk.names()[0]
     with open(tmp_path / name, "r+b") as file:
-        file.seek(SEGMENT_HEAD_SIZE + 30)
+        file.seek(SEGMENT_HEAD_SIZE + BLOCK_HEAD_SIZE + 2)
         byte = file.read(1)
         file.seek(-1, os.SEEK_CUR)
         file.write(bytes([byte[0] ^ 16]))
@@ -181,7 +182,7 @@ def test_damage_on_a_real_disk_is_refused(tmp_path: Path) -> None:
         [sys.executable, journal_writer.__file__, str(tmp_path)], capture_output=True, timeout=60
     )
     assert done.returncode != 0
-    assert f"JournalDamaged: journal file {name}, offset 92".encode() in done.stderr
+    assert f"JournalDamaged: journal file {name}, offset {SEGMENT_HEAD_SIZE + BLOCK_HEAD_SIZE}".encode() in done.stderr
 
 
 def test_a_file_set_aside_becomes_another(tmp_path: Path) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import uuid
 from pathlib import Path
 
 import pytest
 
-from atalanta.runtime.disk.data_folder import open_data_folder
+from atalanta.runtime.disk.data_folder import NODE_ID_NAME, open_data_folder
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.segment import segment_name
 from tests.runtime.ha.epoch_writer import EpochWriter
 from tests.runtime.ha.store_rig import epoch_folder, new_id, store, taken
+from tests.store.journal_rig import Rig
+from tests.store.version_7 import version_7
 
 
 def inode(path: Path) -> int:
@@ -35,6 +38,23 @@ def test_sealed_segments_are_linked_and_the_last_ones_copied(tmp_path: Path) -> 
     heir.begin()
     assert heir.records.count == writer.journal.durable
     heir.close()
+    first.abandon()
+    second.stop("released")
+
+
+def test_a_journal_of_format_version_7_is_inherited_in_the_same_way(tmp_path: Path) -> None:
+    rig, payloads = version_7()
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / NODE_ID_NAME).write_text(f"{uuid.UUID(bytes=rig.config.journal_id)}\n")
+    first = taken(store(tmp_path))
+    for name, content in rig.disk.files.items():
+        (first.journal / name).write_bytes(bytes(content))
+    second = taken(store(tmp_path))
+    names = [segment_name(number) for number in (1, 2, 3)]
+    assert [inode(first.journal / name) == inode(second.journal / name) for name in names] == [True, False, False]
+    heir = Rig(rig.config)
+    heir.disk.files = {name: bytearray((second.journal / name).read_bytes()) for name in names}
+    assert heir.start().payloads() == payloads
     first.abandon()
     second.stop("released")
 

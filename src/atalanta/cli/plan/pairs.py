@@ -54,10 +54,11 @@ class FilePairs:
         hosts: dict[str, list[str]] = {}
         for label, configuration in self.nodes.items():
             hosts.setdefault(_host(label, configuration), []).append(label)
-        found = [
-            Loss(f"host {host}", there, "; ".join(self._after(label, there) for label in there))
-            for host, there in hosts.items()
-        ]
+        found = []
+        for host, there in hosts.items():
+            # A pair that is on one host has one sentence.
+            after = list(dict.fromkeys(self._after(label, there) for label in there))
+            found.append(Loss(f"host {host}", there, "; ".join(after)))
         for pair in self.pairs:
             members = self.members[pair.folder]
             then = f"{members[0]} stops, and no other can take over; messages wait there, and are lost with its disk"
@@ -84,10 +85,10 @@ def pairs_of_files(path_of: dict[str, Path]) -> FilePairs:
 def _after_member(pair: Pair, members: list[str], label: str, gone: list[str]) -> str:
     left = [each for each in members if each not in gone]
     if not left:
-        return f"{label}: its pair is gone, and the messages wait in {pair.folder}"
+        return f"{', '.join(members)}: the whole pair is gone, and the messages wait in {pair.folder}"
     if label != members[0]:
         return f"{label}: {left[0]} serves, with a backup less"
-    after_s = pair.nodes[0].ha.lease_ms / 1000
+    after_s = max(each.ha.lease_ms for each in pair.nodes) / 1000
     return (
         f"{label}: {left[0]} takes over after about {after_s:g} s; durable messages are there, others are lost"
     )

@@ -104,9 +104,9 @@ def _compare(first: CheckedNode, node: CheckedNode, findings: Findings) -> None:
             )  # fmt: skip
     if mine.ha.lease_ms != theirs.ha.lease_ms:
         findings.add(
-            ERROR, node, KIND, NAME,
-            f"lease_ms is {mine.ha.lease_ms}, that of {theirs.path} is {theirs.ha.lease_ms}: the one with the shorter"
-            " lease would take over while the other still serves",
+            WARNING, node, KIND, NAME,
+            f"lease_ms is {mine.ha.lease_ms}, that of {theirs.path} is {theirs.ha.lease_ms}: a node that takes over"
+            " waits for the longer of the two",
             "the same [ha] lease_ms in the atalanta.toml of both",
         )  # fmt: skip
     if (mine.cluster_connections == []) != (theirs.cluster_connections == []):

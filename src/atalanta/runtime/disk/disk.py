@@ -352,6 +352,8 @@ class FileDisk(Disk):
     def _do_reuse(self, spare_name: str, name: str, head: bytes) -> None:
         if self._check_locks is not None:
             self._check_locks()
+        if name == self._write_file.name:
+            self._write_file.close()
         old, new = self._folder(spare_name) / spare_name, self._folder(name) / name
         file = self._files.open(old, os.O_WRONLY)
         try:
@@ -360,6 +362,7 @@ class FileDisk(Disk):
             self._files.close(file)
         os.rename(old, new)
         self._sync_folder(name)
+        self._report(self._forget, name)  # the open file may be the one that was replaced
         self._report(self._answer, 0)
 
     def _do_commit(self, name: str, offset: int, data: bytes, token: int, more: bytes) -> None:

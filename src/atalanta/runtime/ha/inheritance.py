@@ -33,7 +33,13 @@ from atalanta.runtime.disk.data_folder import make_folder
 from atalanta.runtime.disk.large_files import SUFFIX as LARGE_SUFFIX
 from atalanta.runtime.disk.reserve import NAMES as RESERVE_NAMES
 from atalanta.runtime.ha.epoch_folders import COMPLETE_NAME, EpochFolders
-from atalanta.store.block import BLOCK_HEAD_SIZE, BlockError, decode_block_head, decode_records
+from atalanta.store.block import (
+    BLOCK_HEAD_SIZE,
+    BLOCK_HEAD_SIZE_7,
+    BlockError,
+    decode_block_head,
+    decode_records,
+)
 from atalanta.store.pages import NAME_PREFIX as PAGE_PREFIX
 from atalanta.store.segment import (
     SEGMENT_HEAD_SIZE,
@@ -164,12 +170,17 @@ def _newest_with_block(folder: Path, numbers: list[int], journal_id: bytes) -> i
 def _begins_with_block(path: Path, seal: bytes) -> bool:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        head = decode_block_head(seal, os.pread(file, BLOCK_HEAD_SIZE, SEGMENT_HEAD_SIZE))
+        begin = os.pread(file, BLOCK_HEAD_SIZE, SEGMENT_HEAD_SIZE)
+        head_size = BLOCK_HEAD_SIZE
+        head = decode_block_head(seal, begin)
+        if head is None:
+            head_size = BLOCK_HEAD_SIZE_7
+            head = decode_block_head(seal, begin, 0, head_size)
         if head is None:
             return False
         data = b""
         while len(data) < head.length:
-            piece = os.pread(file, head.length - len(data), SEGMENT_HEAD_SIZE + BLOCK_HEAD_SIZE + len(data))
+            piece = os.pread(file, head.length - len(data), SEGMENT_HEAD_SIZE + head_size + len(data))
             if not piece:
                 break
             data += piece

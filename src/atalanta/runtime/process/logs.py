@@ -51,6 +51,7 @@ LEVELS: Final = {
     "second_grouping_handler": logging.ERROR,
     "slow_consumer": logging.WARNING,
     "store_and_forward_name_taken": logging.ERROR,
+    "store_wait_timed_out": logging.ERROR,
     "transaction_timed_out": logging.WARNING,
 }
 MESSAGE_TRACE: Final = "trace_"

@@ -122,6 +122,23 @@ def test_a_second_section_is_a_problem(tmp_path: Path) -> None:
     assert "broker.xml:8: ha-policy is given twice" in said
 
 
+@pytest.mark.parametrize(
+    ("policy", "effect"),
+    [
+        ("<shared-store><primary/></shared-store>", []),
+        ("<shared-store><backup/></shared-store>", ["journal-lock-acquisition-timeout"]),
+        ("<primary-only/>", ["journal-lock-acquisition-timeout"]),
+    ],
+)
+def test_how_long_a_primary_waits_for_the_store(tmp_path: Path, policy: str, effect: list[str]) -> None:
+    more = "<journal-lock-acquisition-timeout>{}</journal-lock-acquisition-timeout>" + CLUSTER
+    configuration = read(tmp_path, policy, more.format(5000))
+    assert configuration.journal.lock_acquisition_timeout_ms == 5000
+    assert without_effect(configuration) == effect
+    assert without_effect(read(tmp_path, policy, more.format(-1))) == []
+    assert "is above 0, or -1" in refused(tmp_path, policy, more.format(0))
+
+
 def test_another_policy_needs_a_restart(tmp_path: Path) -> None:
     before = read(tmp_path, "<shared-store><primary/></shared-store>")
     after = read(tmp_path, "<shared-store><backup/></shared-store>")

@@ -215,3 +215,41 @@ def test_the_ranges_of_a_block_hold_every_unread_message(seed: int) -> None:
         assert len(found) == len(set(found)) and min(found, default=floor + 1) > floor
         assert wanted <= set(found) <= set(range(page.firsts[block], page.last_of(block) + 1))
         assert not dense or found == sorted(wanted)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_reader_gets_every_message_or_is_told_of_it(seed: int) -> None:
+    """Random damage, restarts, compactions and acknowledgements, with a retention in every third play."""
+    chance = random.Random(seed)
+    disk = memory_disk()
+    bench = bench_on(disk, 0, BLOCKS if seed % 4 == 0 else SMALL)
+    epoch = lease(bench, HOUR_MS if seed % 3 == 0 else 0)
+    sent = acknowledged = 0
+    for step in range(25):
+        count = chance.choice([0, 20, 60])
+        send(bench, range(sent, sent + count))
+        sent += count
+        deed = chance.choice(["flip", "flip", "delete", "acknowledge", "restart", "compact", "read"])
+        pages = pages_of(bench, "orders")
+        number = chance.choice(pages) if pages else 0
+        if deed == "flip" and number and page_name(number) in disk.names():
+            flip(disk, number, chance.randrange(disk.size(page_name(number))))
+        elif deed == "delete" and number and page_name(number) in disk.names():
+            disk.delete(page_name(number))
+        elif deed == "acknowledge":
+            rows(bench, acknowledged, sent)
+            acknowledged = chance.randint(acknowledged, sent)
+            acknowledge(bench, epoch, acknowledged)
+        elif deed == "compact":
+            bench.compact(bench.journal.last)
+        elif deed == "restart":
+            restart(bench, disk)
+        read_anew(bench)
+        got = rows(bench, acknowledged, sent)
+        told = lost(bench, acknowledged, sent)
+        assert sorted(got + told) == list(range(acknowledged + 1, sent + 1)), (step, deed)
+        bench.settle()
+        invariants.validate(bench.broker)
+    released = bench.broker.queues["orders"].log.released_through()
+    again = {*rows(bench, released, sent), *lost(bench, released, sent)}
+    assert again == set(range(released + 1, sent + 1))

@@ -26,6 +26,7 @@ from atalanta.ha.policy_elements import (
 )
 
 KIND: Final = "ha-policy"
+LOCK_TIMEOUT: Final = "journal-lock-acquisition-timeout"
 MANAGER: Final = "manager"
 ALONE: Final = ("primary-only", "live-only")
 FORMS: Final = (SHARED_STORE, REPLICATION)
@@ -57,12 +58,14 @@ class HaSection:
     def handlers(self) -> dict[str, Handler]:
         return {KIND: self._section, **self.scale_down.handlers()}
 
-    def finish(self) -> None:
+    def finish(self, core: Node) -> None:
         """Checks that referenced names are defined, and that the other sections fit the policy."""
         self.references.check()
         self.scale_down.finish()
         if self.policy.form == SHARED_STORE:
             self._check_shared_store()
+        for node in core.all(LOCK_TIMEOUT):
+            self._check_lock_timeout(node)
 
     def finish_own(self) -> None:
         """Checks the policy with the table `[ha]` of atalanta.toml, which has been read into it."""
@@ -81,6 +84,17 @@ class HaSection:
                 f"{file}:{line}: ha-policy: there is no cluster-connection: clients and other nodes do not learn of"
                 " the backup, they need its address in their own configuration"
             )
+
+    def _check_lock_timeout(self, node: Node) -> None:
+        why = ""
+        if self.configuration.journal.lock_acquisition_timeout_ms == 0:
+            self.report.problem(node.file, node.line, f"{LOCK_TIMEOUT} is above 0, or -1")
+        elif self.policy.form != SHARED_STORE:
+            why = "no effect (without a shared store a folder in use is refused at once)"
+        elif self.policy.role == BACKUP:
+            why = "no effect (a backup waits for ever)"
+        if why and self.configuration.journal.lock_acquisition_timeout_ms > 0:
+            self.report.without_effect(node.file, node.line, LOCK_TIMEOUT, why)
 
     # -- forms ----------------------------------------------------------------------------------
     def _section(self, node: Node) -> None:

@@ -1,0 +1,1 @@
+"""Managers of the HA register: a folder, etcd, ZooKeeper, and voters of our own."""

@@ -1,0 +1,101 @@
+"""The folder of a voter: one file for each register, replaced and synced with each change."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from atalanta.files.replace import replace_file
+from atalanta.ha.voter import Voter, VoterState
+from atalanta.runtime.disk.folder_lock import LOCK_NAME, DataFolderError, lock_folder
+from atalanta.runtime.ha.managers.voter_codec import (
+    FILE_HEAD,
+    VoterBytesDamaged,
+    VoterRefused,
+    decode_state_file,
+    encode_state_file,
+)
+from atalanta.runtime.ha.managers.voter_connection import VOTER_ID_SIZE
+
+MARK: Final = "voter"
+PREFIX: Final = "register."
+NEW_SUFFIX: Final = ".new"  # of files/replace.py
+REGISTERS_MAX: Final = 256
+
+
+class VoterFolder:
+    """The registers of one voter, on disk and in memory. The folder is locked: it has one process."""
+
+    def __init__(self, folder: Path, new: bool) -> None:
+        """Opens the folder of a voter, or makes it if `new`. DataFolderError, OSError.
+
+        A voter that has lost its files has forgotten its promises. So an empty folder is not made to a voter silently.
+        """
+        self.folder = folder
+        if new:
+            folder.mkdir(parents=True, exist_ok=True)
+        mark = folder / MARK
+        if not mark.exists() and (not new or _used(folder)):
+            raise DataFolderError(
+                f"{folder} is no folder of a voter: give --new for a voter that is new in its group, with an empty "
+                "folder. A voter that has lost its folder must not come back empty: it could help to confirm two values"
+            )
+        if new and mark.exists():
+            raise DataFolderError(f"{folder} has a voter already: start it without --new")
+        self._lock = lock_folder(folder)
+        try:
+            if new:
+                replace_file(mark, FILE_HEAD + os.urandom(VOTER_ID_SIZE))
+            self.voter_id = self._read_mark()
+            self.registers = self._read()
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def voter(self, name: str) -> Voter:
+        """Returns the voter of a register, a new one if nobody has asked for it before. VoterRefused."""
+        found = self.registers.get(name)
+        if found is None:
+            if len(self.registers) >= REGISTERS_MAX:
+                raise VoterRefused(f"this voter has {REGISTERS_MAX} registers, the most it keeps")
+            found = self.registers[name] = Voter()
+        return found
+
+    def store(self, name: str, state: VoterState) -> None:
+        """Makes a state durable. DataFolderError if the folder is another one by now; OSError."""
+        self._lock.check()
+        replace_file(self.folder / f"{PREFIX}{name.encode().hex()}", encode_state_file(state))
+
+    def close(self) -> None:
+        """Unlocks the folder."""
+        self._lock.close()
+
+    def _read_mark(self) -> bytes:
+        """Returns the id of the voter."""
+        data = (self.folder / MARK).read_bytes()
+        if not data.startswith(FILE_HEAD) or len(data) != len(FILE_HEAD) + VOTER_ID_SIZE:
+            raise DataFolderError(f"{self.folder / MARK} is of another format: use the version that wrote it")
+        return data[len(FILE_HEAD) :]
+
+    def _read(self) -> dict[str, Voter]:
+        found = {}
+        for path in self.folder.iterdir():
+            if not path.name.startswith(PREFIX) or path.suffix == NEW_SUFFIX:
+                continue
+            with suppress(ValueError):
+                name = bytes.fromhex(path.name.removeprefix(PREFIX)).decode()
+                try:
+                    found[name] = Voter(decode_state_file(path.read_bytes()))
+                except VoterBytesDamaged as error:
+                    raise DataFolderError(
+                        f"{path} is damaged: {error}. Do not delete it while the group lives: stop all brokers of the "
+                        "group, then put here the file of the same name of another voter whose version is highest"
+                    ) from error
+        return found
+
+
+def _used(folder: Path) -> bool:
+    """Returns True if the folder has more than a start with --new leaves that did not come to its end."""
+    return bool({path.name for path in folder.iterdir()} - {LOCK_NAME, MARK + NEW_SUFFIX})
