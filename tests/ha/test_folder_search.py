@@ -8,7 +8,7 @@ from tests.ha.explorer import explore
 from tests.ha.folder_world import FOLDER_FAULTS, FolderParts, FolderScope, FolderWorld
 
 RIGHT_STATES = 4_000
-DEEP_STATES = 100_000
+DEEP_STATES = 60_000
 
 WHOLE = {
     "leases": FolderScope(renewals=1, ticks=4, rates=(3, 5)),

@@ -1,8 +1,9 @@
 """A journal in an epoch's folder, without a node. As a program: appends until it ends, and prints what is confirmed.
 
-    python -m tests.runtime.ha.epoch_writer FOLDER LEASE_MS [--unchecked]
+    python -m tests.runtime.ha.epoch_writer FOLDER LEASE_MS [--unchecked] [--keep]
 
-takes the store in FOLDER when it may, and writes; with the option it neither looks for a successor nor heeds its lease.
+takes the store in FOLDER when it may, and writes. With --unchecked it neither looks for a successor nor heeds its
+lease; with --keep it does not remove the files of earlier epochs.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class EpochWriter:
                 self.append(20)
 
 
-def main(folder: Path, lease_ms: int, checked: bool) -> None:
+def main(folder: Path, lease_ms: int, checked: bool, empties: bool) -> None:
     """Takes the store as a primary and writes. Prints `epoch N records M`, then every confirmed lsn."""
     pair = store(folder, lease_ms * 1_000_000)
     held = None
@@ -111,10 +112,12 @@ def main(folder: Path, lease_ms: int, checked: bool) -> None:
 
     writer = EpochWriter(held.journal, pair.node_id.bytes, held if checked else None, confirm)
     writer.begin()
-    held.start(lambda why: None, time.time_ns)
+    if empties:
+        held.start(lambda why: None, time.time_ns)
+    held.hold()
     print(f"epoch {held.epoch} records {writer.records.count} pid {os.getpid()}", flush=True)
     writer.run()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), "--unchecked" not in sys.argv)
+    main(Path(sys.argv[1]), int(sys.argv[2]), "--unchecked" not in sys.argv, "--keep" not in sys.argv)

@@ -147,13 +147,13 @@ def test_a_process_that_does_not_look_confirms_what_its_successor_lacks(tmp_path
     """The planted fault: this is what the tests above would find."""
     first = WriterProcess(tmp_path, "--unchecked")
     first.begun()
-    second = WriterProcess(tmp_path)
+    second = WriterProcess(tmp_path, "--keep")
     try:
         first.write_to(500)
         first.process.send_signal(signal.SIGSTOP)
         found = second.begun()[1]
         first.process.send_signal(signal.SIGCONT)
-        first.write_to(5_000)
+        first.write_to(1_000)
         assert first.confirmed() > found
     finally:
         first.close()
@@ -162,7 +162,7 @@ def test_a_process_that_does_not_look_confirms_what_its_successor_lacks(tmp_path
 
 @pytest.mark.soak
 def test_pauses_and_kills_at_any_instant(tmp_path: Path) -> None:
-    for turn in range(25):
+    for turn in range(9):
         folder = tmp_path / f"{turn}"
         folder.mkdir()
         first = WriterProcess(folder)
@@ -173,8 +173,8 @@ def test_pauses_and_kills_at_any_instant(tmp_path: Path) -> None:
                 second.read(0.02)
             if second.lines():
                 first, second = second, first
-            first.write_to(50 + 37 * turn)
-            time.sleep(0.003 * turn)
+            first.write_to(50 + 97 * turn)
+            time.sleep(0.007 * turn)
             first.process.send_signal(signal.SIGSTOP if turn % 3 else signal.SIGKILL)
             found = second.begun()[1]
             second.write_to(100)
