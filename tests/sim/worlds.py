@@ -25,3 +25,13 @@ def seeds_where_nodes_leave(first: int, count: int) -> Iterator[int]:
             yield seed
             count -= 1
         seed += 1
+
+
+def seeds_with_pairs(first: int, count: int) -> Iterator[int]:
+    """Seeds from `first` on whose worlds have a node on two machines with a shared folder."""
+    seed = first
+    while count > 0:
+        if Scenario(seed, 3, 12.0).pair is not None:
+            yield seed
+            count -= 1
+        seed += 1

@@ -196,7 +196,12 @@ def ignore_end() -> None:
 
 
 class Host(Machine):
-    """A host. `life` counts starts: callbacks of an earlier life are ignored. The disk survives crashes."""
+    """A host. `life` counts starts: callbacks of an earlier life are ignored. The disk survives crashes.
+
+    `paired` hosts are the two machines of one node.
+    """
+
+    paired: bool = False
 
     def __init__(
         self,
@@ -277,7 +282,19 @@ class Host(Machine):
             call(self)
 
     def wire(self) -> Wire:
+        """Returns the wire of a new node."""
         return SimWire(self)
+
+    def send_out(self) -> None:
+        """Sends what waits on the wire; SimWire sends at once."""
+
+    def standby(self) -> bool:
+        """Returns True if another machine serves in place of this one."""
+        return False
+
+    def current(self) -> bool:
+        """Returns True unless another machine has taken the files of this one."""
+        return True
 
     def crash(self) -> None:
         """Simulates a power failure: connections end, the part of the disk without sync is lost."""
@@ -295,6 +312,7 @@ class Host(Machine):
         if self.node is None:
             return
         self.node.stop(self.now())
+        self.send_out()
         self.ending()
         self.stops.append(self.world.now)
         self.world.note(f"{self.name} stops")
@@ -384,6 +402,7 @@ class Host(Machine):
         self._flush_due = False
         if self.node is not None and self.life == life:
             self.node.flush(self.now())
+            self.send_out()
             if self.node.failed is not None:
                 self._give_up(self.node.failed)
 
