@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "tls.password_codec",
     },
     "tls": {"files", "wire.tls_config"},
-    "runtime": {"files", "message", "kernel", "store", "wire", "cluster", "node", "tls"},
+    "runtime": {"files", "ha", "message", "kernel", "store", "wire", "cluster", "node", "tls"},
     "sim": {"message", "kernel", "management", "store", "ha", "wire", "cluster", "node"},
     "client": {"files", "message", "wire", "tls"},
     "spark": {"client", "message.encoding"},

@@ -20,6 +20,7 @@ from atalanta.app.web import start_web
 from atalanta.config.checks.cluster_connections import password_warnings
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import grouped
+from atalanta.ha.policy import SHARED_STORE
 from atalanta.kernel.security.security import Security
 from atalanta.runtime.lifecycle.reloader import ReloadRefused
 from atalanta.runtime.network_check.check import network_check
@@ -43,6 +44,12 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
     for warning in [*configuration.warnings, *password_warnings(configuration)]:
         log_event(log, "configuration_warning", {"why": warning})
     tell_unsupported(configuration)
+    if configuration.ha.form == SHARED_STORE:
+        # Most nodes do without these modules.
+        from atalanta.app.shared_store import open_store, serve_store
+
+        store = open_store(configuration)
+        return run(serve_store(configuration, security, store, ready, web))
     storage = open_storage(configuration)
     try:
         return run(serve(configuration, security, storage, ready, web))

@@ -58,8 +58,12 @@ async def run_node(
     storage: Storage,
     ready: Ready,
     server: WebServer | None,
+    begun: Callable[[Node], None] | None = None,
 ) -> int:
-    """Runs the node of a bound shell to its end. Returns the exit status."""
+    """Runs the node of a bound shell to its end. Returns the exit status.
+
+    `begun` is called with the node before it recovers.
+    """
     broker = configuration.broker
     disk = storage.disk(shell.loop, shell.driver, configuration.own.commits_in_loop)
     large = storage.large_files(
@@ -76,6 +80,8 @@ async def run_node(
         "node_starting",
         {"node_id": storage.node_id, "name": broker.name, "configuration": configuration.path},
     )
+    if begun is not None:
+        begun(node)
     more = []
     if server is not None:
         server.show(node.management)

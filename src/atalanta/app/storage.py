@@ -7,11 +7,11 @@ import logging
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from atalanta.app.startup_error import StartupError
 from atalanta.config.configuration import Configuration
-from atalanta.config.stored_settings import StoredSettingsFile
+from atalanta.config.stored_settings import STORED_SETTINGS_NAME, StoredSettingsFile
 from atalanta.runtime.disk.data_folder import make_folder, open_data_folder
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.folder_lock import DataFolderError
@@ -25,6 +25,9 @@ from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
 from atalanta.store.pages import NAME_PREFIX
 
+if TYPE_CHECKING:
+    from atalanta.runtime.ha.held_epoch import HeldEpoch
+
 logger = logging.getLogger("atalanta.app")
 # Artemis' files: of messages, and of queues (in the folder beside the journal, unless configured otherwise).
 ARTEMIS_SUFFIXES: Final = (".amq", ".bindings")
@@ -37,7 +40,7 @@ class JournalFolder(Protocol):
     journal: Path
 
     def check_locks(self) -> None:
-        """Raises DataFolderError if another process could use the folder by now."""
+        """Raises DataFolderError if another process could use the folder by now. Called before a file is made."""
 
     def close(self) -> None:
         """Releases the folder for other processes."""
@@ -53,6 +56,7 @@ class Storage:
     large: Path | None = None
     reserve: DiskReserve | None = None
     settings: StoredSettingsFile = field(default_factory=lambda: StoredSettingsFile(None))
+    epoch: HeldEpoch | None = None  # of a shared store
 
     def disk(
         self, loop: asyncio.AbstractEventLoop, driver: Driver, commits_in_loop: bool
@@ -70,6 +74,7 @@ class Storage:
             self.folder.check_locks,
             self.reserve,
             lambda name: driver.room(False, name),
+            None if self.epoch is None else self.epoch.check,
         )
         if commits_in_loop:
             disk.commit_at_turn_end()
@@ -135,6 +140,19 @@ def open_storage(configuration: Configuration) -> Storage:
     reserve = DiskReserve(folder.journal, configuration.journal.file_size_bytes)
     settings = StoredSettingsFile.of(configuration)
     return Storage(folder.node_id, folder, pages, large, reserve, settings)
+
+
+def epoch_storage(configuration: Configuration, node_id: uuid.UUID, epoch: HeldEpoch) -> Storage:
+    """Returns the storage of one epoch of a shared store."""
+    return Storage(
+        node_id,
+        epoch,
+        epoch.pages,
+        epoch.large,
+        DiskReserve(epoch.journal, configuration.journal.file_size_bytes),
+        StoredSettingsFile(epoch.journal / STORED_SETTINGS_NAME),
+        epoch,
+    )
 
 
 def refuse_artemis_journal(journal: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from atalanta.cli.commands import address, data, pipeline, queue, user
+from atalanta.cli.commands import address, data, ha, pipeline, queue, user
 from atalanta.cli.commands.bench import bench
 from atalanta.cli.commands.check import check
 from atalanta.cli.commands.consume import browse, consume
@@ -100,6 +100,7 @@ application.command(rich_help_panel=CLUSTER, epilog=DOCTOR_STATUSES)(doctor)
 application.command(rich_help_panel=CLUSTER, epilog=DOCTOR_STATUSES)(topology)
 application.command(rich_help_panel=CLUSTER, epilog=STATUSES)(rebalance)
 application.command(rich_help_panel=CLUSTER, epilog=STATUSES)(drain)
+application.add_typer(ha.application, name="ha", rich_help_panel=CLUSTER)
 application.add_typer(pipeline.application, name="pipeline", rich_help_panel=SPARK)
 
 

@@ -356,6 +356,10 @@ class Disk:
         """Job: removes the file, if it exists, and syncs the folder: files are removed in the requested order."""
         raise _missing(self, "Disk.delete")
 
+    def recycles(self) -> bool:
+        """Tells whether the journal may use its files again (`reuse`) instead of deleting them."""
+        return True
+
     def set_aside(self, name: str, spare_name: str) -> None:
         """Job: renames the file to `spare_name`, like `delete` but kept for `reuse`."""
         raise _missing(self, "Disk.set_aside")

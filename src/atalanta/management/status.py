@@ -38,6 +38,10 @@ class NodeStatus:
         """Records whether the HTTP server runs."""
         self.web_started = started
 
+    def set_ha(self, ha: HaStatus) -> None:
+        """Records the high availability of the node."""
+        self.ha = ha
+
     def uptime_ms(self, now: int) -> int:
         """Returns the milliseconds since the start."""
         return max(0, now - self.started_at) // 1_000_000

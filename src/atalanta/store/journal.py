@@ -124,6 +124,7 @@ class Journal(ports.Journal):
             if is_spare(name):
                 if (
                     len(self.set_aside) < SET_ASIDE_MAX
+                    and self.disk.recycles()
                     and self.disk.size(name) == self.config.segment_size_bytes
                 ):
                     self.set_aside.append(name)
@@ -290,6 +291,7 @@ class Journal(ports.Journal):
             segment.size == self.config.segment_size_bytes
             and len(self.set_aside) < SET_ASIDE_MAX
             and not self.no_room
+            and self.disk.recycles()
         ):
             name = spare_name(segment.number)
             self.disk.set_aside(segment.name, name)

@@ -13,6 +13,7 @@ import pytest
 
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.inline_commit import OwnCommits
+from atalanta.runtime.ha.epoch_lost import EpochLost
 from atalanta.store.segment import SEGMENT_HEAD_SIZE
 from tests.runtime.disk import journal_writer
 from tests.runtime.disk.journal_writer import Writer
@@ -264,3 +265,39 @@ def test_a_failed_commit_at_the_end_of_the_turn_is_the_end(tmp_path: Path) -> No
     assert not disk.end_turn()
     assert disk.idle() and answers.said.empty()
     disk.close()
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_a_lost_epoch_answers_no_commit(tmp_path: Path, inline: bool) -> None:
+    """The check comes after the sync: the bytes are there, and nobody is told."""
+    said: SimpleQueue[int | str] = SimpleQueue()
+
+    def lost() -> None:
+        assert (tmp_path / "a").read_bytes().startswith(b"data")
+        raise EpochLost("taken by another")
+
+    disk = FileDisk(tmp_path, lambda call, item: call(item), said.put, said.put, check=lost)
+    disk.create("a", 100, b"")
+    while not disk.idle():
+        pass
+    if inline:
+        disk._own = Always()
+    disk.commit("a", 0, b"data", 7)
+    disk.end_turn()
+    assert said.get(timeout=20) == "taken by another"
+    assert disk.idle()
+    disk.close()
+    assert said.empty()
+
+
+def test_a_shared_folder_makes_each_file_anew(tmp_path: Path) -> None:
+    """A successor may have linked the one of that name."""
+    disk = FileDisk(
+        tmp_path, lambda call, item: None, lambda token: None, lambda why: None, check=lambda: None
+    )
+    (tmp_path / "a").write_bytes(b"linked")
+    (tmp_path / "heir").hardlink_to(tmp_path / "a")
+    disk.create("a", 3, b"new")
+    disk.close()
+    assert (tmp_path / "a").read_bytes() == b"new" and (tmp_path / "heir").read_bytes() == b"linked"
+    assert not disk.recycles()

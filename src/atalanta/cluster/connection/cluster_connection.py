@@ -274,7 +274,7 @@ class ClusterConnection(MemberListener, BridgeListener):
             return
         record = self.peers.get(rest[len(BRIDGE) :])
         if record is not None:
-            record.dialing = False
+            record.dial_failed()
             if record.member is not None:
                 self.dial_back.on_unreachable(record.member, why)
             self._retry(now, record)

@@ -203,6 +203,12 @@ class AcceptorHooks(ClusterHooks):
     def announced(self, now: int, connection: ClientConnection, packet: NodeAnnounce) -> None:
         self.clusters.of_acceptor(connection).announced(now, connection, packet)
 
+    def primary_of(
+        self, connection: ClientConnection, node_id: str
+    ) -> TransportConfiguration | None:
+        member = self.clusters.of_acceptor(connection).topology.members.get(node_id)
+        return None if member is None else member.primary
+
     def may_fail_over(self, node_id: str | None) -> bool:
         """Answers CHECK_FOR_FAILOVER as ActiveMQPacketHandler.handleCheckForFailover does.
 

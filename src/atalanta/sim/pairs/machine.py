@@ -20,7 +20,6 @@ from atalanta.ha.folder_lease import (
 )
 from atalanta.ha.lease import LeaseTerms
 from atalanta.kernel.ports import Wire
-from atalanta.node.node import Node
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.host import Host, HostLarge, MakeNode
 from atalanta.sim.pairs.shared_folder import Epoch, SharedFolder

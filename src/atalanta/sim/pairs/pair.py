@@ -13,7 +13,7 @@ from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 
 EVERY_NS: Final = (SECOND // 2, SECOND, 3 * SECOND)
-LENGTHS_NS: Final = (SECOND // 2, SECOND, 2 * SECOND)  # of a lease
+LENGTHS_NS: Final = (SECOND // 4, SECOND // 2, SECOND)  # of a lease
 PAUSE_MIN_NS: Final = SECOND // 10
 PAUSE_MAX_NS: Final = (SECOND, 3 * SECOND, 10 * SECOND)
 ABSENCE_NS: Final = (SECOND // 100, 3 * SECOND)
@@ -60,7 +60,8 @@ class Pair:
 
     def serving(self) -> PairMachine:
         """Returns the machine that serves, or the primary."""
-        return self.backup if self.primary.standby() else self.primary
+        backup = self.backup
+        return backup if backup.node is not None and backup.current() else self.primary
 
     def _strike(self) -> None:
         if self.over or self.world.seconds() >= self.until:
@@ -68,24 +69,24 @@ class Pair:
         draw = self.random.random()
         machine = self.serving()
         length_ns = self.random.randint(PAUSE_MIN_NS, self.random.choice(PAUSE_MAX_NS))
-        if draw < 0.18:
+        if draw < 0.25:
             machine.pause(length_ns, self.random.random() < STANDING_SHARE)
-        elif draw < 0.33:
-            self._pause_at_commit(machine, length_ns)
         elif draw < 0.43:
+            self._pause_at_commit(machine, length_ns)
+        elif draw < 0.53:
             machine.pause_after_look_ns = length_ns
-        elif draw < 0.55:
+        elif draw < 0.67:
             machine.lose_folder(length_ns)
-        elif draw < 0.65:
+        elif draw < 0.74:
             self._crash(machine)
-        elif draw < 0.72:
+        elif draw < 0.78:
             for each in self.machines:
                 self._crash(each)
-        elif draw < 0.82:
+        elif draw < 0.85:
             if machine.up:
                 machine.stop()
                 self._start_later(machine)
-        elif draw < 0.90:
+        elif draw < 0.91:
             self._fail_back()
         elif draw < 0.95:
             self._crash(machine)

@@ -1,0 +1,1 @@
+"""High availability on real folders: the epochs of a shared store, their lease, and the files of its members."""
