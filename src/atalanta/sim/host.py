@@ -48,6 +48,10 @@ class SimTimers(Timers):
         if self.host.life == life and self.due.get(key) == at_ns:
             if self.host.holds_back(lambda: self._fire(key, at_ns, life)):
                 return
+            early_ns = at_ns - self.host.now()
+            if early_ns > 0:  # the node's clock has stood still
+                self.host.world.at(early_ns, lambda: self._fire(key, at_ns, life))
+                return
             del self.due[key]
             self.host.timer(key)
 

@@ -26,8 +26,13 @@ def look_before_the_sync(patch: Patch) -> None:
     later = PairMachine._disk_later
 
     def begin(pair: PairMachine, delay_ns: int, call: Callable[[], None]) -> None:
-        looks[pair.name] = pair.epoch is not None and pair.next_exists()
-        later(pair, delay_ns, call)
+        found = pair.epoch is not None and pair.next_exists()
+
+        def end() -> None:
+            looks[pair.name] = found
+            call()
+
+        later(pair, delay_ns, end)
 
     def committed(pair: PairMachine, token: int) -> None:
         if not looks[pair.name]:
@@ -49,11 +54,6 @@ def taker_does_not_wait(patch: Patch) -> None:
         return "at once" if candidate.seen is not None else ""
 
     patch.setattr(FolderCandidate, "may_take", may_take)
-    patch.setattr(FolderCandidate, "wait_ns", _no_wait)
-
-
-def taker_forgets_the_last_renewal(patch: Patch) -> None:
-    """The lease is not read again once the epoch is made."""
     patch.setattr(FolderCandidate, "wait_ns", _no_wait)
 
 

@@ -369,7 +369,7 @@ class PairMachine(Host):
 
     # -- faults ---------------------------------------------------------------------------------
     def pause(self, length_ns: int, clock_stands: bool) -> None:
-        """Pauses the machine. `clock_stands`: its monotonic clock, too, as in a virtual machine."""
+        """Pauses the machine. `clock_stands`: its clocks stand still, too, as in a virtual machine."""
         self.pause_after_look_ns = 0
         if self.paused or not self.up:
             return
@@ -389,7 +389,9 @@ class PairMachine(Host):
             return
         self.paused = False
         if self._still_since >= 0:
-            self._still_ns += self.world.now - self._still_since
+            still_ns = self.world.now - self._still_since
+            self._still_ns += still_ns
+            self.ahead_ns -= still_ns
             self._still_since = -1
         self.network.read_again(self.name)
         waiting, self._at_resume = self._at_resume, []
