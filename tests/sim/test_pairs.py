@@ -6,7 +6,7 @@ import pytest
 
 from atalanta.sim.scenario import Scenario
 from tests.sim.rehearsals import SECONDS, rehearse_all
-from tests.sim.worlds import seeds_with_pairs
+from tests.sim.worlds import seeds_with_pairs, world_with_pauses_in_commits
 
 WORLDS = 6
 CHUNKS = [1000, *(pytest.param(first, marks=pytest.mark.soak) for first in range(1100, 2000, 100))]
@@ -27,6 +27,12 @@ def test_a_seed_with_a_pair_has_one_digest() -> None:
     first = Scenario(seed, 3, 6.0).run()
     assert first.failovers >= 0
     assert first.digest == Scenario(seed, 3, 6.0, telling=True).run().digest
+
+
+def test_pauses_in_the_middle_of_commits_lose_nothing() -> None:
+    for seed in seeds_with_pairs(4, 2):
+        outcome = world_with_pauses_in_commits(seed).run()
+        assert (outcome.failovers, outcome.lost_epochs) == (2, 2)
 
 
 def test_a_pair_needs_no_faults() -> None:

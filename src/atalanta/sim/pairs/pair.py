@@ -96,11 +96,13 @@ class Pair:
         self.world.at(self.random.randint(1, 2 * self.every_ns), self._strike)
 
     def _pause_at_commit(self, machine: PairMachine, length_ns: int) -> None:
-        """Pauses the machine in the middle of a commit, mostly with its clock."""
+        """Pauses the machine in the middle of a commit, mostly with its clock. Some commits end after it."""
         life = machine.life
 
         def pause() -> None:
             if machine.life == life and not self.over:
+                if self.random.random() < 0.5:
+                    machine.lose_folder(length_ns)
                 machine.pause(length_ns, self.random.random() < 1 - STANDING_SHARE)
 
         machine.disk.strike_at_commit(self.random.randint(1, COMMITS_MAX), pause)
