@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "tls": {"files", "wire.tls_config"},
     "runtime": {"files", "ha", "message", "kernel", "store", "wire", "cluster", "node", "tls"},
-    "sim": {"message", "kernel", "management", "store", "wire", "cluster", "node"},
+    "sim": {"message", "kernel", "management", "store", "ha", "wire", "cluster", "node"},
     "client": {"files", "message", "wire", "tls"},
     "spark": {"client", "message.encoding"},
     "web": {"management", "runtime.net.connections_by_host"},

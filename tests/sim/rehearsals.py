@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from atalanta.sim.scenario import Outcome
@@ -10,7 +12,7 @@ from atalanta.sim.seed_run import Failure, run_seed
 SECONDS = 12.0
 
 
-def rehearse_all(seeds: range, nodes: int, seconds: float) -> list[Outcome]:
+def rehearse_all(seeds: Iterable[int], nodes: int, seconds: float) -> list[Outcome]:
     """The outcomes; fails the test with the reports of all seeds that broke a promise."""
     outcomes: list[Outcome] = []
     reports: list[str] = []

@@ -10,6 +10,7 @@ import pytest
 
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.runtime.process.build import compiled_modules
+from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.loads.absence import Absences
 from atalanta.sim.loads.core_bridge import CoreBridges
 from atalanta.sim.loads.divert import Diverts
@@ -38,6 +39,7 @@ from tests.sim.mutants import (
     logs,
     members,
     pages,
+    pairs,
     parking,
     permissions,
     priorities,
@@ -46,7 +48,12 @@ from tests.sim.mutants import (
     routers,
 )
 from tests.sim.mutants.patching import Mutant
-from tests.sim.worlds import seeds_where_nodes_leave, seeds_with
+from tests.sim.worlds import (
+    seeds_where_nodes_leave,
+    seeds_with,
+    seeds_with_pairs,
+    world_with_pauses_in_commits,
+)
 
 # Methods of compiled classes cannot be replaced.
 pytestmark = [
@@ -110,6 +117,17 @@ BY_SUBJECT = [
     (parking.what_comes_back_stays_parked_too, Absences, 1, 8),
     pytest.param(parking.what_is_parked_is_dropped, Absences, 1, 4, marks=SOAK),
 ]
+# From that seed on, all with a pair.
+BY_PAIRS = [
+    (pairs.taker_does_not_wait, 4, 1),
+    (pairs.output_waits_for_no_lease, 4, 3),
+    (pairs.files_are_shared, 4, 3),
+    (pairs.clock_floor_forgotten, 17, 4),
+    pytest.param(pairs.incomplete_epoch_is_inherited, 18, 6, marks=SOAK),
+    pytest.param(pairs.no_look_before_the_answer, 17, 16, marks=SOAK),
+]
+# In worlds whose machines are paused in the middle of commits, and the commits end later.
+BY_PAUSES = [(pairs.no_look_before_the_answer, 3), (pairs.look_before_the_sync, 3)]
 # From that seed on, all in which nodes may leave.
 BY_DEPARTURES: list[tuple[Mutant, int, int]] = [
     (departures.arrivals_in_another_order, 7, 4),
@@ -143,6 +161,27 @@ def test_worlds_with_departures_find_the_mutant(
         if isinstance(run_seed(seed, 3, 12.0), Failure):
             return
     pytest.fail(f"{worlds} worlds with departures do not see {mutant.__name__}")
+
+
+@pytest.mark.parametrize(("mutant", "first", "worlds"), BY_PAIRS)
+def test_worlds_with_pairs_find_the_mutant(
+    mutant: Mutant, first: int, worlds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant(monkeypatch)
+    for seed in seeds_with_pairs(first, worlds):
+        if isinstance(run_seed(seed, 3, 12.0), Failure):
+            return
+    pytest.fail(f"{worlds} worlds with pairs do not see {mutant.__name__}")
+
+
+@pytest.mark.parametrize(("mutant", "worlds"), BY_PAUSES)
+def test_pauses_in_commits_find_the_mutant(
+    mutant: Mutant, worlds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant(monkeypatch)
+    with pytest.raises(Violation):
+        for seed in seeds_with_pairs(4, worlds):
+            world_with_pauses_in_commits(seed).run()
 
 
 @pytest.mark.parametrize(("mutant", "subject", "first", "worlds"), BY_SUBJECT)

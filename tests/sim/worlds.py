@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from atalanta.sim.pairs.machine import PairMachine
 from atalanta.sim.scenario import Scenario
 from atalanta.sim.subject import Subject
+from atalanta.sim.world.world import SECOND
 
 
 def seeds_with(subject: type[Subject], first: int, count: int) -> Iterator[int]:
@@ -25,3 +27,33 @@ def seeds_where_nodes_leave(first: int, count: int) -> Iterator[int]:
             yield seed
             count -= 1
         seed += 1
+
+
+def seeds_with_pairs(first: int, count: int) -> Iterator[int]:
+    """Seeds from `first` on whose worlds have a node on two machines with a shared folder."""
+    seed = first
+    while count > 0:
+        if Scenario(seed, 3, 12.0).pair is not None:
+            yield seed
+            count -= 1
+        seed += 1
+
+
+def world_with_pauses_in_commits(seed: int) -> Scenario:
+    """A world with a pair whose machine is paused with its clocks in the middle of commits, which end later."""
+    scenario = Scenario(seed, 3, 8.0, faults=False)
+    pair = scenario.pair
+    assert pair is not None
+
+    def stand_still(machine: PairMachine) -> None:
+        machine.lose_folder(2 * SECOND)
+        machine.pause(2 * SECOND, True)
+
+    def strike() -> None:
+        if scenario.world.seconds() < 7:
+            machine = pair.serving()
+            machine.disk.strike_at_commit(1, lambda: stand_still(machine))
+            scenario.world.at(5 * SECOND // 2, strike)
+
+    scenario.world.at(2 * SECOND, strike)
+    return scenario

@@ -33,7 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(
             f"seed {seed}: {outcome.virtual_seconds:.0f} virtual s, {outcome.steps} steps,"
             f" {outcome.confirmed} confirmed, {outcome.moved} moved, {outcome.forwarded} forwarded,"
-            f" {outcome.crashes} crashes, {outcome.departures} departures, {outcome.failed_disks} failed disks,"
+            f" {outcome.crashes} crashes, {outcome.failovers} failovers, {outcome.lost_epochs} lost epochs,"
+            f" {outcome.departures} departures, {outcome.failed_disks} failed disks,"
             f" {outcome.followed} followed, {outcome.reattached} reattached, {outcome.redeliveries} redeliveries,"
             f" {outcome.segments_cleaned} segments cleaned, digest {outcome.digest[:16]}",
             flush=True,

@@ -38,13 +38,20 @@ class SimTimers(Timers):
         self.due[key] = at_ns
         life = self.host.life
         late_ns = self.host.late_by_ns if self.host.late and self.host.late in key else 0
-        self.host.world.at_time(at_ns + late_ns, lambda: self._fire(key, at_ns, life))
+        due_ns = at_ns - self.host.ahead_ns + late_ns
+        self.host.world.at_time(due_ns, lambda: self._fire(key, at_ns, life))
 
     def cancel(self, key: str) -> None:
         self.due.pop(key, None)
 
     def _fire(self, key: str, at_ns: int, life: int) -> None:
         if self.host.life == life and self.due.get(key) == at_ns:
+            if self.host.holds_back(lambda: self._fire(key, at_ns, life)):
+                return
+            early_ns = at_ns - self.host.now()
+            if early_ns > 0:  # the node's clock has stood still
+                self.host.world.at(early_ns, lambda: self._fire(key, at_ns, life))
+                return
             del self.due[key]
             self.host.timer(key)
 
@@ -168,24 +175,20 @@ class HostLarge(LargeInputs):
         self.host = host
 
     def large_written(self, file: int, size: int) -> None:
-        if self.host.node is not None:
-            self.host.node.on_large_written(self.host.world.now, file, size)
-            self.host.flush_later()
+        host = self.host
+        host.give(lambda node: node.on_large_written(host.now(), file, size))
 
     def large_synced(self, file: int) -> None:
-        if self.host.node is not None:
-            self.host.node.on_large_synced(self.host.world.now, file)
-            self.host.flush_later()
+        host = self.host
+        host.give(lambda node: node.on_large_synced(host.now(), file))
 
     def large_failed(self, file: int, why: str) -> None:
-        if self.host.node is not None:
-            self.host.node.on_large_failed(self.host.world.now, file, why)
-            self.host.flush_later()
+        host = self.host
+        host.give(lambda node: node.on_large_failed(host.now(), file, why))
 
     def large_read(self, token: int, data: bytes) -> None:
-        if self.host.node is not None:
-            self.host.node.on_large_read(self.host.world.now, token, data)
-            self.host.flush_later()
+        host = self.host
+        host.give(lambda node: node.on_large_read(host.now(), token, data))
 
 
 def ignore_join(how: str, group: str, address: str, interface: str, local_port: int) -> None:
@@ -197,7 +200,12 @@ def ignore_end() -> None:
 
 
 class Host(Machine):
-    """A host. `life` counts starts: callbacks of an earlier life are ignored. The disk survives crashes."""
+    """A host. `life` counts starts: callbacks of an earlier life are ignored. The disk survives crashes.
+
+    `paired` hosts are the two machines of one node.
+    """
+
+    paired: bool = False
 
     def __init__(
         self,
@@ -218,6 +226,7 @@ class Host(Machine):
         self.make_node = make_node
         self.late = ""  # delays timers with this text in their keys, so that other events come first
         self.late_by_ns = 0
+        self.ahead_ns = 0  # the node's clock minus the world's
         self.up = False
         self.life = 0
         self.groups: dict[str, dict[str, bool]] = {}
@@ -236,15 +245,28 @@ class Host(Machine):
         self.on_started: list[Callable[[Host], None]] = []
         self._flush_due = False
 
+    # -- time -----------------------------------------------------------------------------------
+    def now(self) -> int:
+        """Returns the time by the node's clock."""
+        return self.world.now + self.ahead_ns
+
+    def holds_back(self, call: Callable[[], None]) -> bool:
+        """Returns True if the machine keeps this call for later, because it processes nothing at the moment."""
+        return False
+
     # -- start and end --------------------------------------------------------------------------
     def start(self) -> None:
         self.life += 1
         self.up = True
+        self.run_node()
+
+    def run_node(self) -> None:
+        """Starts a node on the disk."""
         self.groups = {}
         self.group_addresses = {}
         self.dynamic_listeners = {}
         ports = Ports(
-            SimWire(self),
+            self.wire(),
             self.disk,
             SimTimers(self),
             SimLinks(self),
@@ -255,19 +277,36 @@ class Host(Machine):
         ports.large = self.large
         self.node = self.make_node(ports)
         self.disk.attach(self._committed, self._disk_failed, self._no_room)
-        self.node.recover(self.world.now)
+        self.node.recover(self.now())
         for port in self.listeners:
             self.network.listen(self, self.address, port)
         self.world.note(f"{self.name} starts, life {self.life}")
-        self.node.start(self.world.now)
+        self.node.start(self.now())
         for call in self.on_started:
             call(self)
+
+    def wire(self) -> Wire:
+        """Returns the wire of a new node."""
+        return SimWire(self)
+
+    def send_out(self) -> None:
+        """Sends what waits on the wire; SimWire sends at once."""
+
+    def standby(self) -> bool:
+        """Returns True if another machine serves in place of this one."""
+        return False
+
+    def current(self) -> bool:
+        """Returns True unless another machine has taken the files of this one."""
+        return True
 
     def crash(self) -> None:
         """Simulates a power failure: connections end, the part of the disk without sync is lost."""
         self.ending()
         self.world.note(f"{self.name} crashes")
-        self.freeze()
+        self.up = False
+        self.life += 1
+        self.node = None
         self.network.drop_machine(self)
         self.disk.crash()
         self.large.crash()
@@ -276,94 +315,83 @@ class Host(Machine):
         """Stops the node gracefully: it disconnects its clients, the disk keeps committed data."""
         if self.node is None:
             return
-        self.node.stop(self.world.now)
+        self.node.stop(self.now())
+        self.send_out()
         self.ending()
         self.stops.append(self.world.now)
         self.world.note(f"{self.name} stops")
-        self.freeze()
+        self.up = False
+        self.life += 1
+        self.node = None
         self.network.leave(self)
         self.disk.crash()
         self.large.crash()
 
-    def freeze(self) -> None:
-        """Simulates a process that is stopped: its connections stay open, and it reads and sends nothing."""
-        self.up = False
-        self.life += 1
-        self.node = None
-
-    def take_over(self, former: Host) -> None:
-        """Starts with the disk of a host that has ended, as the backup of a pair with a shared store does."""
-        self.disk = former.disk
-        self.large = former.large
-        self.large.attach(HostLarge(self))
-        self.start()
-
     # -- inputs ---------------------------------------------------------------------------------
+    def give(self, call: Callable[[Node], None]) -> None:
+        """Gives an input to the node that runs now, unless it has ended when the machine processes it."""
+        if self.node is None or self.holds_back(lambda: self.give(call)):
+            return
+        call(self.node)
+        self.flush_later()
+
     def on_accepted(self, conn: int, port: int) -> None:
-        if self.node is not None:
+        def accept(node: Node) -> None:
             acceptor = self.listeners.get(port) or self.dynamic_listeners[port]
-            self.node.on_accept(self.world.now, conn, acceptor, f"sim:{conn}")
-            self.flush_later()
+            node.on_accept(self.now(), conn, acceptor, f"sim:{conn}")
+
+        self.give(accept)
 
     def on_dialed(self, conn: int, key: str) -> None:
         life, _, name = key.partition("/")
         if self.node is not None and life == str(self.life):
-            self.node.on_dialed(self.world.now, conn, name)
-            self.flush_later()
+            self.give(lambda node: node.on_dialed(self.now(), conn, name))
         else:
             self.network.close(conn, "dialled in an earlier life")
 
     def on_dial_failed(self, key: str, why: str) -> None:
         life, _, name = key.partition("/")
-        if self.node is not None and life == str(self.life):
-            self.node.on_dial_failed(self.world.now, name, why)
-            self.flush_later()
+        if life == str(self.life):
+            self.give(lambda node: node.on_dial_failed(self.now(), name, why))
 
     def on_bytes(self, conn: int, data: bytes) -> None:
-        if self.node is not None:
-            self.node.on_data(self.world.now, conn, data)
-            self.flush_later()
+        self.give(lambda node: node.on_data(self.now(), conn, data))
 
     def on_closed(self, conn: int, why: str) -> None:
-        if self.node is not None:
-            self.node.on_closed(self.world.now, conn, why)
-            self.flush_later()
+        self.give(lambda node: node.on_closed(self.now(), conn, why))
 
     def on_choked(self, conn: int, choked: bool) -> None:
-        if self.node is not None:
+        def tell(node: Node) -> None:
             if choked:
-                self.node.on_blocked(self.world.now, conn)
+                node.on_blocked(self.now(), conn)
             else:
-                self.node.on_unblocked(self.world.now, conn)
-            self.flush_later()
+                node.on_unblocked(self.now(), conn)
+
+        self.give(tell)
 
     def on_datagram(self, group: str, data: bytes) -> None:
         for name in list(self.groups.get(group, {})):
-            if self.node is not None:
-                self.node.on_datagram(self.world.now, name, data)
-                self.flush_later()
+            self._give_datagram(name, data)
+
+    def _give_datagram(self, name: str, data: bytes) -> None:
+        self.give(lambda node: node.on_datagram(self.now(), name, data))
 
     def on_resolved(self, key: str, addresses: list[tuple[str, int]], why: str) -> None:
         life, _, name = key.partition("/")
-        if self.node is not None and life == str(self.life):
-            self.node.on_resolved(self.world.now, name, addresses, why)
-            self.flush_later()
+        if life == str(self.life):
+            self.give(lambda node: node.on_resolved(self.now(), name, addresses, why))
 
     def on_posted(self, key: str, files: dict[str, bytes], why: str) -> None:
         life, _, name = key.partition("/")
-        if self.node is not None and life == str(self.life):
-            self.node.on_posted(self.world.now, name, files, why)
-            self.flush_later()
+        if life == str(self.life):
+            self.give(lambda node: node.on_posted(self.now(), name, files, why))
 
     def timer(self, key: str) -> None:
-        if self.node is not None:
-            self.node.on_timer(self.world.now, key)
-            self.flush_later()
+        self.give(lambda node: node.on_timer(self.now(), key))
 
     def verified(self, life: int, token: int, ok: bool) -> None:
-        if self.node is not None and self.life == life:
-            self.node.on_verified(self.world.now, token, ok)
-            self.flush_later()
+        if self.life == life:
+            self.give(lambda node: node.on_verified(self.now(), token, ok))
 
     def flush_later(self) -> None:
         """Flushes once per instant, after all inputs of it, like one event-loop iteration."""
@@ -373,9 +401,12 @@ class Host(Machine):
             self.world.at(0, lambda: self._flush_now(life))
 
     def _flush_now(self, life: int) -> None:
+        if self.life == life and self.holds_back(lambda: self._flush_now(life)):
+            return
         self._flush_due = False
         if self.node is not None and self.life == life:
-            self.node.flush(self.world.now)
+            self.node.flush(self.now())
+            self.send_out()
             if self.node.failed is not None:
                 self._give_up(self.node.failed)
 
@@ -388,31 +419,27 @@ class Host(Machine):
     # -- disk -----------------------------------------------------------------------------------
     def scan_disk(self) -> None:
         """Fills the disk's reserve, and reports the usage, as runtime/disk/disk_monitor.py does."""
-        if self.node is not None:
-            disk = self.disk
-            self.node.on_room(self.world.now, disk.fill_reserve(), "")
+        disk = self.disk
+
+        def report(node: Node) -> None:
+            node.on_room(self.now(), disk.fill_reserve(), "")
             used, room = disk.used_bytes(), disk.room_bytes
             if room < 0:
-                self.node.on_disk_usage(self.world.now, 0.0, 1 << 40)
+                node.on_disk_usage(self.now(), 0.0, 1 << 40)
             else:
-                self.node.on_disk_usage(self.world.now, used / room, max(0, room - used))
-            self.flush_later()
+                node.on_disk_usage(self.now(), used / room, max(0, room - used))
+
+        self.give(report)
 
     def _disk_later(self, delay_ns: int, call: Callable[[], None]) -> None:
         self.world.at(delay_ns, call)
 
     def _committed(self, token: int) -> None:
-        if self.node is not None:
-            self.node.on_committed(self.world.now, token)
-            self.flush_later()
+        self.give(lambda node: node.on_committed(self.now(), token))
 
     def _disk_failed(self, why: str) -> None:
-        if self.node is not None:
-            self.node.on_disk_failed(self.world.now, why)
-            self.flush_later()
+        self.give(lambda node: node.on_disk_failed(self.now(), why))
 
     def _no_room(self, name: str) -> None:
         self.disk.note_exhausted(self.world.now)
-        if self.node is not None:
-            self.node.on_room(self.world.now, False, name)
-            self.flush_later()
+        self.give(lambda node: node.on_room(self.now(), False, name))

@@ -46,6 +46,9 @@ GROUP_PORT: Final = 9876
 JGROUPS_PORT: Final = 7800
 HEADLESS: Final = "headless"
 DEPARTURES_SHARE: Final = 0.7  # of the simulations
+PAIRS_SHARE: Final = 0.25  # of the simulations
+# The generator that draws them. With this number no seed of tests/sim/seeds.txt has a pair: they stay the same.
+PAIRS_DRAW: Final = "pairs 219019"
 PERMISSIONS: Final = ("send", "consume", "browse", "createDurableQueue", "createAddress", "manage")
 
 
@@ -66,6 +69,7 @@ class Shape:
         self.parked_timeout_ms: int = 10_000
         self.departures: bool = False
         self.subjects: list[Subject] = []
+        self.pair: int = -1  # a node on two machines with a shared folder
         self.joiner: int = (
             -1
         )  # a node that no static connectors name: it joins later, and the topology names it
@@ -90,6 +94,13 @@ class Shape:
         self.page_bytes = draw.choice((600, 600, 5_000))
         self.redelivery_delay_ms = draw.choice((0, 0, 300))
         self.departures = world.random("departures").random() < DEPARTURES_SHARE
+
+    def draw_pair(self, world: World, nodes: int) -> None:
+        """Draws the pair, in a share of the simulations. Their nodes do not scale down."""
+        draw = world.random(PAIRS_DRAW)
+        if nodes > 1 and draw.random() < PAIRS_SHARE:
+            self.pair = draw.choice([index for index in range(nodes) if index != self.joiner])
+            self.departures = False
 
     def taken_everywhere(self) -> bool:
         """Returns True if every node needs consumers: messages are not moved to other nodes, or (with scale-down and
@@ -124,54 +135,66 @@ def addresses(index: int) -> list[AddressConfig]:
     return [orders, book, prices]
 
 
-def cluster_settings(index: int, count: int, shape: Shape) -> ClusterSettings:
+def backup_name(index: int) -> str:
+    """Returns the name of the other machine of a pair."""
+    return f"n{index}b"
+
+
+def machines_of(index: int, shape: Shape) -> list[str]:
+    """Returns the names of the machines of node `index`: two for a pair."""
+    return [f"n{index}", backup_name(index)] if index == shape.pair else [f"n{index}"]
+
+
+def cluster_settings(index: int, count: int, shape: Shape, name: str) -> ClusterSettings:
+    """Returns the settings of node `index` on machine `name`."""
     settings = ClusterSettings()
     settings.cluster_user = CLUSTER_USER
     settings.cluster_password = CLUSTER_PASSWORD
-    for number in range(count):
-        settings.connectors[f"n{number}"] = ConnectorConfig(f"n{number}", f"n{number}", PORT)
+    names = [each for number in range(count) for each in machines_of(number, shape)]
+    for each in names:
+        settings.connectors[each] = ConnectorConfig(each, each, PORT)
     connection = ClusterConnectionConfig()
     connection.name = "sim"
-    connection.connector = f"n{index}"
+    connection.connector = name
     connection.connection_ttl_ms = 6_000
     connection.message_load_balancing = shape.mode
     if shape.discovery:
         connection.discovery_group = GROUP
-        discover(settings, index)
+        discover(settings, name)
         for group in (settings.discovery_groups[GROUP], settings.broadcast_groups[0]):
-            group.stack = stack(shape.stack, count)
+            group.stack = stack(shape)
     else:
         connection.static = True
-        connection.static_connectors = [
-            f"n{number}" for number in range(count) if number not in (index, shape.joiner)
-        ]
+        own = (*machines_of(index, shape), f"n{shape.joiner}")
+        connection.static_connectors = [each for each in names if each not in own]
     settings.cluster_connections.append(connection)
     return settings
 
 
-def stack(kind: str, count: int) -> JgroupsStack | None:
-    """Returns the discovery protocol of a JGroups stack. Of TCPPING's hosts only the first is named."""
-    if not kind:
+def stack(shape: Shape) -> JgroupsStack | None:
+    """Returns the discovery protocol of a JGroups stack. Of TCPPING's hosts only the first is named, or its pair."""
+    if not shape.stack:
         return None
+    hosts = [(name, JGROUPS_PORT) for name in machines_of(0, shape)]
     return JgroupsStack(
-        kind,
+        shape.stack,
         "simulated",
         "sim",
         address="230.5.6.7",
         port=JGROUPS_PORT,
-        hosts=[("n0", JGROUPS_PORT)],
+        hosts=hosts,
         names=[HEADLESS],
         folder="/shared",
     )
 
 
-def discover(settings: ClusterSettings, index: int) -> None:
+def discover(settings: ClusterSettings, name: str) -> None:
     settings.discovery_groups[GROUP] = DiscoveryGroupConfig(
         GROUP, group_address=GROUP_ADDRESS, group_port=GROUP_PORT
     )
     settings.broadcast_groups.append(
         BroadcastGroupConfig(
-            GROUP, group_address=GROUP_ADDRESS, group_port=GROUP_PORT, connectors=[f"n{index}"]
+            GROUP, group_address=GROUP_ADDRESS, group_port=GROUP_PORT, connectors=[name]
         )
     )
 
@@ -213,11 +236,11 @@ def node_config(
     return NodeConfig(f"node-{index}", broker, settings, security(), journal, [], cluster, own)
 
 
-def node_maker(index: int, count: int, shape: Shape) -> Callable[[Ports], Node]:
-    """Returns a function that creates the node at each start, like a restarted process."""
+def node_maker(index: int, count: int, shape: Shape, name: str) -> Callable[[Ports], Node]:
+    """Returns a function that creates the node on machine `name` at each start, like a restarted process."""
 
     def make(ports: Ports) -> Node:
-        cluster = cluster_settings(index, count, shape) if count > 1 else None
+        cluster = cluster_settings(index, count, shape, name) if count > 1 else None
         config = node_config(index, shape, cluster, addresses(index))
         for subject in shape.subjects:
             subject.configure(index, config)
@@ -227,8 +250,9 @@ def node_maker(index: int, count: int, shape: Shape) -> Callable[[Ports], Node]:
 
 
 def make_hosts(world: World, network: Network, count: int, shape: Shape) -> list[Host]:
-    network.names[HEADLESS] = [(f"n{index}", 0) for index in range(count)]
+    names = [f"n{index}" for index in range(count)]
+    network.names[HEADLESS] = [(name, 0) for name in names]
     return [
-        Host(world, network, f"n{index}", f"n{index}", PORT, node_maker(index, count, shape))
-        for index in range(count)
+        Host(world, network, name, name, PORT, node_maker(index, count, shape, name))
+        for index, name in enumerate(names)
     ]

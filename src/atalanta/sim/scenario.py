@@ -18,7 +18,8 @@ from atalanta.sim.clients.mover import Mover
 from atalanta.sim.clients.readers import LogReader
 from atalanta.sim.faults import LONG_RUN_SECONDS, Faults, start
 from atalanta.sim.last_stop import check_last_stop
-from atalanta.sim.nodes import PRICES, Shape, make_hosts
+from atalanta.sim.nodes import HEADLESS, PRICES, Shape, make_hosts
+from atalanta.sim.pairs.pair import Pair
 from atalanta.sim.subject import Load, Subject
 from atalanta.sim.subjects import draw_subjects
 from atalanta.sim.world.network import Network
@@ -44,6 +45,8 @@ class Outcome:
         self.steps = 0
         self.confirmed = 0
         self.crashes = 0
+        self.failovers = 0
+        self.lost_epochs = 0
         self.departures = 0
         self.failed_disks = 0
         self.redeliveries = 0
@@ -89,8 +92,14 @@ class Scenario:
             self.shape.joiner = nodes - 1
             self.joins_at = int(joining.uniform(0.1, 0.7) * min(seconds, LATE_SECONDS_MAX) * SECOND)
         self.departed = ScaleDownRecord()
+        if load is None:
+            self.shape.draw_pair(self.world, nodes)
         self.shape.subjects = self._make_subjects(nodes, load)
         self.hosts = make_hosts(self.world, self.network, nodes, self.shape)
+        self.pair: Pair | None = None
+        if self.shape.pair >= 0:
+            self.pair = Pair(self.world, self.network, nodes, self.shape)
+            self.hosts[self.shape.pair] = self.pair.primary
         self.producers = self._make_producers()
         self.consumers = self._make_consumers(nodes)
         self.readers = self._make_readers()
@@ -99,6 +108,9 @@ class Scenario:
         for subject in self.subjects:
             subject.departed = self.departed
             subject.populate(self.hosts, seconds)
+        if self.pair is not None:
+            self.hosts.append(self.pair.backup)
+            self.network.names[HEADLESS].append((self.pair.backup.name, 0))
         senders = [*self.producers, *(each for subject in self.subjects for each in subject.senders)]
         self.departed.watch(self.hosts, senders)
         for client in self._clients():
@@ -200,8 +212,9 @@ class Scenario:
 
     def knows_alerts(self, name: str) -> int:
         """Returns the life of that node while it has a binding for alerts, else 0."""
+        machines = (name, self.network.partners.get(name, name))
         for host in self.hosts:
-            if host.name == name and host.node is not None:
+            if host.name in machines and host.node is not None and host.current():
                 address = host.node.broker.addresses.get(PRICES)
                 if address is not None and ALERTS in address.groups:
                     return host.life
@@ -236,6 +249,8 @@ class Scenario:
                 self.world.at(delay_ns, client.start)
         if self.with_faults:
             self.world.at(SECOND, self.faults.strike)
+            if self.pair is not None:
+                self.pair.begin(self.seconds)
         self.world.at(REPLAY_CHECK_NS, self._check_replays)
         self.world.run_until(EPOCH + int(self.seconds * SECOND))
         self._heal()
@@ -268,6 +283,8 @@ class Scenario:
             producer.total = min(producer.total, producer.next + LAST_MESSAGES)
         if self.with_faults:
             self.faults.end()
+        if self.pair is not None:
+            self.pair.end()
         for host in self.hosts:
             start(host)
         if self.shape.taken_everywhere():
@@ -310,6 +327,8 @@ class Scenario:
         for subject in self.subjects:
             left.extend(subject.left())
         for host in self.hosts:
+            if host.standby():
+                continue
             if host.node is None:
                 left.append(f"{host.name} is down")
                 continue
@@ -346,6 +365,8 @@ class Scenario:
             subject.check()
         for host in self.hosts:
             host.trace.check()
+            if host.standby():
+                continue
             assert host.node is not None
             host.node.validate()
             self.replays += check_replay(host)
@@ -361,6 +382,9 @@ class Scenario:
         outcome.steps = self.world.steps
         outcome.confirmed = len(self.ledger.confirmed)
         outcome.crashes = self.faults.crashes
+        if self.pair is not None:
+            outcome.failovers = sum(machine.takeovers for machine in self.pair.machines) - 1
+            outcome.lost_epochs = sum(machine.losses for machine in self.pair.machines)
         outcome.departures = self.faults.departures
         outcome.failed_disks = self.faults.failed_disks
         outcome.redeliveries = self.ledger.redelivered
@@ -371,7 +395,7 @@ class Scenario:
         outcome.followed = sum(client.followed for client in self._clients())
         for host in self.hosts:
             numbers = [segment_number(name) for name in host.disk.files]
-            outcome.segments_cleaned += min(number for number in numbers if number > 0) - 1
+            outcome.segments_cleaned += min([number for number in numbers if number > 0] or [1]) - 1
             if host.node is not None and host.node.cluster is not None:
                 peers = host.node.cluster.peers.values()
                 outcome.forwarded += sum(record.forwarded for record in peers)

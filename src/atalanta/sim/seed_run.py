@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.scenario import Outcome, Scenario, history_of
 from atalanta.sim.subject import Load
+from atalanta.store.errors import JournalDamaged
+
+ERRORS: Final = (
+    AssertionError, ValueError, LookupError, TypeError, RuntimeError, OSError, JournalDamaged,
+)  # fmt: skip
 
 
 class Failure:
@@ -21,7 +28,7 @@ def run_seed(
     """Runs a seed. Returns the outcome, or the violation with the history of the message."""
     try:
         return Scenario(seed, nodes, seconds, faults, load=load).run()
-    except (AssertionError, ValueError, LookupError, TypeError, RuntimeError, OSError) as error:
+    except ERRORS as error:
         return Failure(seed, _report(seed, nodes, seconds, faults, load, error))
 
 
@@ -33,7 +40,7 @@ def _report(
     again: Exception | None = None
     try:
         scenario.run()
-    except (AssertionError, ValueError, LookupError, TypeError, RuntimeError, OSError) as repeated:
+    except ERRORS as repeated:
         again = repeated
     key = again.key if isinstance(again, Violation) else ""
     program = "atalanta.sim" if load is None else load.__module__

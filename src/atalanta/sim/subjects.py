@@ -41,6 +41,7 @@ def draw_subjects(
 
     subjects: list[Subject] = []
     everywhere = shape.taken_everywhere()
+    paired = shape.pair >= 0  # then there are no subjects that look into one machine of a node
     if nodes < 2:
         return subjects
     if faults and drawn("slow readers", slow_readers.SHARE):
@@ -57,14 +58,14 @@ def draw_subjects(
         subjects.append(large.LargeMessages(world, network, ledger, everywhere))
     if drawn("permissions", permissions.SHARE):
         subjects.append(permissions.QueuePermissions(world, network, ledger))
-    if drawn("priorities", priorities.SHARE):
+    if not paired and drawn("priorities", priorities.SHARE):
         subjects.append(priorities.Priorities(world, network, ledger))
-    if drawn("doors", router.SHARE):
+    if not paired and drawn("doors", router.SHARE):
         subjects.append(router.Routers(world, network, ledger, nodes, shape))
-    if faults and shape.mode in (ON_DEMAND, STRICT) and drawn("away", absence.SHARE):
+    if faults and not paired and shape.mode in (ON_DEMAND, STRICT) and drawn("away", absence.SHARE):
         subjects.append(absence.Absences(world, network, ledger, nodes, shape))
     # Only where every sender repeats a message that was refused.
-    if faults and all(isinstance(each, REPEATING) for each in subjects):
+    if faults and not paired and all(isinstance(each, REPEATING) for each in subjects):
         if drawn("full disks", full_disk.SHARE):
             subjects.append(full_disk.FullDisks(world, network, ledger, shape))
             return subjects

@@ -30,6 +30,23 @@ class Bench:
             pass
 
 
+def test_a_copy_has_any_pages_of_the_commit_in_work_and_the_disk_has_all_later() -> None:
+    seen = set()
+    for seed in range(40):
+        bench = Bench(seed)
+        bench.disk.commit("a", 300, NEW, 1)
+        copy = SimDisk(bench.schedule.at, random.Random(seed))
+        copy.inherit(bench.disk)
+        bench.settle()
+        assert bench.committed == [1] and bench.disk.read("a", 300, len(NEW)) == NEW
+        share = copy.read("a", 0, len(OLD)).count(2)
+        seen.add("none" if share == 0 else "all" if share == len(NEW) else "some")
+        copy.commit("a", 0, NEW, 2)
+        bench.settle()
+        assert bench.disk.read("a", 0, 1) == OLD[:1]
+    assert seen == {"none", "some", "all"}
+
+
 def test_a_crash_keeps_any_pages_of_the_commit_in_work() -> None:
     """Each byte is old or new, pages are whole, and all, none and mixtures occur."""
     seen = set()

@@ -126,7 +126,9 @@ class GroupLedger:
 
     def _connected(self, who: Consumer) -> bool:
         """Returns True if both the client and the node regard the connection as open."""
-        return who.attached() and self.network.peer_of[who.conn] in self.network.streams
+        if not who.attached() or self.network.left_at(who.conn):
+            return False
+        return self.network.peer_of[who.conn] in self.network.streams
 
     def release(self, who: Consumer, key: str) -> None:
         """Records the acknowledgement of a message."""

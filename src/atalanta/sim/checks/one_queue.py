@@ -14,7 +14,7 @@ def check_one_queue(hosts: list[Host]) -> None:
     """
     seen: dict[tuple[str, str], str] = {}
     for host in hosts:
-        if host.node is None:
+        if host.node is None or not host.current():
             continue
         for queue in host.node.broker.queues.values():
             if queue.name.startswith("$"):

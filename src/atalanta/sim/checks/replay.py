@@ -53,7 +53,7 @@ def check_replay(host: Host) -> bool:
     ports.large = SimLargeFiles(never, random.Random(0))
     ports.large.contents = {file: bytearray(data) for file, data in host.large.contents.items()}
     shadow = host.make_node(ports)
-    shadow.recover(host.world.now)
+    shadow.recover(host.now())
     _compare(host.name, node.broker, shadow.broker)
     return True
 

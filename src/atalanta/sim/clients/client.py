@@ -60,6 +60,7 @@ class SimClient(Machine):
         self.name = name
         self.target = target
         self.port = PORT
+        self.at_backup = False  # it tries the other machine of a pair
         self.home = target
         self.abroad = False  # it has followed its node's messages
         self.followed = 0
@@ -117,6 +118,7 @@ class SimClient(Machine):
         if was_up:
             self.kill()
         self.target = target
+        self.at_backup = False
         if was_up:
             self.start()
 
@@ -222,7 +224,9 @@ class SimClient(Machine):
 
     # -- connection -----------------------------------------------------------------------------
     def _dial(self) -> None:
-        self.network.dial(self, f"{self.life}", self.target, self.port)
+        partner = self.network.partners.get(self.target, self.target)
+        address = partner if self.at_backup else self.target
+        self.network.dial(self, f"{self.life}", address, self.port)
 
     def on_dialed(self, conn: int, key: str) -> None:
         if key != str(self.life) or self.conn:
@@ -279,6 +283,8 @@ class SimClient(Machine):
         self._lost()
 
     def _again_later(self) -> None:
+        """Connects again soon, to the other machine if it is a pair."""
+        self.at_backup = not self.at_backup
         life = self.life
         self.world.at(self.retry_ns, lambda: self._again(life))
 

@@ -15,7 +15,7 @@ from atalanta.sim.clients.jobs import Watcher
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import PASSWORD, PORT, USER, Shape, queue
+from atalanta.sim.nodes import PASSWORD, PORT, USER, Shape, machines_of, queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.wire.core.config import ConnectorConfig
@@ -41,6 +41,7 @@ class CoreBridges(SenderLoad):
         super().__init__(world, network, ledger)
         self.random = world.random("core bridges")
         self.source, self.target = self.random.sample(range(nodes), 2)
+        self.target_machines = machines_of(self.target, shape)
         self.confirmation_bytes = self.random.choice((-1, 1_000, 1 << 20))
         self.may_block = shape.full_policy == "BLOCK"
         ends = world.random("core bridge ends")
@@ -68,7 +69,7 @@ class CoreBridges(SenderLoad):
             bridge = BridgeConfig(name="away", queue_name=EXPORTS, forwarding_address=IMPORTS)
             bridge.user = USER
             bridge.password = PASSWORD
-            bridge.static_connectors = [f"n{self.target}"]
+            bridge.static_connectors = self.target_machines
             bridge.retry_interval_ms = 300
             if self.follows:
                 # Another target does not know the last messages sent to the first one.
@@ -81,8 +82,8 @@ class CoreBridges(SenderLoad):
             if self.confirmation_bytes > 0:
                 bridge.confirmation_window_bytes = self.confirmation_bytes
             config.bridges.bridges.append(bridge)
-            target = f"n{self.target}"
-            config.bridges.connectors[target] = ConnectorConfig(target, target, PORT)
+            for target in self.target_machines:
+                config.bridges.connectors[target] = ConnectorConfig(target, target, PORT)
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
         self.hosts = hosts

@@ -74,7 +74,7 @@ class LargeMessages(SenderLoad):
     def left(self) -> list[str]:
         found = super().left()
         for host in self.hosts:
-            if host.large.contents:
+            if host.large.contents and not host.standby():
                 found.append(
                     f"{host.name} keeps files of large messages: {sorted(host.large.contents)}"
                 )

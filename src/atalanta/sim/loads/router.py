@@ -92,7 +92,7 @@ class Routers(SenderLoad):
             config.security.add_user(f"{key}.user", PASSWORD, ("all",))
         assert config.cluster is not None
         if self.source == DISCOVERY and GROUP not in config.cluster.discovery_groups:
-            discover(config.cluster, index)
+            discover(config.cluster, f"n{index}")
         if self.kind == GATE and index != self.gate:
             return
         acceptor = AcceptorConfig("doors", f"n{index}", ROUTED_PORT)

@@ -148,6 +148,13 @@ class SimDisk(Disk):
         self._strike_in = 0
         self.failed = False
 
+    def inherit(self, other: SimDisk) -> None:
+        """Copies the files of another disk as they are now. A job in progress there is torn in the copy."""
+        self.files = {name: bytearray(data) for name, data in other.files.items()}
+        self.reserve_bytes = other.reserve_bytes
+        if other._working:
+            self._tear(other._jobs[0])
+
     def flip_bit(self, name: str, offset: int, bit: int = 0) -> None:
         """Simulates silent damage: one bit of a file changes."""
         self.files[name][offset] ^= 1 << bit

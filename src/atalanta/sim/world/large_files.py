@@ -98,6 +98,11 @@ class SimLargeFiles(LargeFiles):
         self._deleted.clear()
         self._synced = {file: len(data) for file, data in self.contents.items()}
 
+    def inherit(self, other: SimLargeFiles) -> None:
+        """Copies the files of another folder as they are now, and syncs the copies."""
+        self.contents = {file: bytearray(data) for file, data in other.contents.items()}
+        self._synced = {file: len(data) for file, data in self.contents.items()}
+
     def damage(self, file: int, size: int) -> None:
         """Makes the file shorter than recorded; deletes it if `size` < 0."""
         self._synced[file] = size

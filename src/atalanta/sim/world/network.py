@@ -82,6 +82,7 @@ class Network:
         self.names_fail: str = ""
         self.folders: dict[str, dict[str, bytes]] = {}
         self.folders_fail: str = ""
+        self.partners: dict[str, str] = {}  # the backup of a pair by its primary
         self._next: int = 0
 
     # -- connections ----------------------------------------------------------------------------
@@ -176,6 +177,12 @@ class Network:
         """Returns the time when the other side closed this connection, 0 if open. Data may still be on its way."""
         stream = self.streams.get(self.peer_of.get(conn, 0))
         return 0 if stream is None else stream.ends_at
+
+    def outdate(self, machine: Machine) -> None:
+        """Marks the connections of a machine as left: another machine serves in its place."""
+        for stream in self.streams.values():
+            if stream.source is machine:
+                stream.ends_at = stream.ends_at or self.world.now
 
     def _forget(self, conn: int) -> None:
         self.streams.pop(conn, None)

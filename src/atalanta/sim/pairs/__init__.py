@@ -1,0 +1,1 @@
+"""Simulated pairs: two machines with a shared folder, of which one serves."""

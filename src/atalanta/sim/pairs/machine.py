@@ -1,0 +1,437 @@
+"""A machine of a simulated pair: a process that waits for the shared folder, and serves it while it holds the lease.
+
+The rules are those of the classes in ha/folder_lease.py. This shell does what the process does around them: it looks
+for the next epoch after each sync, and sends nothing while the lease by its own clock is over. Its clock has a rate of
+its own. A paused machine processes nothing, but writes in progress end. A machine without the folder runs on: what it
+does in the folder ends when the folder is there again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from atalanta.ha.folder_lease import (
+    RELEASED,
+    STOPPED,
+    FolderCandidate,
+    FolderHolder,
+    clock_floor_ns,
+)
+from atalanta.ha.lease import LeaseTerms
+from atalanta.kernel.ports import Wire
+from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.host import Host, HostLarge, MakeNode
+from atalanta.sim.pairs.shared_folder import Epoch, SharedFolder
+from atalanta.sim.world.disk import SimDisk
+from atalanta.sim.world.large_files import SimLargeFiles
+from atalanta.sim.world.network import Network
+from atalanta.sim.world.world import EPOCH, SECOND, World
+from atalanta.wire.core.transport import TransportConfiguration
+
+DRIFT_PPM: Final = 50_000
+LOOK_NS: Final = SECOND // 20
+RENEWALS: Final = 4  # in the length of a lease
+STEP_NS: Final = (100_000, 20_000_000)  # duration of one step in the folder
+RESTART_NS: Final = (SECOND // 100, SECOND)  # until a process that has lost its epoch runs again
+SKEWS_NS: Final = (0, 0, -5 * SECOND, 3 * SECOND)
+LOCK_SHARE: Final = 0.7  # of the crashes release the lock; the other machine notices the others by the lease
+STOPPED_SHARE: Final = 0.3  # of the graceful stops are without failover
+
+
+class HeldWire(Wire):
+    """The wire of a machine of a pair: output waits until the lease was checked."""
+
+    def __init__(self, machine: PairMachine) -> None:
+        self.machine = machine
+
+    def write(self, conn: int, data: bytes) -> None:
+        output = bytes(data)
+        self.machine.outbox.append(lambda: self.machine.network.send(conn, output))
+
+    def close(self, conn: int, why: str) -> None:
+        self.machine.outbox.append(lambda: self.machine.network.close(conn, why))
+
+
+class PairMachine(Host):
+    """A machine. `node` is None while it waits; `up` tells whether its process runs."""
+
+    paired = True
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        port: int,
+        make_node: MakeNode,
+        folder: SharedFolder,
+        primary: bool,
+        terms: LeaseTerms,
+    ) -> None:
+        super().__init__(world, network, name, name, port, make_node)
+        self.folder = folder
+        self.primary = primary
+        self.partner: PairMachine = self
+        self.draw = world.random(f"pair/{name}")
+        self.terms = terms
+        self.rate_ppm = 1_000_000 + self.draw.randint(-DRIFT_PPM, DRIFT_PPM)
+        self.skew_ns = self.draw.choice(SKEWS_NS)
+        self.candidate = FolderCandidate(self.terms)
+        self.epoch: Epoch | None = None
+        self.holder: FolderHolder | None = None
+        self.outbox: list[Callable[[], None]] = []
+        self.paused = False
+        self.blocked = False  # the node waits for the lease
+        self.without_folder = False
+        self.announced = False  # the node has announced the other machine
+        self.stood_still = False  # its clock has, since it took the epoch
+        # Planned faults: the next look of a commit is followed by a pause; the next takeover ends in the middle.
+        self.pause_after_look_ns: int = 0
+        self.dies_in_takeover = False
+        self.on_died: Callable[[PairMachine], None] = ignore_death
+        self.takeovers = 0
+        self.losses = 0
+        self._still_ns = 0  # for how long its monotonic clock has stood still
+        self._still_since = -1
+        self._pauses = 0
+        self._at_resume: list[Callable[[], None]] = []
+        self._at_renewal: list[Callable[[], None]] = []
+        self._at_return: list[Callable[[], None]] = []  # of the folder
+
+    def join(self, partner: PairMachine) -> None:
+        """Makes the two machines a pair."""
+        self.partner = partner
+        partner.partner = self
+        partner.stops = self.stops  # one node has one list of its graceful stops
+        partner.life = 1_000_000  # one node has no life twice
+        self.network.partners[self.name] = partner.name
+
+    def monotonic(self) -> int:
+        """Returns the time of the machine's monotonic clock."""
+        now = self.world.now if self._still_since < 0 else self._still_since
+        return (now - EPOCH - self._still_ns) * self.rate_ppm // 1_000_000
+
+    # -- the process ----------------------------------------------------------------------------
+    def start(self) -> None:
+        """Starts the process, which waits for the folder."""
+        self.life += 1
+        self.up = True
+        self.candidate = FolderCandidate(self.terms)
+        self.world.note(f"{self.name} waits, life {self.life}")
+        self._step(self._look)
+
+    def standby(self) -> bool:
+        """Returns True if the other machine serves."""
+        return self.node is None and self.partner.node is not None and self.partner.current()
+
+    def current(self) -> bool:
+        return self.epoch is not None and self.epoch.number == self.folder.newest()
+
+    def wire(self) -> Wire:
+        return HeldWire(self)
+
+    def _step(self, call: Callable[[], None], delay_ns: int = 0) -> None:
+        """Schedules a step of the process in the folder."""
+        life = self.life
+
+        def due() -> None:
+            if self.life != life:
+                return
+            if self.paused:
+                self._at_resume.append(due)
+            elif self.without_folder:
+                self._at_return.append(due)
+            else:
+                call()
+
+        self.world.at(delay_ns + self.draw.randint(*STEP_NS) * self.disk.slow, due)
+
+    # -- takeover -------------------------------------------------------------------------------
+    def _look(self) -> None:
+        if self.epoch is not None:
+            return
+        view = self.folder.view(self.folder.newest())
+        self.candidate.on_look(self.monotonic(), view)
+        if self.candidate.may_take(self.monotonic(), self.primary):
+            self._step(lambda: self._take(view.epoch + 1))
+        else:
+            self._step(self._look, LOOK_NS)
+
+    def _take(self, number: int) -> None:
+        disk = SimDisk(self._disk_later, self.world.random(f"disk/{self.name}/{number}"))
+        disk.job_max_ns = self.disk.job_max_ns
+        large = SimLargeFiles(self._disk_later, self.world.random(f"large/{self.name}/{number}"))
+        epoch = self.folder.make(number, disk, large)
+        if epoch is None:
+            self._step(self._look)
+            return
+        self.world.note(f"{self.name} makes epoch {number}")
+        made_ns = self.monotonic()
+        source = self.folder.newest_complete(number)
+        since = 0 if source is None else source.number
+        floor_ns = clock_floor_ns(self.folder.records(since, number))
+        self.ahead_ns = max(self.skew_ns, floor_ns + 1 - self.world.now)
+        self.epoch = epoch
+        self.holder = FolderHolder(self.terms, number, f"{self.name}/{self.life}")
+        self.stood_still = False
+        self._renew()
+        self._step(lambda: self._inherit(made_ns, source))
+
+    def _inherit(self, made_ns: int, source: Epoch | None) -> None:
+        epoch = self._held()
+        wait_ns = self.candidate.wait_ns(made_ns, self.folder.view(epoch.number - 1))
+        if self.dies_in_takeover:
+            self.dies_in_takeover = False
+            self.crash()
+            self.on_died(self)
+            return
+        if source is not None:
+            self.folder.inherit(source, epoch)
+        self._step(lambda: self._complete(made_ns + wait_ns))
+
+    def _complete(self, at_ns: int) -> None:
+        """Completes the epoch and serves it, once every earlier lease is over."""
+        if not self.may_confirm():
+            self._lose()
+        elif self.monotonic() < at_ns:
+            self._step(lambda: self._complete(at_ns))
+        else:
+            self._held().complete = True
+            self._step(self._serve)
+
+    def _serve(self) -> None:
+        if not self.may_confirm():
+            self._lose()
+            return
+        epoch = self._held()
+        self.disk = epoch.disk
+        self.large = epoch.large
+        self.large.attach(HostLarge(self))
+        self.outbox = []
+        self.announced = False
+        self.takeovers += 1
+        self.network.outdate(self.partner)
+        self.run_node()
+        assert self.node is not None
+        epoch.first_id = epoch.next_id = self.node.broker.store.next_message_id
+        self.count_ids()
+        self.announce()
+
+    def announce(self) -> None:
+        """Announces the other machine as the backup, once its process runs."""
+        if self.node is not None and self.partner.up and not self.announced:
+            self.announced = True
+            partner = self.partner
+            backup = TransportConfiguration.tcp(partner.name, partner.address, partner.port)
+            self.give(lambda node: node.on_backups(self.now(), {"sim": backup}))
+
+    def _held(self) -> Epoch:
+        assert self.epoch is not None
+        return self.epoch
+
+    # -- the lease ------------------------------------------------------------------------------
+    def next_exists(self) -> bool:
+        """Looks for the next epoch."""
+        return self.folder.newest() > self._held().number
+
+    def may_confirm(self) -> bool:
+        """Returns True if what was synced before may be confirmed."""
+        holder = self.holder
+        return holder is not None and holder.may_confirm(self.next_exists())
+
+    def _renew(self) -> None:
+        holder, epoch = self.holder, self.epoch
+        if holder is None or epoch is None:
+            return
+        sent_ns = self.monotonic()
+        record = holder.next_record(self.now())
+
+        def write() -> None:
+            epoch.record = record
+            self._step(look)
+
+        def look() -> None:
+            holder.on_renewed(sent_ns, self.next_exists())
+            if holder.lost:
+                self._lose()
+                return
+            self.count_ids()
+            self.announce()
+            self._step(self._renew, self.terms.length_ns // RENEWALS)
+            self._renewed()
+
+        self._step(write)
+
+    def _renewed(self) -> None:
+        """Lets a node go on that has waited for the lease."""
+        holder = self.holder
+        if self.blocked and holder is not None and holder.may_deliver(self.monotonic()):
+            self.blocked = False
+            self.send_out()
+            waiting, self._at_renewal = self._at_renewal, []
+            for call in waiting:
+                call()
+
+    def _lose(self) -> None:
+        """Ends the node: the epoch is lost. The process runs again soon, and waits."""
+        self.world.note(f"{self.name} has lost epoch {self._held().number}")
+        self.losses += 1
+        self.crash()
+        life = self.life
+
+        def again() -> None:
+            if self.life == life and not self.up:
+                self.start()
+
+        self.world.at(self.draw.randint(*RESTART_NS), again)
+
+    def _committed(self, token: int) -> None:
+        """Looks for the next epoch after the sync, then gives the result to the node."""
+        if self.paused:
+            self._at_resume.append(lambda: self._committed(token))
+            return
+        if self.node is None:
+            return
+        if not self.may_confirm():
+            self._lose()
+            return
+        if self.pause_after_look_ns:
+            self.pause(self.pause_after_look_ns, True)
+        super()._committed(token)
+
+    def send_out(self) -> None:
+        """Sends what the node has written, if the lease holds. Otherwise the node waits."""
+        if not self.outbox:
+            return
+        holder = self.holder
+        if holder is None or not holder.may_deliver(self.monotonic()):
+            self.blocked = True
+            return
+        self._check_alone()
+        outbox, self.outbox = self.outbox, []
+        for call in outbox:
+            call()
+
+    def _check_alone(self) -> None:
+        """Raises Violation if the other machine may deliver, too. A clock that stood still excuses it."""
+        other = self.partner
+        if other.node is None or other.holder is None or self.stood_still or other.stood_still:
+            return
+        if other.holder.may_deliver(other.monotonic()):
+            raise Violation(f"{self.name} and {other.name} both deliver")
+
+    def count_ids(self) -> None:
+        if self.node is not None:
+            self._held().next_id = self.node.broker.store.next_message_id
+            self.folder.check_ids()
+
+    # -- the end --------------------------------------------------------------------------------
+    def crash(self) -> None:
+        """Ends the process at once. Its lock is free then, unless the machine is without the folder."""
+        self.count_ids()
+        super().crash()
+        if self.epoch is not None and not self.without_folder:
+            self.epoch.locked = self.draw.random() >= LOCK_SHARE
+        self._forget()
+
+    def stop(self) -> None:
+        """Stops in good order, with or without failover. A node that may send nothing just ends."""
+        self.end_in_order(STOPPED if self.draw.random() < STOPPED_SHARE else RELEASED)
+
+    def end_in_order(self, state: str) -> None:
+        holder, epoch = self.holder, self.epoch
+        may_send = holder is not None and holder.may_deliver(self.monotonic())
+        if (
+            self.node is None or holder is None or epoch is None or not may_send
+            or self.paused or self.blocked or self.without_folder
+        ):  # fmt: skip
+            self.crash()
+            return
+        self.count_ids()
+        super().stop()
+        epoch.record = holder.next_record(self.now(), state)
+        epoch.locked = False
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forgets what the process had in memory."""
+        self.epoch = None
+        self.holder = None
+        self.outbox = []
+        self._at_resume = []
+        self._at_renewal = []
+        self._at_return = []
+        self.blocked = False
+        self.pause_after_look_ns = 0
+        self._flush_due = False
+        self.resume()
+
+    # -- faults ---------------------------------------------------------------------------------
+    def pause(self, length_ns: int, clock_stands: bool) -> None:
+        """Pauses the machine. `clock_stands`: its clocks stand still, too, as in a virtual machine."""
+        self.pause_after_look_ns = 0
+        if self.paused or not self.up:
+            return
+        self.world.note(f"{self.name} is paused for {length_ns} ns")
+        self.paused = True
+        self.network.stall(self.name)
+        if clock_stands:
+            self.stood_still = True
+            self._still_since = self.world.now
+        self._pauses += 1
+        number = self._pauses
+        self.world.at(length_ns, lambda: self.resume() if self._pauses == number else None)
+
+    def resume(self) -> None:
+        """Lets the machine process everything that has come meanwhile."""
+        if not self.paused:
+            return
+        self.paused = False
+        if self._still_since >= 0:
+            still_ns = self.world.now - self._still_since
+            self._still_ns += still_ns
+            self.ahead_ns -= still_ns
+            self._still_since = -1
+        self.network.read_again(self.name)
+        waiting, self._at_resume = self._at_resume, []
+        for call in waiting:
+            call()
+
+    def lose_folder(self, length_ns: int) -> None:
+        if not self.without_folder:
+            self.world.note(f"{self.name} is without the folder for {length_ns} ns")
+            self.without_folder = True
+            self.world.at(length_ns, self.find_folder)
+
+    def find_folder(self) -> None:
+        """Ends what the machine began in the folder: it is there again."""
+        self.without_folder = False
+        waiting, self._at_return = self._at_return, []
+        for call in waiting:
+            call()
+
+    def holds_back(self, call: Callable[[], None]) -> bool:
+        if self.paused:
+            self._at_resume.append(call)
+        elif self.blocked:
+            self._at_renewal.append(call)
+        return self.paused or self.blocked
+
+    def _disk_later(self, delay_ns: int, call: Callable[[], None]) -> None:
+        def due() -> None:
+            if self.without_folder:
+                self._at_return.append(due)
+            else:
+                call()
+
+        self.world.at(delay_ns, due)
+
+    def on_accepted(self, conn: int, port: int) -> None:
+        if not self.current():
+            self.network.outdate(self)
+        super().on_accepted(conn, port)
+
+
+def ignore_death(machine: PairMachine) -> None:
+    """Does nothing when a machine dies in a takeover."""

@@ -1,0 +1,85 @@
+"""Pairs with a shared folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from atalanta.ha.folder_lease import EpochView, FolderCandidate
+from atalanta.sim.host import Host
+from atalanta.sim.pairs import machine
+from atalanta.sim.pairs.machine import PairMachine
+from atalanta.sim.pairs.shared_folder import Epoch, SharedFolder
+from tests.sim.mutants.patching import Patch
+
+
+def no_look_before_the_answer(patch: Patch) -> None:
+    patch.setattr(PairMachine, "_committed", _committed_without_look)
+
+
+def _committed_without_look(pair: PairMachine, token: int) -> None:
+    Host._committed(pair, token)
+
+
+def look_before_the_sync(patch: Patch) -> None:
+    """The look is made when the commit begins."""
+    looks: dict[str, bool] = {}
+    later = PairMachine._disk_later
+
+    def begin(pair: PairMachine, delay_ns: int, call: Callable[[], None]) -> None:
+        found = pair.epoch is not None and pair.next_exists()
+
+        def end() -> None:
+            looks[pair.name] = found
+            call()
+
+        later(pair, delay_ns, end)
+
+    def committed(pair: PairMachine, token: int) -> None:
+        if not looks[pair.name]:
+            Host._committed(pair, token)
+
+    patch.setattr(PairMachine, "_disk_later", begin)
+    patch.setattr(PairMachine, "_committed", committed)
+
+
+def incomplete_epoch_is_inherited(patch: Patch) -> None:
+    def newest(folder: SharedFolder, before: int) -> Epoch | None:
+        return folder.epochs.get(before - 1)
+
+    patch.setattr(SharedFolder, "newest_complete", newest)
+
+
+def taker_does_not_wait(patch: Patch) -> None:
+    def may_take(candidate: FolderCandidate, now: int, primary: bool) -> str:
+        return "at once" if candidate.seen is not None else ""
+
+    patch.setattr(FolderCandidate, "may_take", may_take)
+    patch.setattr(FolderCandidate, "wait_ns", _no_wait)
+
+
+def _no_wait(candidate: FolderCandidate, made_ns: int, again: EpochView) -> int:
+    return 0
+
+
+def clock_floor_forgotten(patch: Patch) -> None:
+    patch.setattr(machine, "clock_floor_ns", lambda records: 0)
+
+
+def files_are_shared(patch: Patch) -> None:
+    """The successor writes into the files of the old holder."""
+
+    def inherit(folder: SharedFolder, source: Epoch, target: Epoch) -> None:
+        target.disk.files = source.disk.files
+        target.large.contents = source.large.contents
+
+    patch.setattr(SharedFolder, "inherit", inherit)
+
+
+def output_waits_for_no_lease(patch: Patch) -> None:
+    def send_out(pair: PairMachine) -> None:
+        pair._check_alone()
+        outbox, pair.outbox = pair.outbox, []
+        for call in outbox:
+            call()
+
+    patch.setattr(PairMachine, "send_out", send_out)
