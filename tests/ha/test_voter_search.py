@@ -13,7 +13,7 @@ from tests.ha.voter_world import VoterParts, VoterScope, VoterWorld
 
 FAULT_STATES = 12_000
 SHORT_STATES = 1_500
-DEEP_STATES = 400_000
+DEEP_STATES = 200_000
 
 # Small enough to be searched whole in seconds.
 WHOLE = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import time
@@ -29,8 +30,12 @@ class Service:
                 raise RuntimeError(f"{command[0]} did not start:\n{log.read_text(errors='replace')[-3000:]}")
             time.sleep(0.1)
 
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal to the process."""
+        self._process.send_signal(number)
+
     def close(self) -> None:
-        """Ends the process."""
+        """Ends the process, also a stopped one."""
         self._process.kill()
         self._process.wait(END_SECONDS)
 

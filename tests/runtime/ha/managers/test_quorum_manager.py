@@ -271,6 +271,51 @@ def test_counters_while_witnesses_are_killed(tmp_path: Path) -> None:
     assert len(counting.unknown) < len(counting.confirmed) / 4, "one of three does not hinder"
 
 
+@pytest.mark.soak
+@pytest.mark.process
+@pytest.mark.parametrize("seed", range(5))
+def test_counters_while_any_witness_is_killed_or_stopped(tmp_path: Path, seed: int) -> None:
+    """Two writers; up to all witnesses are away at once."""
+
+    async def run() -> Counting:
+        managers = [manager(*[each.port for each in made], timeout_s=0.5) for _ in range(2)]
+        counting = Counting()
+        over = asyncio.Event()
+        writers = [
+            asyncio.ensure_future(counting.write(each, str(at), over.is_set))
+            for at, each in enumerate(managers)
+        ]
+        chance = random.Random(seed)
+        for _ in range(20):
+            await asyncio.sleep(chance.uniform(0.0, 0.5))
+            victims = chance.sample(made, chance.randint(1, 3))
+            stopped = chance.random() < 0.5
+            for each in victims:
+                if stopped:
+                    each.send(signal.SIGSTOP)
+                else:
+                    each.kill()
+            await asyncio.sleep(chance.uniform(0.0, 1.5))
+            for each in victims:
+                if stopped:
+                    each.send(signal.SIGCONT)
+                else:
+                    each.start()
+                    await asyncio.to_thread(each.wait_ready)
+        over.set()
+        await asyncio.gather(*writers)
+        last = manager(*[each.port for each in made], timeout_s=30)
+        counting.check(await last.read())
+        for each in (*managers, last):
+            await each.close()
+        return counting
+
+    with witnesses(tmp_path) as made:
+        counting = asyncio.run(run())
+    assert len(counting.confirmed) > 20 and counting.unknown
+    print(f"{len(counting.confirmed)} confirmed, {len(counting.unknown)} unknown, {counting.conflicts} conflicts")
+
+
 @pytest.mark.process
 def test_a_stopped_majority_makes_the_outcome_unknown_and_reading_settles_it(tmp_path: Path) -> None:
     async def run() -> None:
