@@ -226,12 +226,27 @@ def test_folders_of_voters(tmp_path: Path) -> None:
     again.close()
     file = next(folder.glob("register.*"))
     file.write_bytes(file.read_bytes()[:-1] + b"?")
-    with pytest.raises(DataFolderError, match="highest"):
+    with pytest.raises(DataFolderError, match="--copy-of"):
         VoterFolder(folder, new=False)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").touch()
     with pytest.raises(DataFolderError, match="no folder of a voter"):
         VoterFolder(tmp_path / "other", new=True)
+
+
+def test_a_new_voter_in_the_place_of_a_lost_one_knows_the_newest(tmp_path: Path) -> None:
+    """The newest is the one with the highest accepted ballot, not the one with the highest version."""
+    folders = [tmp_path / name for name in ("a", "b")]
+    chosen = VoterState((6, b"q"), (6, b"q"), 3, b"confirmed")
+    for folder, state in zip(folders, (VoterState((9, b"p"), (5, b"p"), 4, b"refused"), chosen), strict=True):
+        opened = VoterFolder(folder, new=True)
+        opened.store("group", state)
+        opened.close()
+    with pytest.raises(DataFolderError, match="no folder of a voter"):
+        VoterFolder(tmp_path / "c", True, [tmp_path])
+    fresh = VoterFolder(tmp_path / "c", True, folders)
+    assert fresh.voter("group").state == chosen
+    fresh.close()
 
 
 # --- real processes ----------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ import pathlib, sys
 from atalanta.app.witness import run_witness
 listen, folder, new, password = sys.argv[1:]
 ready = lambda words: print("ready", *words, flush=True)
-sys.exit(run_witness(listen, pathlib.Path(folder), new == "new", password, ready))
+sys.exit(run_witness(listen, pathlib.Path(folder), new == "new", [], password, ready))
 """
 
 
