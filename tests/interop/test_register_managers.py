@@ -42,7 +42,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
-    return "/atalanta/" + request.node.name.partition("[")[0]
+    return "/atalanta/" + str(request.node.name).partition("[")[0]
 
 
 def manager(kind: str, port: int, name: str, timeout_s: float = 2.0) -> Manager:
@@ -190,10 +190,10 @@ def test_counters_while_the_server_is_killed_stopped_and_cut_off(server: Registe
 
 def test_zookeeper_with_a_user(tmp_path: Path) -> None:
     async def run() -> None:
-        own = ZooKeeperManager(f"127.0.0.1:{server.port}", "/guarded", "broker", "right", timeout_s=5)
+        own = ZooKeeperManager(f"127.0.0.1:{keeper.port}", "/guarded", "broker", "right", timeout_s=5)
         await made_first(own)
         for user, password in (("", ""), ("broker", "wrong")):
-            stranger = ZooKeeperManager(f"127.0.0.1:{server.port}", "/guarded", user, password, timeout_s=5)
+            stranger = ZooKeeperManager(f"127.0.0.1:{keeper.port}", "/guarded", user, password, timeout_s=5)
             with pytest.raises(ManagerUnavailable, match="NoAuth"):
                 await stranger.read()
             answer = await stranger.compare_and_set(CompareAndSet(1, register(2)))
@@ -203,12 +203,12 @@ def test_zookeeper_with_a_user(tmp_path: Path) -> None:
         assert found is not None and found.register.epoch == 1
         await own.close()
 
-    server = RegisterServer("zookeeper", tmp_path)
-    server.start()
+    keeper = RegisterServer("zookeeper", tmp_path)
+    keeper.start()
     try:
         asyncio.run(run())
     finally:
-        server.kill()
+        keeper.kill()
 
 
 def test_etcd_with_a_user_and_tls(tmp_path: Path) -> None:
@@ -263,16 +263,16 @@ def test_etcd_with_a_user_and_tls(tmp_path: Path) -> None:
 
 def test_etcd_goes_to_another_endpoint(tmp_path: Path) -> None:
     async def run() -> None:
-        server.start()
-        made = EtcdManager(["http://127.0.0.1:1", f"http://127.0.0.1:{server.port}"], "key", timeout_s=2)
+        keeper.start()
+        made = EtcdManager(["http://127.0.0.1:1", f"http://127.0.0.1:{keeper.port}"], "key", timeout_s=2)
         assert await made.read() is None
         await made_first(made)
-        server.kill()
+        keeper.kill()
         with pytest.raises(ManagerUnavailable, match="127.0.0.1:1 cannot be connected"):
             await made.read()
 
-    server = RegisterServer("etcd", tmp_path)
+    keeper = RegisterServer("etcd", tmp_path)
     try:
         asyncio.run(run())
     finally:
-        server.kill()
+        keeper.kill()

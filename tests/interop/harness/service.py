@@ -9,6 +9,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.waiting import until_stopped
+
 START_SECONDS = 120.0
 END_SECONDS = 20.0
 
@@ -31,8 +33,10 @@ class Service:
             time.sleep(0.1)
 
     def send(self, number: signal.Signals) -> None:
-        """Sends a signal to the process."""
+        """Sends a signal to the process. After SIGSTOP it stands still."""
         self._process.send_signal(number)
+        if number == signal.SIGSTOP:
+            until_stopped(self._process.pid)
 
     def close(self) -> None:
         """Ends the process, also a stopped one."""

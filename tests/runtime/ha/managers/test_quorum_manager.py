@@ -321,8 +321,8 @@ def test_counters_while_any_witness_is_killed_or_stopped(tmp_path: Path, seed: i
         await asyncio.gather(*writers)
         last = manager(*[each.port for each in made], timeout_s=30)
         counting.check(await last.read())
-        for each in (*managers, last):
-            await each.close()
+        for used in (*managers, last):
+            await used.close()
         return counting
 
     with witnesses(tmp_path) as made:
@@ -353,8 +353,8 @@ def test_a_stopped_majority_makes_the_outcome_unknown_and_reading_settles_it(tmp
         assert (answer.outcome, answer.version) == (Outcome.DONE, 2)
         second = manager(*[each.port for each in made])
         assert await second.read() == Found(2, value)
-        for manager_ in (first, second):
-            await manager_.close()
+        for used in (first, second):
+            await used.close()
 
     with witnesses(tmp_path) as made:
         asyncio.run(run())
