@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 # Generous: two slow cores may be running Spark at the same time.
 DEADLINE_S = 60.0
@@ -17,3 +18,16 @@ def until(
     while not holds():
         assert time.monotonic() < deadline, why() if callable(why) else why
         time.sleep(0.02)
+
+
+def until_stopped(process: int) -> None:
+    """Returns when every thread of a process that got a SIGSTOP stands still. The signal alone does not wait for it."""
+
+    def stands() -> bool:
+        try:
+            found = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/stat")]
+        except (FileNotFoundError, ProcessLookupError):  # a thread has ended meanwhile
+            return False
+        return all(text.rpartition(") ")[2].startswith("T") for text in found)
+
+    until(stands, "the process does not stop")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +21,31 @@ log = logging.getLogger("atalanta.voter")
 
 
 def run_witness(
-    listen: str, folder: Path, new: bool, password: str, ready: Callable[[list[str]], None]
+    listen: str,
+    folder: Path,
+    new: bool,
+    copies: Sequence[Path],
+    password: str,
+    ready: Callable[[list[str]], None],
 ) -> int:
     """Runs one voter until SIGTERM or SIGINT. Returns the exit status. StartupError.
 
     `listen` is host:port; port 0 takes a free one. `ready` gets the words of the ready line. Without a password only
-    a loopback address is listened at.
+    a loopback address is listened at. `copies` are folders of the other voters, for a new one in the place of a lost
+    one.
     """
     host, separator, port = listen.rpartition(":")
     host = host.strip("[]")
     if not separator or not host or not port.isdecimal():
         raise _refused(f"--listen {listen}: not host:port, such as 127.0.0.1:5790")
+    if copies and not new:
+        raise _refused("--copy-of: only with --new, for a voter in the place of a lost one")
     if not password and not _is_loopback(host):
         raise _refused(
             f"--listen {listen}: anybody there could change the register. Give --password-file, or listen at 127.0.0.1"
         )
     try:
-        voters = VoterFolder(folder, new)
+        voters = VoterFolder(folder, new, copies)
     except DataFolderError as error:
         raise StartupError(exit_codes.BAD_DATA, [str(error)]) from error
     except OSError as error:

@@ -44,6 +44,7 @@ def test_refusals(tmp_path: Path) -> None:
         (["--listen", "0.0.0.0:5790"], exit_codes.USAGE, "Give --password-file"),
         (["--listen", "127.0.0.1:0", "--password-file", str(empty)], exit_codes.USAGE, "is empty"),
         (["--listen", "127.0.0.1:0", "--password-file", f"{empty}2"], exit_codes.USAGE, "No such file"),
+        (["--listen", "127.0.0.1:0", "--copy-of", "other"], exit_codes.USAGE, "only with --new"),
         (["--listen", "127.0.0.1:0"], exit_codes.BAD_DATA, "give --new"),
         (["--listen", "192.0.2.1:1", "--password-file", __file__, "--new"], exit_codes.UNAVAILABLE, "192.0.2.1"),
     ):

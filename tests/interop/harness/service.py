@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from tests.waiting import until_stopped
 
 START_SECONDS = 120.0
 END_SECONDS = 20.0
@@ -29,8 +32,14 @@ class Service:
                 raise RuntimeError(f"{command[0]} did not start:\n{log.read_text(errors='replace')[-3000:]}")
             time.sleep(0.1)
 
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal to the process. After SIGSTOP it stands still."""
+        self._process.send_signal(number)
+        if number == signal.SIGSTOP:
+            until_stopped(self._process.pid)
+
     def close(self) -> None:
-        """Ends the process."""
+        """Ends the process, also a stopped one."""
         self._process.kill()
         self._process.wait(END_SECONDS)
 

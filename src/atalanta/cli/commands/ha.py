@@ -89,6 +89,14 @@ def witness(
     new: Annotated[
         bool, typer.Option("--new", help="make a new voter in an empty folder: the first start, and only that")
     ] = False,
+    copy_of: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="with --new, in the place of a lost voter: a copy of another voter's folder, made while all brokers "
+            "of the group are stopped; once for each other voter",
+            metavar="DIR",
+        ),
+    ] = None,
 ) -> None:
     """Run one voter of the manager `quorum` in the foreground, until SIGTERM or SIGINT.
 
@@ -108,7 +116,7 @@ def witness(
     configure_logging(logging.INFO, False)
     try:
         password = "" if password_file is None else read_password(password_file)
-        status = run_witness(listen, folder, new, password, print_ready)
+        status = run_witness(listen, folder, new, copy_of or [], password, print_ready)
     except StartupError as error:
         for line in error.lines:
             typer.echo(line, err=True)

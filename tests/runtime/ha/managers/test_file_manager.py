@@ -60,6 +60,31 @@ def test_two_writers_confirm_each_step_once(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) <= VERSIONS_KEPT + 1, "old versions are deleted"
 
 
+class OverwritingManager(FileManager):
+    """Planted: it gives the file its name though there is one."""
+
+    def _link(self, path: Path, data: bytes) -> bool:
+        fresh = self.folder / f"new.{os.urandom(16).hex()}"
+        fresh.write_bytes(data)
+        os.replace(fresh, path)
+        return True
+
+
+def test_writers_that_overwrite_are_found(tmp_path: Path) -> None:
+    async def count() -> None:
+        counting = Counting()
+        end = time.monotonic() + 20
+        managers = [OverwritingManager(tmp_path) for _ in range(2)]
+        writers = [
+            counting.write(each, str(at), lambda: time.monotonic() > end)
+            for at, each in enumerate(managers)
+        ]
+        await asyncio.gather(*writers)
+
+    with pytest.raises(AssertionError, match="confirmed twice|had two values"):
+        asyncio.run(count())
+
+
 def test_killed_writers_lose_nothing(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     tried: list[int] = []

@@ -226,12 +226,27 @@ def test_folders_of_voters(tmp_path: Path) -> None:
     again.close()
     file = next(folder.glob("register.*"))
     file.write_bytes(file.read_bytes()[:-1] + b"?")
-    with pytest.raises(DataFolderError, match="highest"):
+    with pytest.raises(DataFolderError, match="--copy-of"):
         VoterFolder(folder, new=False)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").touch()
     with pytest.raises(DataFolderError, match="no folder of a voter"):
         VoterFolder(tmp_path / "other", new=True)
+
+
+def test_a_new_voter_in_the_place_of_a_lost_one_knows_the_newest(tmp_path: Path) -> None:
+    """The newest is the one with the highest accepted ballot, not the one with the highest version."""
+    folders = [tmp_path / name for name in ("a", "b")]
+    chosen = VoterState((6, b"q"), (6, b"q"), 3, b"confirmed")
+    for folder, state in zip(folders, (VoterState((9, b"p"), (5, b"p"), 4, b"refused"), chosen), strict=True):
+        opened = VoterFolder(folder, new=True)
+        opened.store("group", state)
+        opened.close()
+    with pytest.raises(DataFolderError, match="no folder of a voter"):
+        VoterFolder(tmp_path / "c", True, [tmp_path])
+    fresh = VoterFolder(tmp_path / "c", True, folders)
+    assert fresh.voter("group").state == chosen
+    fresh.close()
 
 
 # --- real processes ----------------------------------------------------------------------------------
@@ -271,6 +286,51 @@ def test_counters_while_witnesses_are_killed(tmp_path: Path) -> None:
     assert len(counting.unknown) < len(counting.confirmed) / 4, "one of three does not hinder"
 
 
+@pytest.mark.soak
+@pytest.mark.process
+@pytest.mark.parametrize("seed", range(5))
+def test_counters_while_any_witness_is_killed_or_stopped(tmp_path: Path, seed: int) -> None:
+    """Two writers; up to all witnesses are away at once."""
+
+    async def run() -> Counting:
+        managers = [manager(*[each.port for each in made], timeout_s=0.5) for _ in range(2)]
+        counting = Counting()
+        over = asyncio.Event()
+        writers = [
+            asyncio.ensure_future(counting.write(each, str(at), over.is_set))
+            for at, each in enumerate(managers)
+        ]
+        chance = random.Random(seed)
+        for _ in range(20):
+            await asyncio.sleep(chance.uniform(0.0, 0.5))
+            victims = chance.sample(made, chance.randint(1, 3))
+            stopped = chance.random() < 0.5
+            for each in victims:
+                if stopped:
+                    each.send(signal.SIGSTOP)
+                else:
+                    each.kill()
+            await asyncio.sleep(chance.uniform(0.0, 1.5))
+            for each in victims:
+                if stopped:
+                    each.send(signal.SIGCONT)
+                else:
+                    each.start()
+                    await asyncio.to_thread(each.wait_ready)
+        over.set()
+        await asyncio.gather(*writers)
+        last = manager(*[each.port for each in made], timeout_s=30)
+        counting.check(await last.read())
+        for used in (*managers, last):
+            await used.close()
+        return counting
+
+    with witnesses(tmp_path) as made:
+        counting = asyncio.run(run())
+    assert len(counting.confirmed) > 20 and counting.unknown
+    print(f"{len(counting.confirmed)} confirmed, {len(counting.unknown)} unknown, {counting.conflicts} conflicts")
+
+
 @pytest.mark.process
 def test_a_stopped_majority_makes_the_outcome_unknown_and_reading_settles_it(tmp_path: Path) -> None:
     async def run() -> None:
@@ -293,8 +353,8 @@ def test_a_stopped_majority_makes_the_outcome_unknown_and_reading_settles_it(tmp
         assert (answer.outcome, answer.version) == (Outcome.DONE, 2)
         second = manager(*[each.port for each in made])
         assert await second.read() == Found(2, value)
-        for manager_ in (first, second):
-            await manager_.close()
+        for used in (first, second):
+            await used.close()
 
     with witnesses(tmp_path) as made:
         asyncio.run(run())

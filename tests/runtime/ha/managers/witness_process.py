@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.broker_process import free_port
-from tests.waiting import DEADLINE_S
+from tests.waiting import DEADLINE_S, until_stopped
 
 PASSWORD = "a password of voters"
 PROGRAM = """
@@ -21,7 +21,7 @@ import pathlib, sys
 from atalanta.app.witness import run_witness
 listen, folder, new, password = sys.argv[1:]
 ready = lambda words: print("ready", *words, flush=True)
-sys.exit(run_witness(listen, pathlib.Path(folder), new == "new", password, ready))
+sys.exit(run_witness(listen, pathlib.Path(folder), new == "new", [], password, ready))
 """
 
 
@@ -54,9 +54,11 @@ class WitnessProcess:
         return f"{line!r}, stderr: {self.process.communicate(timeout=DEADLINE_S)[1]}"
 
     def send(self, number: signal.Signals) -> None:
-        """Sends a signal."""
+        """Sends a signal. After SIGSTOP the process stands still."""
         assert self.process is not None
         self.process.send_signal(number)
+        if number == signal.SIGSTOP:
+            until_stopped(self.process.pid)
 
     def wait(self) -> tuple[int, str]:
         """Waits for the end. Returns the exit status and stderr."""

@@ -36,7 +36,8 @@ BACKOFF_SECONDS_MAX: Final = 0.5
 class QuorumManager:
     """The manager `quorum`. `voters` are (host, port), an odd number of them; the same list in every process.
 
-    `life` is different for each process (8 random bytes). One operation at a time; others wait.
+    `life` is different for each process (8 random bytes). One operation at a time; others wait. The constructor takes
+    tens of milliseconds, because guessing passwords must be slow.
     """
 
     def __init__(
@@ -54,8 +55,9 @@ class QuorumManager:
         self._proposer = Proposer(len(voters), life)
         # Which voter of the list has which id: two names of one voter must not count as two.
         owners: dict[bytes, str] = {}
+        key = password_key(password)
         self._links = [
-            VoterLink(host, port, password, owners, self._on_answer) for host, port in voters
+            VoterLink(host, port, key, owners, self._on_answer) for host, port in voters
         ]
         self._lock = asyncio.Lock()
         self._news = asyncio.Event()
@@ -130,16 +132,15 @@ class VoterLink:
         self,
         host: str,
         port: int,
-        password: str,
+        key: bytes,
         owners: dict[bytes, str],
         on_answer: Callable[[str, VoterAnswer], None],
     ) -> None:
         self.name = f"{host}:{port}"
-        self.why = ""  # the last failure
+        self.why = "no connection yet"  # the last failure, "" while it answers
         self._host = host
         self._port = port
-        self._password = password
-        self._key = b""
+        self._key = key
         self._owners = owners
         self._on_answer = on_answer
         self._payload = b""
@@ -171,8 +172,6 @@ class VoterLink:
     async def _run(self) -> None:
         """Connects, then handles answers until the connection ends."""
         try:
-            if not self._key:
-                self._key = await asyncio.to_thread(password_key, self._password)
             async with asyncio.timeout(CONNECT_SECONDS):
                 connection = await connect_voter(self._host, self._port, self._key)
         except (VoterConnectionError, EOFError, OSError, TimeoutError) as error:
@@ -183,6 +182,7 @@ class VoterLink:
             connection.writer.close()
             self.why = f"it is the same voter as {owner}, or has a copy of its folder"
             return
+        self.why = "connected, no answer yet"
         self._connection = connection
         self._unanswered_since = asyncio.get_running_loop().time()
         connection.send(self._payload)
@@ -193,7 +193,8 @@ class VoterLink:
                 self._unanswered_since = 0.0
                 self._on_answer(self.name, answer)
         except (EOFError, OSError) as error:
-            self.why = self.why or f"the connection ended: {error}"
+            if self._connection is connection:  # else it was closed on purpose
+                self.why = f"the connection ended: {error}"
         except (VoterBytesDamaged, VoterRefused) as error:
             self.why = str(error)
         finally:

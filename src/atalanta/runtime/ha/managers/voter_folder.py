@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from atalanta.files.replace import replace_file
-from atalanta.ha.voter import Voter, VoterState
+from atalanta.ha.voter import Voter, VoterState, newest
 from atalanta.runtime.disk.folder_lock import LOCK_NAME, DataFolderError, lock_folder
 from atalanta.runtime.ha.managers.voter_codec import (
     FILE_HEAD,
@@ -28,10 +29,12 @@ REGISTERS_MAX: Final = 256
 class VoterFolder:
     """The registers of one voter, on disk and in memory. The folder is locked: it has one process."""
 
-    def __init__(self, folder: Path, new: bool) -> None:
+    def __init__(self, folder: Path, new: bool, copies: Sequence[Path] = ()) -> None:
         """Opens the folder of a voter, or makes it if `new`. DataFolderError, OSError.
 
         A voter that has lost its files has forgotten its promises. So an empty folder is not made to a voter silently.
+        A new voter in the place of a lost one begins with the newest of what all others know: `copies` are their
+        folders, copied while no proposer runs.
         """
         self.folder = folder
         if new:
@@ -47,9 +50,10 @@ class VoterFolder:
         self._lock = lock_folder(folder)
         try:
             if new:
+                self._copy(copies)
                 replace_file(mark, FILE_HEAD + os.urandom(VOTER_ID_SIZE))
             self.voter_id = self._read_mark()
-            self.registers = self._read()
+            self.registers = {name: Voter(state) for name, state in _states(folder).items()}
         except BaseException:
             self._lock.close()
             raise
@@ -79,21 +83,34 @@ class VoterFolder:
             raise DataFolderError(f"{self.folder / MARK} is of another format: use the version that wrote it")
         return data[len(FILE_HEAD) :]
 
-    def _read(self) -> dict[str, Voter]:
-        found = {}
-        for path in self.folder.iterdir():
-            if not path.name.startswith(PREFIX) or path.suffix == NEW_SUFFIX:
-                continue
-            with suppress(ValueError):
-                name = bytes.fromhex(path.name.removeprefix(PREFIX)).decode()
-                try:
-                    found[name] = Voter(decode_state_file(path.read_bytes()))
-                except VoterBytesDamaged as error:
-                    raise DataFolderError(
-                        f"{path} is damaged: {error}. Do not delete it while the group lives: stop all brokers of the "
-                        "group, then put here the file of the same name of another voter whose version is highest"
-                    ) from error
-        return found
+    def _copy(self, folders: Sequence[Path]) -> None:
+        """Stores the newest state of each register of these folders."""
+        found: dict[str, list[VoterState]] = {}
+        for folder in folders:
+            if not (folder / MARK).exists():
+                raise DataFolderError(f"{folder} is no folder of a voter")
+            for name, state in _states(folder).items():
+                found.setdefault(name, []).append(state)
+        for name, states in found.items():
+            self.store(name, newest(states))
+
+
+def _states(folder: Path) -> dict[str, VoterState]:
+    """Returns the registers of a voter's folder. DataFolderError, OSError."""
+    found = {}
+    for path in folder.iterdir():
+        if not path.name.startswith(PREFIX) or path.suffix == NEW_SUFFIX:
+            continue
+        with suppress(ValueError):
+            name = bytes.fromhex(path.name.removeprefix(PREFIX)).decode()
+            try:
+                found[name] = decode_state_file(path.read_bytes())
+            except VoterBytesDamaged as error:
+                raise DataFolderError(
+                    f"{path} is damaged: {error}. Do not delete it while the group lives: replace this voter by a new "
+                    "one, with --new and --copy-of for each other voter, while all brokers of the group are stopped"
+                ) from error
+    return found
 
 
 def _used(folder: Path) -> bool:
