@@ -118,8 +118,7 @@ def test_a_backup_waits_for_the_first_start_of_a_primary(tmp_path: Path) -> None
 def test_the_backup_serves_after_a_kill(tmp_path: Path) -> None:
     async def kill(pair: Pair, load: Load) -> None:
         assert pair.primary.end(signal.SIGKILL) == -signal.SIGKILL
-        await load.past(1)
-        assert pair.backup.role() == "active"
+        await asyncio.to_thread(pair.backup.until_role, "active")
 
     run(Pair(tmp_path, backup="<allow-failback>false</allow-failback>"), kill)
 
@@ -276,6 +275,7 @@ def test_a_node_becomes_a_pair_and_takes_its_messages_along(tmp_path: Path) -> N
         xml.write_text(of_a_pair)
         pair.start()
         pair.primary.end(signal.SIGKILL)
+        pair.backup.until_role("active")
         assert asyncio.run(receive(pair.url)) == list(range(100))
         pair.backup.end(signal.SIGKILL)
         # Without the policy the node would not see the messages of the epochs.

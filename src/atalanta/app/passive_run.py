@@ -8,6 +8,7 @@ read its journal, instead of trying again after their retry interval.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sys
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from atalanta.ha.folder_lease import ACTIVE, STOPPED
 from atalanta.ha.policy import PRIMARY, HaPolicy
 from atalanta.runtime.ha.holder_watch import HolderWatch
 from atalanta.runtime.ha.pair_members import PairMembers
-from atalanta.runtime.ha.shared_store import HeldEpoch, SharedStore, StoreView
+from atalanta.runtime.ha.shared_store import HeldEpoch, SharedStore, StoreView, look_at_store
 from atalanta.runtime.ha.store_requests import PROMOTE, take_request
 from atalanta.runtime.process.logs import log_event
 
@@ -54,6 +55,7 @@ class PassiveRun:
         self.members = members
         self.title = title
         self.paused = False
+        self.again = False  # the ports listen, and another process was faster: they must be bound anew
         self.timed_out = False
         self.primary = policy.role == PRIMARY
         self._monotonic_ns = monotonic_ns
@@ -63,7 +65,8 @@ class PassiveRun:
         self._stopping = ""
         self._told = ""
         self._free_since_ns = -1
-        self._watch = HolderWatch(asyncio.get_running_loop(), self._wake.set)
+        self._doors: Doors | None = None
+        self._watch = HolderWatch(asyncio.get_running_loop(), self._wake.set, self._open_doors)
 
     # --- asked by the network guard ---------------------------------------------------------------
 
@@ -86,12 +89,13 @@ class PassiveRun:
     # --- the wait ---------------------------------------------------------------------------------
 
     async def wait(self, doors: Doors, waiting: Callable[[StoreView], None]) -> HeldEpoch | None:
-        """Returns the epoch when it was taken, None after a stop or the longest wait.
+        """Returns the epoch when it was taken, None after a stop or the longest wait, or with `again`.
 
         `waiting` is called once if the store is not free.
         """
+        self._doors = doors
         try:
-            while not self._stopping:
+            while not self._stopping and not self.again:
                 held = await self._try(doors, waiting)
                 if held is not None:
                     return held
@@ -131,11 +135,23 @@ class PassiveRun:
         try:
             held = await asyncio.to_thread(self.store.take, self.title)
         except OSError as error:
+            self.again = True
             await self._failed(error)
             return None
         if held is None:
+            self.again = True
             log_event(log, "store_taken_by_another", {"epoch": view.epoch + 1})
         return held
+
+    def _open_doors(self) -> None:
+        """Lets clients wait as soon as the holder's process has ended, in the thread that has noticed it.
+
+        Not after a stop in good order: then no backup serves, and clients must be refused.
+        """
+        doors = self._doors
+        with contextlib.suppress(OSError):  # the next look reports it
+            if doors is not None and look_at_store(self.store.journal).state == ACTIVE:
+                doors.listen_early()
 
     def _may_take(self, view: StoreView) -> str:
         """Returns the reason why the store may be taken now, "" if it may not."""

@@ -151,6 +151,8 @@ class SharedStoreRuns:
                 self.members.leave()
             if held is None:
                 shell.accept_no_more()
+                if passive.again:
+                    continue
                 if passive.timed_out:
                     log_event(log, "store_wait_timed_out", {"waited_ms": wait_ms, "store": self.store.journal})
                     return exit_codes.FOLDER_TAKEN
@@ -201,7 +203,7 @@ class ActiveRun:
         config = node_config(runs.configuration, runs.security, runs.store.node_id)
         self.shell.clock.begin_above(held.clock_floor_ns)
         self.shell.driver.hold_output(held.hold)
-        self.shell.on_fail_over = lambda: self._give("an operator asked for a failover")
+        self.shell.give_store_with(lambda: self._give("an operator asked for a failover"))
         held.start(self._on_lost, self.shell.clock.now)
         withdraw_requests(runs.store.journal)
         try:

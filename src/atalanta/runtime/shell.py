@@ -83,7 +83,7 @@ class Shell(Process):
         self.passwords = ThreadPasswords(loop, self.driver)
         self.acceptors: list[Acceptor] = []
         self.paused = False  # stopped in order to start again
-        self.on_fail_over: Callable[[], None] | None = None  # gives the node's store to its backup
+        self._give_store: Callable[[], None] | None = None
         self._lifecycle = Lifecycle()
         self._handles_signals = signals
         self._disk: StoppableDisk | None = None
@@ -228,10 +228,14 @@ class Shell(Process):
 
     def fail_over(self) -> None:
         """Implements Process.fail_over."""
-        if self.on_fail_over is None:
+        if self._give_store is None:
             super().fail_over()
         else:
-            self.loop.call_later(FAIL_OVER_DELAY_S, self.on_fail_over)
+            self.loop.call_later(FAIL_OVER_DELAY_S, self._give_store)
+
+    def give_store_with(self, give: Callable[[], None]) -> None:
+        """Sets the function that gives the node's store to its backup."""
+        self._give_store = give
 
     def apply(self, reloaded: Reloaded) -> None:
         """Applies a configuration to the node, and to TLS connections from now on."""

@@ -12,6 +12,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from atalanta.runtime.process.high_descriptor import high_descriptor
+
 LOCK_NAME: Final = "holder.lock"
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
@@ -30,7 +32,8 @@ class HolderLock:
         The file gets its name when it is locked: nobody sees it free before.
         """
         fresh = folder / f"{LOCK_NAME}.new"
-        self._file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        # A high one ends first: the other process is awake before the clients of this one are.
+        self._file = high_descriptor(os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640))
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

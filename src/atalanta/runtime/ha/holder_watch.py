@@ -17,11 +17,21 @@ from pathlib import Path
 
 
 class HolderWatch:
-    """Calls `ended` in the loop whenever the followed lock was released. Use it in the loop's thread."""
+    """Calls `ended` in the loop whenever the followed lock was released. Use it in the loop's thread.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, ended: Callable[[], None]) -> None:
+    `released` is called before that, in the thread that has waited: a client that lost the holder connects again at
+    once.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        ended: Callable[[], None],
+        released: Callable[[], None],
+    ) -> None:
         self._loop = loop
         self._ended = ended
+        self._released = released
         self._path: Path | None = None
         self._closed = False
 
@@ -48,6 +58,8 @@ class HolderWatch:
             return  # a file system without locks: the lease decides
         finally:
             os.close(descriptor)
+        if not self._closed:
+            self._released()
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._tell, path)
 

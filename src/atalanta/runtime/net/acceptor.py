@@ -18,6 +18,7 @@ from atalanta.kernel.security.remote_host import RefusalLimit
 from atalanta.runtime.net.connections_by_host import Closable, ConnectionsByHost
 from atalanta.runtime.net.tcp import Connection, Connections, address_text
 from atalanta.runtime.net.tls_connection import SecureConnection
+from atalanta.runtime.process.high_descriptor import high_socket
 from atalanta.runtime.trace import LogTrace
 
 HELLOS = (b"\x16", b"\x80")  # a ClientHello begins with one of them
@@ -252,7 +253,7 @@ def bound_sockets(host: str, port: int) -> list[socket.socket]:
             if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
                 break
         else:
-            sockets.append(bound)
+            sockets.append(high_socket(bound))
             unavailable = None
             if port == 0:
                 break  # a second address would get another port
