@@ -53,6 +53,12 @@ $(STAMPS)/dev: $(STAMPS)/demo
 	@$(PIP) -c constraints.txt -r $(STAMPS)/dev.txt
 	@touch $@
 
+$(STAMPS)/connect: $(STAMPS)/dev
+	@echo "installing the client of Spark Connect"
+	@$(PYTHON) tools/dependencies.py connect >$(STAMPS)/connect.txt
+	@$(PIP) -c constraints.txt -r $(STAMPS)/connect.txt
+	@touch $@
+
 # Holds a checksum of everything the wheel is made of; rewritten only when that changes.
 .PHONY: look-at-sources
 $(STAMPS)/sources: look-at-sources $(STAMPS)/created
@@ -103,7 +109,7 @@ quick: $(STAMPS)/dev  ## about a minute: lint, types of changed files, the fast 
 	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m atalanta.sim --seed $(SEED)
 
 .PHONY: interop
-interop: $(STAMPS)/installed $(STAMPS)/dev  ## against the real Artemis and its JMS client (Java, Maven)
+interop: $(STAMPS)/installed $(STAMPS)/connect  ## against the real Artemis and its JMS client (Java, Maven)
 	@for tool in java mvn; do command -v $$tool >/dev/null || { \
 	 echo "make interop needs Java 17 or newer and Maven; $$tool is not on PATH" >&2; exit 1; }; done
 	@$(PYTHON) -m pytest -m "not soak" tests/interop $(if $(ARGS),$(ARGS),--lineup all --table docs/internals/interop.md)
@@ -151,7 +157,7 @@ test: $(STAMPS)/dev  ## lint, types and the suite; at most 12 minutes on two cor
 	$(call in_both_builds,not soak,the suite)
 
 .PHONY: interop-soak
-interop-soak: $(STAMPS)/installed $(STAMPS)/dev  ## an hour: Spark at two real Artemis nodes, with kills
+interop-soak: $(STAMPS)/installed $(STAMPS)/connect  ## an hour: Spark at two real Artemis nodes, with kills
 	@$(PYTHON) -m pytest -s -m soak tests/interop
 
 .PHONY: soak

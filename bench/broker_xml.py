@@ -11,6 +11,14 @@ QUEUE_PREFIX = "bench.q"
 
 
 @dataclass(frozen=True)
+class Store:
+    """The shared folder of a pair, and the role of the node: "primary" or "backup"."""
+
+    folder: str
+    role: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """What a broker of the bench has."""
 
@@ -18,6 +26,7 @@ class Plan:
     topics: tuple[int, ...] = ()  # for each an address with so many durable subscriptions
     peer_port: int | None = None  # of the other node of a cluster of two
     memory: str = ""  # for messages; empty: the broker's default
+    store: Store | None = None
 
 
 def topic_address(subscribers: int) -> str:
@@ -47,6 +56,8 @@ def edited(created: str, name: str, port: int, plan: Plan) -> str:
         _address(addresses, dead, "anycast", [dead])
     if plan.peer_port is not None:
         _cluster(core, port, plan.peer_port)
+    if plan.store is not None:
+        _shared_store(core, plan.store)
     return etree.tostring(root, pretty_print=True, encoding="unicode")
 
 
@@ -71,6 +82,17 @@ def _cluster(core: etree._Element, port: int, peer_port: int) -> None:
     for setting in core.iter(f"{{{CORE}}}address-setting"):
         if setting.get("match") == "#":
             _add(setting, "redistribution-delay", "0")
+
+
+def _shared_store(core: etree._Element, store: Store) -> None:
+    """The killed process stays the backup of the other one: there is no failback."""
+    for name in ("paging", "bindings", "journal", "large-messages"):
+        _only(core, f"{name}-directory").text = f"{store.folder}/{name}"
+    policy = _add(_add(core, "ha-policy"), "shared-store")
+    role = _add(policy, store.role)
+    _add(role, "failover-on-shutdown", "true")
+    if store.role == "backup":
+        _add(role, "allow-failback", "false")
 
 
 def _only(core: etree._Element, name: str) -> etree._Element:

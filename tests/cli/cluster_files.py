@@ -40,3 +40,16 @@ def broker_file(
         )
     )  # fmt: skip
     return path
+
+
+def pair_file(folder: Path, name: str, peers: str, role: str, store: str = "store") -> Path:
+    """Node `name` with the data folders `store`, as their primary or backup."""
+    path = broker_file(folder, name, peers)
+    policy = f"<ha-policy><shared-store><{role}/></shared-store></ha-policy>"
+    folders = "".join(
+        f"<{kind}-directory>{folder}/{store}/{kind}</{kind}-directory>"
+        for kind in ("journal", "paging", "large-messages")
+    )
+    own = f"<journal-directory>data/{name}</journal-directory>"
+    path.write_text(path.read_text().replace(own, folders + policy))
+    return path

@@ -26,15 +26,25 @@ from atalanta.message.properties import Byte
 from atalanta.node.config import Ports
 from atalanta.node.node import Node
 from atalanta.sim.host import Host
-from atalanta.sim.nodes import CLUSTER_PASSWORD, CLUSTER_USER, PORT, Shape, node_config, queue
+from atalanta.sim.nodes import (
+    CLUSTER_PASSWORD,
+    CLUSTER_USER,
+    PASSWORD,
+    PORT,
+    USER,
+    Shape,
+    node_config,
+    queue,
+)
 from atalanta.sim.world.network import Machine, Network
 from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 from atalanta.wire.core.frames import Framer
-from atalanta.wire.core.packet_types import HANDSHAKE
+from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, HANDSHAKE
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
+from atalanta.wire.core.packets.cluster import ClusterConnect, ClusterConnectReply
+from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse, Ping
 from atalanta.wire.core.packets.consumer import (
     ConsumerClose,
     CreateConsumer,
@@ -43,7 +53,8 @@ from atalanta.wire.core.packets.consumer import (
 )
 from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets.queue import CreateQueueV2
-from atalanta.wire.core.packets.session import SessionStart
+from atalanta.wire.core.packets.session import CreateSession, CreateSessionResponse, SessionStart
+from atalanta.wire.core.packets.topology import SubscribeTopologyV2
 from tests.cluster.raw_client import RawClient
 
 ROUTED_PORT = 7000
@@ -116,12 +127,14 @@ class Rig:
         own: OwnSettings | None = None,
         bridges: BridgeSettings | None = None,
         router: RouterConfig | None = None,
+        backup_of: int = -1,
     ) -> Host:
         """A new node, not started; `peers` are its static connectors: None for all nodes before it, [] for itself.
 
         `change` is told its cluster connection, `whole` all its cluster settings; `doors` are further
         acceptors, port by the name of the cluster connection they serve; `own` is its atalanta.toml.
         `router` decides for those who come through the door at ROUTED_PORT.
+        `backup_of` is the node whose node id and journal it has.
         """
         index = len(self.hosts)
         if peers is None:
@@ -151,6 +164,9 @@ class Rig:
             config.grouping = grouping
             if node_id:
                 config.node_id = node_id
+            if backup_of >= 0:
+                config.node_id = f"node-{backup_of}"
+                config.journal.journal_id = bytes([backup_of]) * 16
             if own is not None:
                 config.own = own
             if bridges is not None:
@@ -332,6 +348,21 @@ class RawPeer(Machine):
         self.rig.until(lambda: len(self.conns) > before)
         self.write(HANDSHAKE)
         return self.conns[-1]
+
+    def log_in(self, host: Host) -> None:
+        """Connect, subscribe to the topology, and log in."""
+        self.dial(host)
+        self.send(Ping(60_000), 0)
+        self.send(SubscribeTopologyV2(False, 136), 0)
+        self.send(CreateSession("s", 10, 136, USER, PASSWORD), 1)
+        self.rig.until(lambda: self.got(CreateSessionResponse))
+
+    def log_in_as_member(self, host: Host) -> None:
+        """Connect with the password of the cluster."""
+        self.dial(host)
+        self.send(Ping(60_000), 0)
+        self.send(ClusterConnect(CLUSTER_USER, CLUSTER_PASSWORD), CLUSTER_CHANNEL)
+        self.rig.until(lambda: self.got(ClusterConnectReply))
 
     def write(self, data: bytes, conn: int = 0) -> None:
         self.rig.network.send(conn or self.conns[-1], data)

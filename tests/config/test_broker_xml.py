@@ -167,7 +167,7 @@ def test_the_error_names_file_and_line(tmp_path: Path) -> None:
             "a.B is Java",
         ),
         ("<mask-password>perhaps</mask-password>", "neither true nor false"),
-        ("<ha-policy><shared-store><backup/></shared-store></ha-policy>", "describes a backup"),
+        ("<ha-policy><replication><backup/></replication></ha-policy>", "describes a backup"),
         (
             "<wildcard-addresses><any-words>##</any-words></wildcard-addresses>",
             "not one character",

@@ -18,6 +18,8 @@ from atalanta.cluster.connection_routers.config import CacheConfig, PoolConfig, 
 from atalanta.cluster.core_bridges.config import BridgeConfig
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnBridge, OwnSettings
+from atalanta.ha.policy import HaPolicy
+from atalanta.ha.policy_elements import SharedStoreBackup, SharedStorePrimary
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.routing.wildcard import WildcardConfiguration
 from atalanta.kernel.settings.broker_config import BrokerConfig, QueueConfig
@@ -49,6 +51,9 @@ DESCRIBED: list[type[Any]] = [
     PoolConfig,
     CacheConfig,
     OwnSettings,
+    HaPolicy,
+    SharedStorePrimary,
+    SharedStoreBackup,
 ]
 
 

@@ -16,6 +16,7 @@ from atalanta.cli.plan.rehearse import BadOption, _load, events_of
 from atalanta.config.native.toml_file import NAME, read_own_file
 from atalanta.config.problems import Report
 from atalanta.config.users.login_config import LOGIN_FILE, parse_login_config, read_login_config
+from atalanta.ha.policy import HaPolicy
 from atalanta.kernel.security.password import StoredPassword
 from atalanta.tls import stores
 from atalanta.tls.errors import TlsError
@@ -31,7 +32,9 @@ class TomlTarget(Target):
 
     name = "atalanta.toml"
     words = (
-        b"zone", b"dns-discovery", b"[dns-discovery]", b"[[bridges]]", b"bridges", b"name", b'"""', b"'''",
+        b"zone", b"dns-discovery", b"[dns-discovery]", b"[[bridges]]",
+        b"bridges", b"name", b"[ha]", b"[ha.manager]", b"kind", b"manager",
+        b'"""', b"'''",
         b"\\u0000",
         b"1e400", b"nan", b"-inf", b"0xffff", b"1979-05-27T07:32:00Z", b"[" * 500, b"{a=" * 50, b".", b"true",
         b'"10M"',
@@ -47,13 +50,14 @@ class TomlTarget(Target):
             b'zone = "east"\nproducer-window = "2M"\ndns-discovery = "tcp://a:1,srv://_core._tcp.b"\n',
             b'[dns-discovery]\nlink = "tcp://a:1"\n',
             b'[[bridges]]\nname = "b"\ntransformer = "a.b:c"\n\n[[bridges]]\nname = "c"\n',
+            b'[ha]\nlease_ms = 500\n[ha.manager]\nkind = "zookeeper"\nconnect-string = "a:1"\nretries = -1\n',
             b"scale-down-resume = false\nscale-down-reader-timeout = 5\n# told\n",
         ]
 
     def run(self, data: bytes) -> None:
         self.path.write_bytes(data)
         report = Report()
-        own = read_own_file(self.path, report)
+        own = read_own_file(self.path, report, HaPolicy())
         repr(own.dns_texts())
         for problem in report.problems:
             str(problem)

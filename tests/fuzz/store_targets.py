@@ -14,6 +14,7 @@ from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.management.pauses import Pauses
 from atalanta.message.encoding.buffer import DecodeError, Reader
 from atalanta.sim.world.disk import SimDisk
+from atalanta.store.block import BLOCK_HEAD_SIZE
 from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.store.pages import PageFiles, page_name
 from atalanta.store.recovery import read_back
@@ -126,7 +127,7 @@ class JournalTarget(Target):
         block = encode_block(seal, 3, 1, encode_record(1, b"x" * 40))
         wrong = encode_block(seal, 1, 2, encode_record(1, b"y"))
         long = encode_block(seal, 1, 1, b"\x7f\xff\xff\xff\x01")
-        return Mutator(self.size_max, (block, wrong, long, b"ATBK", bytes(500), block[:28]))
+        return Mutator(self.size_max, (block, wrong, long, b"ATBK", bytes(500), block[:BLOCK_HEAD_SIZE]))
 
     def run(self, data: bytes) -> None:
         disk = SimDisk(no_calls, random.Random(1))

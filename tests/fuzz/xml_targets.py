@@ -52,6 +52,13 @@ SMALL = (
     b"<role-mapping from='a' to='b,c'/></security-settings>",
     b"<ha-policy><live-only><scale-down><enabled>true</enabled><connectors><connector-ref>c</connector-ref></connectors>"
     b"</scale-down></live-only></ha-policy>",
+    b"<ha-policy><shared-store><backup><allow-failback>true</allow-failback><scale-down/></backup></shared-store>"
+    b"</ha-policy>",
+    b"<ha-policy><replication><primary><group-name>g</group-name><quorum-size>2</quorum-size><manager><class-name>"
+    b"a.FileBasedLockManager</class-name><properties><property key='locks-folder' value='x'/></properties></manager>"
+    b"</primary></replication></ha-policy>",
+    b"<ha-policy><replication><colocated><max-backups>1</max-backups><excludes><connector-ref>c</connector-ref>"
+    b"</excludes><master/><slave/></colocated></replication></ha-policy>",
     b"<connection-routers><connection-router name='r'><key-type>CLIENT_ID</key-type><key-filter>a.*</key-filter>"
     b"<policy name='CONSISTENT_HASH'/><pool><username>u</username><password>p</password><cluster-connection>k"
     b"</cluster-connection></pool></connection-router></connection-routers>",
@@ -138,4 +145,10 @@ class WildFlyTarget(XmlTarget):
             b"<divert name='d' divert-address='a' forwarding-address='b' exclusive='true'/>"
             b"<core-queue name='c' queue-address='c'/></server></subsystem>"
         )
-        return [whole, small]
+        colocated = (
+            b"<subsystem xmlns='urn:jboss:domain:messaging-activemq:17.0'><server name='default'>"
+            b"<replication-colocated excluded-connectors='a b' max-backups='2'><primary group-name='g'/>"
+            b"<secondary allow-failback='true'><scale-down group-name='g'/></secondary></replication-colocated>"
+            b"</server></subsystem>"
+        )
+        return [whole, small, colocated]

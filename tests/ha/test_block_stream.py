@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.ha.block_stream import BlockName, BlockReceiver, BlockRefused, Write, blocks_of
+from atalanta.ha.block_stream import (
+    BlockName,
+    BlockPart,
+    BlockReceiver,
+    BlockRefused,
+    SegmentPart,
+    Write,
+    blocks_of,
+)
 from atalanta.store.block import BLOCK_HEAD_SIZE
-from atalanta.store.segment import SEGMENT_HEAD_SIZE, segment_number
+from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment, segment_number
 from tests.store.journal_rig import JOURNAL_ID, Rig, config
 
 SEGMENT_BYTES = 1024
@@ -27,10 +35,20 @@ def files(rig: Rig) -> list[tuple[int, bytes]]:
     return [(segment_number(name), rig.disk.read(name, 0, rig.disk.size(name))) for name in names]
 
 
-def blocks(number: int, content: bytes) -> list[tuple[BlockName, bytes]]:
-    return [
-        (name, content[name.offset : name.end]) for name in blocks_of(JOURNAL_ID, number, content)
-    ]
+def names(number: int, content: bytes) -> list[BlockName]:
+    return list(blocks_of(Segment(JOURNAL_ID, number, len(content), False), content))
+
+
+def blocks(number: int, content: bytes) -> list[tuple[BlockName, BlockPart]]:
+    return [(name, part(name, content[name.offset : name.end])) for name in names(number, content)]
+
+
+def part(name: BlockName, data: bytes) -> BlockPart:
+    return BlockPart(name.number, name.offset, data, name.last)
+
+
+def head(number: int, content: bytes) -> SegmentPart:
+    return SegmentPart(number, len(content), content[:SEGMENT_HEAD_SIZE])
 
 
 class Copy:
@@ -40,7 +58,7 @@ class Copy:
         self.files: dict[str, bytearray] = {}
 
     def write(self, write: Write) -> None:
-        content = self.files.setdefault(write.name, bytearray(write.size))
+        content = self.files.setdefault(write.segment.name, bytearray(write.segment.size))
         content[write.offset : write.offset + len(write.data)] = write.data
 
 
@@ -50,9 +68,9 @@ def copy_of(rig: Rig, first_segment: int = 1) -> tuple[Copy, BlockReceiver]:
     for number, content in files(rig):
         if number < first_segment:
             continue
-        copy.write(receiver.on_segment(number, len(content), content[:SEGMENT_HEAD_SIZE]))
+        copy.write(receiver.on_segment(head(number, content)))
         for name, data in blocks(number, content):
-            accepted, write = receiver.on_block(number, name.offset, data)
+            accepted, write = receiver.on_block(data)
             assert accepted == name
             copy.write(write)
     return copy, receiver
@@ -81,7 +99,7 @@ def test_the_names_of_the_blocks_have_every_record_once() -> None:
     following = 1
     for number, content in files(rig):
         offset = SEGMENT_HEAD_SIZE
-        for name in blocks_of(JOURNAL_ID, number, content):
+        for name in names(number, content):
             assert (name.number, name.offset, name.first) == (number, offset, following)
             offset, following = name.end, name.last + 1
     assert following == rig.journal.last + 1
@@ -99,13 +117,13 @@ def test_a_journal_whose_first_segments_are_gone_begins_later() -> None:
 def test_a_member_goes_on_where_its_journal_ends() -> None:
     rig = written(10)
     copy, receiver = copy_of(rig)
-    again = BlockReceiver(JOURNAL_ID, receiver.number, receiver.size, receiver.offset, receiver.last)
+    again = BlockReceiver(JOURNAL_ID, receiver.segment, receiver.offset, receiver.last)
     rig.commit(b"one more")
     number, content = files(rig)[-1]
-    name, data = blocks(number, content)[-1]
-    if number != receiver.number:
-        copy.write(again.on_segment(number, len(content), content[:SEGMENT_HEAD_SIZE]))
-    copy.write(again.on_block(number, name.offset, data)[1])
+    _, data = blocks(number, content)[-1]
+    if receiver.segment is None or number != receiver.segment.number:
+        copy.write(again.on_segment(head(number, content)))
+    copy.write(again.on_block(data)[1])
     assert recovered(copy)[-1][2] == b"one more"
 
 
@@ -115,49 +133,64 @@ def test_gaps_repeats_and_other_places_are_refused() -> None:
     (one, data), (two, more), *_ = blocks(number, content)
     receiver = BlockReceiver(JOURNAL_ID)
     with pytest.raises(BlockRefused, match="where segment 0, offset 0 belongs"):
-        receiver.on_block(number, one.offset, data)
-    receiver.on_segment(number, len(content), content[:SEGMENT_HEAD_SIZE])
+        receiver.on_block(data)
+    receiver.on_segment(head(number, content))
+    receiver.on_segment(head(number, content))  # again, while it is empty
     with pytest.raises(BlockRefused, match=f"offset {two.offset}, where segment 1, offset 64 belongs"):
-        receiver.on_block(number, two.offset, more)
+        receiver.on_block(more)
     with pytest.raises(BlockRefused, match=f"record {two.first} where 1 belongs"):
-        receiver.on_block(number, one.offset, more)
-    receiver.on_block(number, one.offset, data)
+        receiver.on_block(part(one, more.data))
+    receiver.on_block(data)
     with pytest.raises(BlockRefused, match="offset 64, where"):
-        receiver.on_block(number, one.offset, data)
+        receiver.on_block(data)
     with pytest.raises(BlockRefused, match="segment 3 where 2 belongs"):
-        receiver.on_segment(3, len(content), files(rig)[2][1][:SEGMENT_HEAD_SIZE])
+        receiver.on_segment(head(3, files(rig)[2][1]))
+    with pytest.raises(BlockRefused, match="segment 1 where 2 belongs"):
+        receiver.on_segment(head(number, content))
     # A segment was skipped in the middle: its records are missing.
-    receiver.on_segment(second, len(other), other[:SEGMENT_HEAD_SIZE])
+    receiver.on_segment(head(second, other))
     name, late = blocks(second, other)[0]
     with pytest.raises(BlockRefused, match=f"record {name.first} where {one.last + 1} belongs"):
-        receiver.on_block(second, name.offset, late)
+        receiver.on_block(late)
+
+
+def test_a_block_of_a_lower_epoch_is_refused() -> None:
+    rig = written(3)
+    number, content = files(rig)[0]
+    receiver = BlockReceiver(JOURNAL_ID, epoch=1)
+    receiver.on_segment(head(number, content))
+    with pytest.raises(BlockRefused, match="has epoch 0, after one of epoch 1"):
+        receiver.on_block(blocks(number, content)[0][1])
 
 
 def test_every_flipped_bit_of_a_block_is_refused() -> None:
     rig = written(3)
     number, content = files(rig)[0]
-    name, data = blocks(number, content)[0]
+    name, block = blocks(number, content)[0]
     receiver = BlockReceiver(JOURNAL_ID)
-    receiver.on_segment(number, len(content), content[:SEGMENT_HEAD_SIZE])
+    receiver.on_segment(head(number, content))
+    data = block.data
     for position in range(len(data)):
         damaged = bytearray(data)
         damaged[position] ^= 4
         with pytest.raises(BlockRefused):
-            receiver.on_block(number, name.offset, bytes(damaged))
+            receiver.on_block(part(name, bytes(damaged)))
     for cut in (data[:-1], data + b"\0", data[:BLOCK_HEAD_SIZE], b""):
         with pytest.raises(BlockRefused, match="checksum"):
-            receiver.on_block(number, name.offset, cut)
-    assert receiver.on_block(number, name.offset, data)[0] == name
+            receiver.on_block(part(name, cut))
+    assert receiver.on_block(block)[0] == name
 
 
 def test_segments_of_other_journals_and_damaged_headers_are_refused() -> None:
     rig = written(3)
     number, content = files(rig)[0]
-    head = content[:SEGMENT_HEAD_SIZE]
+    whole = head(number, content)
     with pytest.raises(BlockRefused, match="belongs to node"):
-        BlockReceiver(bytes(16)).on_segment(number, len(content), head)
+        BlockReceiver(bytes(16)).on_segment(whole)
     with pytest.raises(BlockRefused, match="a renamed file"):
-        BlockReceiver(JOURNAL_ID).on_segment(2, len(content), head)
-    for wrong_head, size in ((b"\1" + head[1:], len(content)), (head, len(content) - 1), (head[:60], len(content))):
+        BlockReceiver(JOURNAL_ID).on_segment(SegmentPart(2, whole.size, whole.head))
+    for wrong_head, size in (
+        (b"\1" + whole.head[1:], whole.size), (whole.head, whole.size - 1), (whole.head[:60], whole.size),
+    ):  # fmt: skip
         with pytest.raises(BlockRefused, match="checksum or its size"):
-            BlockReceiver(JOURNAL_ID).on_segment(number, size, wrong_head)
+            BlockReceiver(JOURNAL_ID).on_segment(SegmentPart(number, size, wrong_head))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.ha.explorer import explore
-from tests.ha.folder_world import FOLDER_FAULTS, FolderParts, FolderScope, FolderWorld
 from tests.ha.group_world import Parts, Scope, started
 from tests.ha.planted_faults import FAULTS
 
@@ -81,23 +80,3 @@ def test_a_planted_fault_is_found(name: str) -> None:
     assert fault.finds in result.wrong and result.wrong, result
     right = explore(started(fault.scope, Parts()), RIGHT_STATES)
     assert not right.wrong, right
-
-
-def test_a_shared_folder_is_served_by_one() -> None:
-    result = explore(FolderWorld(FolderScope(messages=1, ticks=5), FolderParts()), 100_000)
-    assert result.complete and not result.wrong, result
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("rates", [(3, 5), (5, 3), (4, 4)])
-def test_a_shared_folder_is_served_by_one_for_longer(rates: tuple[int, int]) -> None:
-    scope = FolderScope(messages=2, renewals=3, ticks=8, pauses=2, unknown=2, rates=rates)
-    result = explore(FolderWorld(scope, FolderParts()), DEEP_STATES)
-    assert not result.wrong, result
-
-
-@pytest.mark.parametrize("name", FOLDER_FAULTS)
-def test_a_planted_fault_of_a_shared_folder_is_found(name: str) -> None:
-    parts, finds = FOLDER_FAULTS[name]
-    result = explore(FolderWorld(FolderScope(), parts), 40_000)
-    assert finds in result.wrong, result

@@ -30,8 +30,6 @@ STEPS = [
 @pytest.mark.parametrize("mode", ["classic", "connect"])
 @pytest.mark.parametrize("version", ["4.0.5", "4.1.4", "4.2.0"])
 def test_every_step_ends(version: str, mode: str, tmp_path: Path) -> None:
-    if mode == "connect":
-        pytest.importorskip("grpc")
     path = os.pathsep.join([*pyspark_folders(version), str(ROOT / "src"), str(ROOT)])
     with BrokerCluster(tmp_path / "brokers", 2) as brokers:
         for node in brokers.nodes:

@@ -6,6 +6,8 @@ import asyncio
 
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.driver import ANSWERED_FIRST_BYTES, Driver
+from atalanta.runtime.ha.epoch_lost import EpochLost
+from atalanta.runtime.process import exit_codes
 from atalanta.runtime.read_pause import PAUSE_FIRST_NS, ROW_MIN
 from atalanta.runtime.shell import Shell
 from tests.runtime.net.echo import EchoNode
@@ -149,3 +151,31 @@ def test_no_pause_while_turns_write_something() -> None:
 def test_no_pause_while_a_commit_is_under_way() -> None:
     """Its answer comes over the loop, and somebody may wait for it."""
     assert asyncio.run(paused(wrote=False, idle=False, count=100)) == []
+
+
+def test_output_is_held_until_the_lease_allows_it() -> None:
+    async def held() -> list[str]:
+        disk = TurnDisk(Shell(asyncio.get_running_loop()), [])
+        disk.shell.driver.hold_output(lambda: disk.story.append("hold"))
+        disk.shell.driver.timer("any")
+        await passes(1)
+        disk.shell.connections.close_all("the end")
+        return disk.story
+
+    assert asyncio.run(held()) == ["hold", "write 1", "hold", "write 1"]
+
+
+def test_nothing_leaves_after_the_loss_of_the_epoch() -> None:
+    def lost() -> None:
+        raise EpochLost("taken by another")
+
+    async def play_lost() -> tuple[list[str], bool, int]:
+        disk = TurnDisk(Shell(asyncio.get_running_loop()), [7])
+        disk.shell.driver.hold_output(lost)
+        disk.shell.driver.timer("any")
+        await passes(2)
+        return disk.story, disk.shell.driver.broken, disk.shell._status
+
+    story, broken, status = asyncio.run(play_lost())
+    assert broken and status == exit_codes.DISK_FAILED
+    assert not any(word.startswith("write") for word in story)

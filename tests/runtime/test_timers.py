@@ -95,3 +95,11 @@ def test_timers_look_again_after_a_step_of_the_clock() -> None:
     finally:
         loop.close()
     assert fired == ["tomorrow"]
+
+
+def test_a_clock_begins_above_a_floor_and_does_not_go_back() -> None:
+    clock = Clock(lambda: 5, lambda: 1_000)
+    clock.begin_above(900)
+    assert clock.now() == 1_000
+    clock.begin_above(2_000)
+    assert clock.now() == 2_001

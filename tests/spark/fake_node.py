@@ -105,6 +105,7 @@ class FakeNode:
         self.prepared: dict[str, Sequence[OutMessage]] = {}
         self.decided: dict[str, dict[int, str]] = {}
         self.requests: list[str] = []
+        self.asked_bodies: list[bool] = []  # by the reads
         self.is_artemis = False
         # Requests after which the node vanishes by itself, by name.
         self.dies_at: dict[str, int] = {}
@@ -210,7 +211,8 @@ class FakeNode:
             end, count, total = at, count + 1, total + length
         return Plan(start, found.last, count, total)
 
-    def do_read(self, queue: str, incarnation: str, start: int, end: int) -> Chunk:
+    def do_read(self, queue: str, incarnation: str, start: int, end: int, body_bytes_max: int) -> Chunk:
+        self.asked_bodies.append(body_bytes_max > 0)
         found = self.find(queue, incarnation)
         if start < found.acked and end > start and not found.past:
             raise RangeLost(f"up to {found.acked} is acknowledged", 202)
@@ -367,10 +369,10 @@ class FakeGateway:
         selector: str | None,
         body_bytes_max: int,
     ) -> Iterator[Chunk]:
-        chunk = self.ask("read", queue, incarnation, start, end)
+        chunk = self.ask("read", queue, incarnation, start, end, body_bytes_max)
         yield chunk
         while not chunk.last:
-            chunk = self.ask("read", queue, incarnation, chunk.next, end)
+            chunk = self.ask("read", queue, incarnation, chunk.next, end, body_bytes_max)
             yield chunk
 
     def close(self) -> None:

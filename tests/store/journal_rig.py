@@ -27,9 +27,9 @@ def config(segment_size_bytes: int = 4096, **settings: int) -> JournalConfig:
     return JournalConfig(JOURNAL_ID, segment_size_bytes=segment_size_bytes, **settings)
 
 
-def encode_block(seal: bytes, first: int, count: int, records: bytes) -> bytes:
+def encode_block(seal: bytes, first: int, count: int, records: bytes, epoch: int = 0) -> bytes:
     """The whole block, as it lies in a file."""
-    return encode_block_head(seal, first, count, records) + records
+    return encode_block_head(seal, first, count, records, epoch) + records
 
 
 class Schedule:

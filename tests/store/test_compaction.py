@@ -195,7 +195,7 @@ def test_a_damaged_segment_fails_the_journal_and_stays() -> None:
         pass
     table.rig.settle()
     assert len(table.rig.failures) == 1
-    assert f"journal file {FIRST}, offset 92: the block of record 1 does not match" in table.rig.failures[0]
+    assert f"journal file {FIRST}, offset 96: the block of record 1 does not match" in table.rig.failures[0]
     assert FIRST in table.rig.disk.names()
 
 

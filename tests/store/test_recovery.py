@@ -10,6 +10,7 @@ from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.store.journal import Journal
 from atalanta.store.segment import (
+    OLDEST_VERSION,
     SEGMENT_CRC,
     SEGMENT_HEAD,
     SEGMENT_HEAD_SIZE,
@@ -215,7 +216,7 @@ def test_the_journal_of_another_node_is_refused() -> None:
         rig.restart()
 
 
-@pytest.mark.parametrize("version", [SEGMENT_VERSION - 1, SEGMENT_VERSION + 1])
+@pytest.mark.parametrize("version", [OLDEST_VERSION - 1, SEGMENT_VERSION + 1])
 def test_a_folder_of_another_format_version_is_refused_and_not_changed(version: int) -> None:
     rig = Rig()
     rig.start()
@@ -228,7 +229,7 @@ def test_a_folder_of_another_format_version_is_refused_and_not_changed(version: 
     rig.disk.files[FIRST][:SEGMENT_HEAD_SIZE] = head
     before = {name: bytes(data) for name, data in rig.disk.files.items()}
     remedy = "empty its queues with the release that wrote it, then start this one with a new data folder"
-    said = f"has format version {version}, this program reads {SEGMENT_VERSION}: {remedy}$"
+    said = f"has format version {version}, this program reads {OLDEST_VERSION} to {SEGMENT_VERSION}: {remedy}$"
     with pytest.raises(JournalForeign, match=said):
         rig.restart()
     assert {name: bytes(data) for name, data in rig.disk.files.items()} == before

@@ -19,6 +19,7 @@ from atalanta.config.users.users import read_security
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import StoredSettings
 from atalanta.kernel.settings.settings_change import SettingsChange
+from atalanta.runtime.ha.epoch_lost import EpochLost
 from atalanta.runtime.lifecycle.reloader import Reloaded, ReloadRefused
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
@@ -84,11 +85,19 @@ def read_usable(
 def change_settings(
     configuration: Configuration, storage: Storage, change: SettingsChange
 ) -> StoredSettings:
-    """Changes the stored settings durably and returns all of them; ReloadRefused if that is not possible."""
+    """Changes the stored settings durably and returns all of them; ReloadRefused if that is not possible.
+
+    With a shared store a successor may have read the file before: then the change is refused, and this node ends.
+    """
     try:
-        return storage.settings.change(configuration, change)
+        stored = storage.settings.change(configuration, change)
+        if storage.epoch is not None:
+            storage.epoch.check()
+        return stored
     except ConfigError as error:
         raise ReloadRefused([str(problem) for problem in error.problems]) from error
+    except EpochLost as lost:
+        raise ReloadRefused([str(lost)]) from lost
 
 
 def watched_files(configuration: Configuration) -> list[Path]:

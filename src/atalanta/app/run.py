@@ -7,54 +7,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from atalanta.app.configuration_files import (
-    change_settings,
-    read_again,
-    read_files,
-    read_usable,
-    watched_files,
-)
+from atalanta.app.configuration_files import read_files, read_usable
 from atalanta.app.node_config import node_config
+from atalanta.app.running_node import Ready, bound_shell, run_node
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage, open_storage
-from atalanta.app.transports import listens, secure_connectors
-from atalanta.app.user_files import operate_users
 from atalanta.app.web import start_web
 from atalanta.config.checks.cluster_connections import password_warnings
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import grouped
-from atalanta.kernel.ports import Disk, LargeFiles
+from atalanta.ha.policy import SHARED_STORE
 from atalanta.kernel.security.security import Security
-from atalanta.message.encoding.buffer import DecodeError
-from atalanta.node.config import Ports
-from atalanta.node.node import Node
-from atalanta.runtime.disk.disk import FileDisk
-from atalanta.runtime.disk.memory_disk import MemoryDisk
-from atalanta.runtime.lifecycle.critical_analyzer import critical_analyzer
-from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown
-from atalanta.runtime.lifecycle.lifecycle import Lifecycle
-from atalanta.runtime.lifecycle.reloader import Reloader, ReloadRefused
-from atalanta.runtime.net.limits import limits_of_this_process
+from atalanta.runtime.lifecycle.reloader import ReloadRefused
 from atalanta.runtime.network_check.check import network_check
 from atalanta.runtime.network_check.guard import NetworkGuard
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.event_loop import run
 from atalanta.runtime.process.logs import log_event
-from atalanta.runtime.shell import Shell
-from atalanta.store.errors import JournalDamaged, JournalForeign
-from atalanta.tls.errors import TlsError
 
 if TYPE_CHECKING:
     from atalanta.web.server import WebServer
 
 log = logging.getLogger("atalanta.app")
-
-Ready = Callable[[list[str]], None]
 
 
 def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
@@ -66,6 +44,12 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
     for warning in [*configuration.warnings, *password_warnings(configuration)]:
         log_event(log, "configuration_warning", {"why": warning})
     tell_unsupported(configuration)
+    if configuration.ha.form == SHARED_STORE:
+        # Most nodes do without these modules.
+        from atalanta.app.shared_store import open_store, serve_store
+
+        store = open_store(configuration)
+        return run(serve_store(configuration, security, store, ready, web))
     storage = open_storage(configuration)
     try:
         return run(serve(configuration, security, storage, ready, web))
@@ -167,99 +151,9 @@ async def live(
     guard: NetworkGuard | None = None,
 ) -> int:
     """Builds the node and runs it to its end. Returns the exit status."""
-    loop = asyncio.get_running_loop()
-    shell = Shell(loop, limits_of_this_process(), signals=guard is None)
     # Steps that may be refused come before the ports are bound.
     config = node_config(configuration, security, storage.node_id)
-    try:
-        shell.links.secure(secure_connectors(configuration))
-        shell.bind(listens(configuration))
-    except TlsError as error:
-        raise StartupError(exit_codes.BAD_CONFIGURATION, [str(error)]) from error
-    except OSError as error:
-        raise StartupError(exit_codes.UNAVAILABLE, [error.strerror or str(error)]) from error
-    broker = configuration.broker
-    disk = storage.disk(loop, shell.driver, configuration.own.commits_in_loop)
-    large = storage.large_files(
-        loop,
-        shell.driver,
-        broker.global_max_size_bytes,
-        configuration.journal.large_message_sync,
-    )
-    if storage.folder is not None:
-        shell.watch_disk(storage.folder.journal, broker.disk_scan_period_ms / 1_000, storage.reserve)
-    node = Node(config, ports(shell, disk, large))
-    log_event(
-        log,
-        "node_starting",
-        {"node_id": storage.node_id, "name": broker.name, "configuration": configuration.path},
-    )
+    shell = bound_shell(configuration, signals=guard is None)
     if guard is not None:
         guard.born(shell)
-    more = []
-    if server is not None:
-        server.show(node.management)
-        more = [f"web={server.address}"]
-    try:
-        return await shell.run(
-            node,
-            disk,
-            lambda words: ready([*words, *more]),
-            lifecycle(shell, node, disk, configuration, storage),
-        )
-    except (JournalDamaged, JournalForeign, DecodeError) as error:
-        place = storage.folder.journal if storage.folder is not None else "memory"
-        line = f"the journal in {place} cannot be read: {error}"
-        raise StartupError(exit_codes.BAD_DATA, [line]) from error
-    finally:
-        large.close()
-        if server is not None:
-            server.show(None)
-
-
-def lifecycle(
-    shell: Shell,
-    node: Node,
-    disk: FileDisk | MemoryDisk,
-    configuration: Configuration,
-    storage: Storage,
-) -> Lifecycle:
-    """Returns the parts that start and stop with the node."""
-    broker = configuration.broker
-    reloader = Reloader(
-        shell.loop,
-        shell.trace,
-        lambda: read_again(configuration, storage),
-        shell.apply,
-        watched_files(configuration),
-        broker.configuration_file_refresh_period_ms / 1_000,
-    )
-    graceful_shutdown = None
-    if broker.graceful_shutdown_enabled:
-        graceful_shutdown = GracefulShutdown(
-            broker.graceful_shutdown_timeout_ms, node.broker.clients.client_count
-        )
-    return Lifecycle(
-        reloader,
-        lambda operation: operate_users(configuration, operation),
-        critical_analyzer(shell.loop, shell.request_stop, broker, lambda: disk.busy_since),
-        node.scale_down,
-        graceful_shutdown,
-        node.arriving,
-        lambda change: change_settings(configuration, storage, change),
-    )
-
-
-def ports(shell: Shell, disk: Disk, large: LargeFiles) -> Ports:
-    """Returns the shell's implementations of all ports."""
-    return Ports(
-        wire=shell.connections,
-        disk=disk,
-        timers=shell.timers,
-        links=shell.links,
-        ids=shell.ids,
-        trace=shell.trace,
-        passwords=shell.passwords,
-        large=large,
-        process=shell,
-    )
+    return await run_node(shell, config, configuration, storage, ready, server)

@@ -7,12 +7,12 @@ import logging
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from atalanta.app.startup_error import StartupError
 from atalanta.config.configuration import Configuration
-from atalanta.config.stored_settings import StoredSettingsFile
-from atalanta.runtime.disk.data_folder import DataFolder, make_folder, open_data_folder
+from atalanta.config.stored_settings import STORED_SETTINGS_NAME, StoredSettingsFile
+from atalanta.runtime.disk.data_folder import make_folder, open_data_folder
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.runtime.disk.large_files import FolderLargeFiles
@@ -25,10 +25,25 @@ from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
 from atalanta.store.pages import NAME_PREFIX
 
+if TYPE_CHECKING:
+    from atalanta.runtime.ha.held_epoch import HeldEpoch
+
 logger = logging.getLogger("atalanta.app")
 # Artemis' files: of messages, and of queues (in the folder beside the journal, unless configured otherwise).
 ARTEMIS_SUFFIXES: Final = (".amq", ".bindings")
 ARTEMIS_BINDINGS_NAME: Final = "bindings"
+
+
+class JournalFolder(Protocol):
+    """The folder of a journal that this process uses alone."""
+
+    journal: Path
+
+    def check_locks(self) -> None:
+        """Raises DataFolderError if another process could use the folder by now. Called before a file is made."""
+
+    def close(self) -> None:
+        """Releases the folder for other processes."""
 
 
 @dataclass
@@ -36,11 +51,12 @@ class Storage:
     """The folder of a node's journal; `folder` is None for a node that keeps everything in memory."""
 
     node_id: uuid.UUID
-    folder: DataFolder | None
+    folder: JournalFolder | None
     pages: Path | None = None
     large: Path | None = None
     reserve: DiskReserve | None = None
     settings: StoredSettingsFile = field(default_factory=lambda: StoredSettingsFile(None))
+    epoch: HeldEpoch | None = None  # of a shared store
 
     def disk(
         self, loop: asyncio.AbstractEventLoop, driver: Driver, commits_in_loop: bool
@@ -58,6 +74,7 @@ class Storage:
             self.folder.check_locks,
             self.reserve,
             lambda name: driver.room(False, name),
+            None if self.epoch is None else self.epoch.check,
         )
         if commits_in_loop:
             disk.commit_at_turn_end()
@@ -123,6 +140,19 @@ def open_storage(configuration: Configuration) -> Storage:
     reserve = DiskReserve(folder.journal, configuration.journal.file_size_bytes)
     settings = StoredSettingsFile.of(configuration)
     return Storage(folder.node_id, folder, pages, large, reserve, settings)
+
+
+def epoch_storage(configuration: Configuration, node_id: uuid.UUID, epoch: HeldEpoch) -> Storage:
+    """Returns the storage of one epoch of a shared store."""
+    return Storage(
+        node_id,
+        epoch,
+        epoch.pages,
+        epoch.large,
+        DiskReserve(epoch.journal, configuration.journal.file_size_bytes),
+        StoredSettingsFile(epoch.journal / STORED_SETTINGS_NAME),
+        epoch,
+    )
 
 
 def refuse_artemis_journal(journal: Path) -> None:

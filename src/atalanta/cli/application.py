@@ -101,6 +101,7 @@ application.command(rich_help_panel=CLUSTER, epilog=DOCTOR_STATUSES)(doctor)
 application.command(rich_help_panel=CLUSTER, epilog=DOCTOR_STATUSES)(topology)
 application.command(rich_help_panel=CLUSTER, epilog=STATUSES)(rebalance)
 application.command(rich_help_panel=CLUSTER, epilog=STATUSES)(drain)
+application.add_typer(ha.application, name="ha", rich_help_panel=CLUSTER)
 application.add_typer(pipeline.application, name="pipeline", rich_help_panel=SPARK)
 
 

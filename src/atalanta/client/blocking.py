@@ -26,7 +26,7 @@ from atalanta.client.consumer import Consumer as AsyncConsumer
 from atalanta.client.discovery.factory import UrlOptions, chosen_member
 from atalanta.client.discovery.load_balancing import Balancing
 from atalanta.client.log.large_entry import BODY_BYTES_MAX
-from atalanta.client.log.log_view import CHUNK_BYTES, Chunk, Lease, Plan, Position
+from atalanta.client.log.log_view import CHUNK_BYTES, Chunk, Lease, Plan, Position, requested_bytes
 from atalanta.client.log.log_view import LogView as AsyncLogView
 from atalanta.client.management import Management as AsyncManagement
 from atalanta.client.message import MULTICAST, Message, ReceivedMessage
@@ -245,6 +245,7 @@ class LogView:
         body_bytes_max: int = BODY_BYTES_MAX,
     ) -> Iterator[Chunk]:
         view = self._view
+        chunk_bytes = requested_bytes(chunk_bytes, body_bytes_max)
         session = self._shell.call(view.session())
         with self._shell.lock:
             under_way = view.ask_chunk(session, start, end, selector, chunk_bytes)

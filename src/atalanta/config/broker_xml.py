@@ -25,7 +25,7 @@ from atalanta.config.sections.cluster import ClusterSections
 from atalanta.config.sections.connection_routers import RouterSection
 from atalanta.config.sections.diverts import DivertSection
 from atalanta.config.sections.grouping import GroupingSection
-from atalanta.config.sections.ha_policy import HaSection
+from atalanta.config.sections.ha.ha_policy import HaSection
 from atalanta.config.sections.jms import addresses_of
 from atalanta.config.sections.network_check import check_network
 from atalanta.config.sections.plugins import PluginSection
@@ -74,7 +74,8 @@ def read_broker_xml(
     if root is not None:
         xml.read(root)
     own = own_file(path)
-    configuration.own = read_own_file(own, report)
+    configuration.own = read_own_file(own, report, configuration.ha)
+    xml.ha.finish_own()
     xml.bridges.finish_own()
     xml.cluster.finish_own()
     configuration.files.append(own)
@@ -162,7 +163,7 @@ class BrokerXml:
         self.reader.read(core, targets, handlers, known_elements.CORE)
         self.addresses.finish()
         self.cluster.finish()
-        self.ha.finish()
+        self.ha.finish(core)
         self.bridges.finish()
         self.routers.finish(core)
         self.masks.finish()

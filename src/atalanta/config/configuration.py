@@ -20,6 +20,7 @@ from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.config.problems import Unsupported
+from atalanta.ha.policy import HaPolicy
 from atalanta.kernel.option import OptionGroup
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.runtime.network_check.config import NetworkCheckConfig
@@ -57,6 +58,7 @@ class Configuration(OptionGroup):
     discovery_groups: dict[str, DiscoveryGroupConfig] = field(default_factory=dict)
     cluster_connections: list[ClusterConnectionConfig] = field(default_factory=list)
     grouping: GroupingHandlerConfig | None = None
+    ha: HaPolicy = field(default_factory=HaPolicy)
     scale_down: ScaleDownConfig | None = None
     in_vm_connectors: list[str] = field(
         default_factory=list

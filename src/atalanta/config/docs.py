@@ -20,6 +20,20 @@ from atalanta.cluster.core_bridges.config import BridgeConfig
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnBridge, OwnSettings
 from atalanta.config.sections import known_elements
+from atalanta.ha.manager_config import (
+    EtcdManager,
+    FileManager,
+    QuorumManager,
+    ZooKeeperManager,
+)
+from atalanta.ha.policy import HaPolicy
+from atalanta.ha.policy_elements import (
+    Colocation,
+    ReplicationBackup,
+    ReplicationPrimary,
+    SharedStoreBackup,
+    SharedStorePrimary,
+)
 from atalanta.kernel.routing.divert_config import ADD_HEADERS, DivertConfig
 from atalanta.kernel.routing.wildcard import WildcardConfiguration
 from atalanta.kernel.security.resource_limits import ResourceLimit
@@ -68,6 +82,32 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         GroupingHandlerConfig,
     ),
     (
+        "`<ha-policy><shared-store><primary>`",
+        "Also `<master>`. The node's data folders are those of its backups, on a file system that all of them have.",
+        SharedStorePrimary,
+    ),
+    (
+        "`<ha-policy><shared-store><backup>`",
+        "Also `<slave>`. The data folders are those of the primary.",
+        SharedStoreBackup,
+    ),
+    (
+        "`<ha-policy><replication><primary>`",
+        "Also `<master>`. Read and checked; replication is not supported yet, and such a primary has no backup.",
+        ReplicationPrimary,
+    ),
+    (
+        "`<ha-policy><replication><backup>`",
+        "Also `<slave>`. Read and checked, then refused: replication is not supported yet.",
+        ReplicationBackup,
+    ),
+    (
+        "`<colocated>`",
+        "Below `<shared-store>` or `<replication>`, with `<primary>`, `<backup>` and `<excludes>`. Read and checked,"
+        " then refused: give the primary and the backup a file and a process each.",
+        Colocation,
+    ),
+    (
         "`<scale-down>`",
         "Below `<ha-policy><primary-only>` (or `<live-only>`), with `<connectors>` of `<connector-ref>` or"
         ' `<discovery-group-ref discovery-group-name=…/>`; else any member is the target. See'
@@ -114,6 +154,16 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         " discovery-group-name=…/>`.",
         BridgeConfig,
     ),
+    ("`[ha]` of `atalanta.toml`", "The high availability of this node.", HaPolicy),
+    (
+        "`[ha.manager]` with `kind = \"zookeeper\"`",
+        "Instead of `<manager>` in `broker.xml`, which is read with the classes CuratorDistributedLockManager"
+        " (`zookeeper`) and FileBasedLockManager (`file`). Managers are for replication, which is not supported yet.",
+        ZooKeeperManager,
+    ),
+    ("`[ha.manager]` with `kind = \"file\"`", "", FileManager),
+    ("`[ha.manager]` with `kind = \"etcd\"`", "", EtcdManager),
+    ("`[ha.manager]` with `kind = \"quorum\"`", "", QuorumManager),
     (
         "`[bridges.NAME]` of `atalanta.toml`",
         "What Atalanta does besides with the messages of that bridge.",

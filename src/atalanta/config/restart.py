@@ -29,6 +29,7 @@ def needs_restart(before: Configuration, after: Configuration) -> list[str]:
         ("connection-routers", _has_routers(before), _has_routers(after)),
         ("cluster-connections", before.cluster_connections, after.cluster_connections),
         ("network-check", before.network_check, after.network_check),
+        ("ha-policy", before.ha, after.ha),
         ("scale-down", before.scale_down, after.scale_down),
     ):
         if one != two:

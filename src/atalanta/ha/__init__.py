@@ -1,1 +1,1 @@
-"""High availability: the register of a group, the lease, and the replication of the journal. No shell uses it yet."""
+"""High availability: the epochs of a shared folder; the register, lease and replication of a group."""

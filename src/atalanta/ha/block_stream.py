@@ -1,22 +1,27 @@
 """The stream of journal blocks: a follower's files are equal to those of the active node, byte for byte.
 
-A block has a name: number of its segment, offset, length, lsns, and checksum. The checksum of a block's header
+A block has a name: number of its segment, offset, length, lsns, epoch, and checksum. The checksum of a block's header
 covers the journal's id and the segment number, so members of a group share the journal id, and a block fits in one
 place only.
 
-`blocks_of` finds the blocks of a segment, to send them. `BlockReceiver` checks what arrives and says where it is
-written. It accepts blocks in order: a gap, a repeat or a damaged block is refused, and the stream begins again with
-an offer (replication.py).
+The stream has four parts: the header of a segment, a block, the deletion of the oldest segments, and a jump. After a
+jump the journal begins again with a later segment, because the active node has deleted those in between. What lived
+there was appended again further on, so a journal that has jumped is complete when it reaches the end.
+
+`BlockReceiver` checks what arrives and says where it is written. It accepts blocks in order: a gap, a repeat or a
+damaged block is refused, and the stream begins again with an offer (replication.py). ha/journal_reader.py makes the
+stream, ha/journal_copy.py writes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from atalanta.store.block import BLOCK_HEAD_SIZE, BlockError, decode_block_head, decode_records
+from atalanta.store.block import BlockError, decode_block_head, decode_records
 from atalanta.store.errors import JournalDamaged, JournalForeign
-from atalanta.store.segment import SEGMENT_HEAD_SIZE, check_segment_head, segment_name
+from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment, decode_segment_head, segment_name
 
 
 class BlockRefused(Exception):
@@ -25,13 +30,17 @@ class BlockRefused(Exception):
 
 @dataclass(frozen=True)
 class BlockName:
-    """A block of `length` bytes at `offset` of segment `number`: records `first` to `last`, crc32c `checksum`."""
+    """A block of `length` bytes at `offset` of segment `number`: records `first` to `last` of `epoch`.
+
+    `checksum` is the crc32c of the records.
+    """
 
     number: int
     offset: int
     length: int
     first: int
     last: int
+    epoch: int
     checksum: int
 
     @property
@@ -41,33 +50,67 @@ class BlockName:
 
 
 @dataclass(frozen=True)
-class Write:
-    """The bytes to write at `offset` of the journal file `name` of `size` bytes. A new file begins with offset 0."""
+class SegmentPart:
+    """The header of segment `number`, a file of `size` bytes; its first block follows."""
 
-    name: str
+    number: int
     size: int
+    head: bytes
+
+
+@dataclass(frozen=True)
+class BlockPart:
+    """The block at `offset` of segment `number`: header and records, up to lsn `last`."""
+
+    number: int
+    offset: int
+    data: bytes
+    last: int
+
+
+@dataclass(frozen=True)
+class DropPart:
+    """The deletion of all segments before `first`: what is sent so far replaces them."""
+
+    first: int
+
+
+@dataclass(frozen=True)
+class JumpPart:
+    """The journal begins again with the segment that follows; all former segments go."""
+
+
+StreamPart: TypeAlias = SegmentPart | BlockPart | DropPart | JumpPart
+
+
+@dataclass(frozen=True)
+class Write:
+    """The bytes to write at `offset` of `segment`. A new file begins with offset 0."""
+
+    segment: Segment
     offset: int
     data: bytes
 
 
-def name_of(journal_id: bytes, number: int, offset: int, data: bytes, position: int = 0) -> BlockName | None:
+def name_of(segment: Segment, offset: int, data: bytes, position: int = 0) -> BlockName | None:
     """Returns the name of the block at `position` of `data`. None if no whole block of that segment is there."""
-    head = decode_block_head(journal_id + number.to_bytes(8, "big"), data, position)
+    head = decode_block_head(segment.seal, data, position, segment.block_head_size)
     if head is None:
         return None
-    start = position + BLOCK_HEAD_SIZE
+    start = position + segment.block_head_size
     try:
         decode_records(head, data[start : start + head.length])
     except BlockError:
         return None
     last = head.first + head.count - 1
-    return BlockName(number, offset, BLOCK_HEAD_SIZE + head.length, head.first, last, head.checksum)
+    length = segment.block_head_size + head.length
+    return BlockName(segment.number, offset, length, head.first, last, head.epoch, head.checksum)
 
 
-def blocks_of(journal_id: bytes, number: int, data: bytes, offset: int = SEGMENT_HEAD_SIZE) -> Iterator[BlockName]:
+def blocks_of(segment: Segment, data: bytes, offset: int = SEGMENT_HEAD_SIZE) -> Iterator[BlockName]:
     """Yields the blocks of a segment file with content `data`, from `offset` to the first place without a whole one."""
     while True:
-        name = name_of(journal_id, number, offset, data, offset)
+        name = name_of(segment, offset, data, offset)
         if name is None:
             return
         yield name
@@ -75,49 +118,67 @@ def blocks_of(journal_id: bytes, number: int, data: bytes, offset: int = SEGMENT
 
 
 class BlockReceiver:
-    """The receiving end of a stream: the journal ends at `offset` of segment `number`, with lsn `last`.
+    """The receiving end of a stream: the journal ends at `offset` of `segment`, with lsn `last` of `epoch`.
 
-    With number 0 there is no journal yet; it may begin with any segment, because the active node may have deleted the
-    older ones.
+    Without a block there is no journal yet; it may begin with any segment, because the active node may have deleted
+    the older ones.
     """
 
-    def __init__(self, journal_id: bytes, number: int = 0, size: int = 0, offset: int = 0, last: int = 0) -> None:
-        """`size`: of the segment's file, in bytes."""
+    def __init__(
+        self,
+        journal_id: bytes,
+        segment: Segment | None = None,
+        offset: int = 0,
+        last: int = 0,
+        epoch: int = 0,
+    ) -> None:
         self.journal_id = journal_id
-        self.number = number
-        self.size = size
+        self.segment = segment
         self.offset = offset
         self.last = last
+        self.epoch = epoch
 
-    def on_segment(self, number: int, size: int, head: bytes) -> Write:
-        """Accepts the header of the next segment file, of `size` bytes. Raises BlockRefused."""
-        if self.number and number != self.number + 1:
-            raise BlockRefused(f"segment {number} where {self.number + 1} belongs")
-        name = segment_name(number)
+    def on_segment(self, part: SegmentPart) -> Write:
+        """Accepts the header of the next segment file, or of the last one again while it is empty. BlockRefused."""
+        number = part.number
+        if self.segment is not None and self.last > 0:
+            expected = self.segment.number + (self.offset > SEGMENT_HEAD_SIZE)
+            if number != expected:
+                raise BlockRefused(f"segment {number} where {expected} belongs")
         try:
-            whole = check_segment_head(head, name, size, self.journal_id)
+            segment = decode_segment_head(part.head, segment_name(number), part.size, self.journal_id)
         except (JournalDamaged, JournalForeign) as error:
             raise BlockRefused(str(error)) from None
-        if not whole or len(head) != SEGMENT_HEAD_SIZE:
-            raise BlockRefused(f"the header of segment {number} does not match its checksum or its size, {size}")
-        self.number = number
-        self.size = size
+        if segment is None or len(part.head) != SEGMENT_HEAD_SIZE:
+            raise BlockRefused(f"the header of segment {number} does not match its checksum or its size, {part.size}")
+        self.segment = segment
         self.offset = SEGMENT_HEAD_SIZE
-        return Write(name, size, 0, head)
+        return Write(segment, 0, part.head)
 
-    def on_block(self, number: int, offset: int, data: bytes) -> tuple[BlockName, Write]:
-        """Accepts the next block: `data` is its header and its records. Raises BlockRefused."""
-        if number != self.number or offset != self.offset:
-            expected = f"segment {self.number}, offset {self.offset}"
-            raise BlockRefused(f"a block for segment {number}, offset {offset}, where {expected} belongs")
-        name = name_of(self.journal_id, number, offset, data)
-        if name is None or name.length != len(data):
-            raise BlockRefused(f"the block for segment {number}, offset {offset} does not match its checksum")
+    def on_block(self, part: BlockPart) -> tuple[BlockName, Write]:
+        """Accepts the next block: header and records. Raises BlockRefused."""
+        segment = self.segment
+        number = segment.number if segment is not None else 0
+        here = f"the block for segment {part.number}, offset {part.offset}"
+        if segment is None or part.number != number or part.offset != self.offset:
+            raise BlockRefused(f"{here}, where segment {number}, offset {self.offset} belongs")
+        name = name_of(segment, part.offset, part.data)
+        if name is None or name.length != len(part.data):
+            raise BlockRefused(f"{here} does not match its checksum")
         # The first block of a journal that begins late may have any lsn.
         if name.first != self.last + 1 and (self.last or number == 1):
             raise BlockRefused(f"record {name.first} where {self.last + 1} belongs")
-        if name.end > self.size:
-            raise BlockRefused(f"the block of record {name.first} exceeds its file of {self.size} bytes")
+        if name.epoch < self.epoch:
+            raise BlockRefused(f"{here} has epoch {name.epoch}, after one of epoch {self.epoch}")
+        if name.end > segment.size:
+            raise BlockRefused(f"the block of record {name.first} exceeds its file of {segment.size} bytes")
         self.offset = name.end
         self.last = name.last
-        return name, Write(segment_name(number), self.size, offset, data)
+        self.epoch = name.epoch
+        return name, Write(segment, part.offset, part.data)
+
+    def on_jump(self) -> None:
+        """Forgets the journal so far: any segment may follow."""
+        self.segment = None
+        self.offset = 0
+        self.last = 0

@@ -224,6 +224,10 @@ class Process:
         """Stops the node after the delay."""
         return None
 
+    def fail_over(self) -> None:
+        """Stops the node soon, so that its backup serves. BrokerError if it has none."""
+        raise BrokerError(ILLEGAL_STATE, "this broker has no backup to fail over to")
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Journal:
@@ -352,6 +356,10 @@ class Disk:
         """Job: removes the file, if it exists, and syncs the folder: files are removed in the requested order."""
         raise _missing(self, "Disk.delete")
 
+    def recycles(self) -> bool:
+        """Tells whether the journal may use its files again (`reuse`) instead of deleting them."""
+        return True
+
     def set_aside(self, name: str, spare_name: str) -> None:
         """Job: renames the file to `spare_name`, like `delete` but kept for `reuse`."""
         raise _missing(self, "Disk.set_aside")
@@ -359,8 +367,8 @@ class Disk:
     def reuse(self, spare_name: str, name: str, head: bytes) -> None:
         """Job: replaces the beginning of a spare file by `head`, syncs, and then renames the file to `name`.
 
-        The bytes after the head stay. After a crash during the job the file may have either head, but under the new
-        name only the new one.
+        The bytes after the head stay. A file of the new name is replaced. After a crash during the job the spare may
+        have either head, but under the new name only the new one.
         """
         raise _missing(self, "Disk.reuse")
 

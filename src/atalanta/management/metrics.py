@@ -138,6 +138,7 @@ class Metrics:
             ("address_memory_usage_percentage", "used part of global-max-size", percentage),
             ("active", "1 while clients are served", 0 if broker.stopping else 1),
             ("replica_sync", "1 while a replica is in step", 0),
+            ("epoch", "takeovers of the shared store so far; 0 without one", self.status.ha.epoch),
         ]
         if self.status.disk_used >= 0:
             figures.append(

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class HaStatus:
+    """The high availability of a node that serves. `policy` is a text of Artemis (HAPolicyConfiguration.TYPE)."""
+
+    policy: str = "Primary Only"
+    shared_store: bool = False
+    failover_on_shutdown: bool = False
+    epoch: int = 0
+    """The number of takeovers of a shared store; Artemis' ActivationSequence."""
+
 
 class NodeStatus:
     """The version, the start and the surroundings of a node. A `disk_used` below 0 means unknown."""
@@ -11,6 +24,7 @@ class NodeStatus:
         self.started_at: int = 0
         self.disk_used: float = -1.0
         self.web_started: bool = False
+        self.ha = HaStatus()
 
     def start(self, now: int) -> None:
         """Records that the node serves clients since `now`."""
@@ -23,6 +37,10 @@ class NodeStatus:
     def set_web_started(self, started: bool) -> None:
         """Records whether the HTTP server runs."""
         self.web_started = started
+
+    def set_ha(self, ha: HaStatus) -> None:
+        """Records the high availability of the node."""
+        self.ha = ha
 
     def uptime_ms(self, now: int) -> int:
         """Returns the milliseconds since the start."""

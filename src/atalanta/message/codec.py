@@ -116,6 +116,13 @@ def write_message(out: BytesWriter, message: Message, message_id: i64) -> None:
     out.write(message.head)
 
 
+def write_bodiless(out: BytesWriter, message: Message, message_id: i64) -> None:
+    """Writes a MSG under the given message id to `out`, with an empty body."""
+    write_i32_be(out, PACKET_HEADER_BYTES)
+    write_i64_be(out, message_id)
+    out.write(message.head)
+
+
 def text_body(text: str | None) -> bytes:
     """Encodes the body of a text message as a nullable SimpleString."""
     writer = Writer()

@@ -36,6 +36,7 @@ from atalanta.store.pages import PageFiles
 from atalanta.wire.connection import ClientConnection, Connection, ProtocolError
 from atalanta.wire.core.config import change_domains
 from atalanta.wire.core.server.protocol import CoreProtocol
+from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.host import TOO_MANY_WITHOUT_LOGIN, Host
 from atalanta.wire.protocol import Peer
 from atalanta.wire.sniffer import Sniffer
@@ -305,6 +306,11 @@ class Node:
         part = self.part_of(key)
         if part is not None and self.failed is None:
             part.on_posted(now, key, files, why)
+
+    def on_backups(self, now: int, backups: dict[str, TransportConfiguration]) -> None:
+        """Announces the backup of this node: its connector for each cluster connection, by name."""
+        if self.clusters is not None and self.failed is None and not self.stopped:
+            self.clusters.on_backups(now, backups)
 
     def on_verified(self, now: int, token: int, ok: bool) -> None:
         """Handles the result of the Passwords port: all logins with these credentials are answered."""

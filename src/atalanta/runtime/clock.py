@@ -30,6 +30,10 @@ class Clock:
         """Returns nanoseconds since the epoch; never less than an earlier result."""
         return self.monotonic_ns() + self._offset_ns
 
+    def begin_above(self, floor_ns: int) -> None:
+        """Moves forward so that `now` is above `floor_ns`: the clock of the process whose messages this one has."""
+        self._offset_ns = max(self._offset_ns, floor_ns + 1 - self.monotonic_ns())
+
     def follow_wall(self) -> int:
         """Moves forward to the wall clock if that is ahead by a step. Returns the step in ns, else 0."""
         ahead = self._wall_ns() - self.now()

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from atalanta.runtime.clock import Clock
+from atalanta.runtime.ha.epoch_lost import EpochLost
 from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.process.logs import log_event
 from atalanta.runtime.read_pause import ReadPause
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.user_operation import UserAnswer
     from atalanta.kernel.settings.broker_config import StoredSettings
     from atalanta.node.config import NodeConfig
+    from atalanta.wire.core.transport import TransportConfiguration
 
 # Few clients wait for a commit that small, and they send nothing meanwhile: each gets its answer before any
 # delivery. After larger commits an answer shares a write with the deliveries of its connection.
@@ -65,6 +67,7 @@ class Driver:
         self._turn_open = False
         self._write_out: list[Callable[[], bool]] = []
         self._disk: CommittingDisk | None = None
+        self._hold: Callable[[], None] | None = None
         self._read_pause = ReadPause()
 
     def attach(self, node: NodeInputs) -> None:
@@ -83,6 +86,11 @@ class Driver:
     def disk_at_turn_end(self, disk: CommittingDisk) -> None:
         """Registers the disk; its commits follow the output of the iteration."""
         self._disk = disk
+
+    def hold_output(self, hold: Callable[[], None]) -> None:
+        """Registers a function to call before output leaves. It returns when output may leave, perhaps after a while;
+        EpochLost ends the node instead."""
+        self._hold = hold
 
     @property
     def broken(self) -> bool:
@@ -129,7 +137,7 @@ class Driver:
                 node.flush_answers(self._clock.now())
             except Exception as error:
                 self._bug("flush_answers", error)
-        return self._write_all()
+        return self.write_all()
 
     def _flush(self) -> bool:
         """Flushes the node and sends its output. Returns whether anything was written."""
@@ -139,13 +147,23 @@ class Driver:
                 node.flush(self._clock.now())
             except Exception as error:
                 self._bug("flush", error)
-        wrote = self._write_all()
+        wrote = self.write_all()
         if node is not None and node.failed is not None:
             self._node = None
             self._on_failed(node.failed)
         return wrote
 
-    def _write_all(self) -> bool:
+    def write_all(self) -> bool:
+        """Sends all output of the node. Returns whether there was any."""
+        hold = self._hold
+        if hold is not None:
+            try:
+                hold()
+            except EpochLost as error:
+                if self._node is not None:
+                    self._node = None
+                    self._on_failed(str(error))
+                return False
         wrote = False
         for write_out in self._write_out:
             wrote = write_out() or wrote
@@ -249,6 +267,10 @@ class Driver:
     def posted(self, key: str, files: dict[str, bytes], why: str) -> None:
         """Calls `on_posted` of the node."""
         self._call("on_posted", key, files, why)
+
+    def backups(self, backups: dict[str, TransportConfiguration]) -> None:
+        """Calls `on_backups` of the node."""
+        self._call("on_backups", backups)
 
     def committed(self, token: int) -> None:
         """Calls `on_committed` of the node."""

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.user_operation import UserAnswer
     from atalanta.kernel.settings.broker_config import StoredSettings
     from atalanta.node.config import NodeConfig
+    from atalanta.wire.core.transport import TransportConfiguration
 
 
 class NodeInputs(Protocol):
@@ -66,6 +67,9 @@ class NodeInputs(Protocol):
 
     def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
         """Delivers the answer to `Links.post` of that key."""
+
+    def on_backups(self, now: int, backups: dict[str, TransportConfiguration]) -> None:
+        """Reports the backup of this node: its connector for each cluster connection, by the connection's name."""
 
     def on_committed(self, now: int, token: int) -> None:
         """Reports that the group commit with that token is durable."""

@@ -44,6 +44,8 @@ from atalanta.runtime.trace import LogTrace
 
 # Interval of checks in a stop whether disk and connections are done.
 STOP_LOOK_S = 0.01
+# forceFailover is answered before the node stops.
+FAIL_OVER_DELAY_S = 0.1
 
 
 class StoppableDisk(Protocol):
@@ -81,6 +83,7 @@ class Shell(Process):
         self.passwords = ThreadPasswords(loop, self.driver)
         self.acceptors: list[Acceptor] = []
         self.paused = False  # stopped in order to start again
+        self.on_fail_over: Callable[[], None] | None = None  # gives the node's store to its backup
         self._lifecycle = Lifecycle()
         self._handles_signals = signals
         self._disk: StoppableDisk | None = None
@@ -105,6 +108,11 @@ class Shell(Process):
         except OSError:
             self._close_acceptors()
             raise
+
+    def listen_early(self) -> None:
+        """Lets clients connect and wait until `run` has recovered the node."""
+        for acceptor in self.acceptors:
+            acceptor.listen_early()
 
     async def run(
         self,
@@ -217,6 +225,13 @@ class Shell(Process):
     def stop_later(self, delay_ns: int, why: str) -> None:
         """Implements Process.stop_later."""
         self.loop.call_later(delay_ns / 1e9, self.request_stop, why)
+
+    def fail_over(self) -> None:
+        """Implements Process.fail_over."""
+        if self.on_fail_over is None:
+            super().fail_over()
+        else:
+            self.loop.call_later(FAIL_OVER_DELAY_S, self.on_fail_over)
 
     def apply(self, reloaded: Reloaded) -> None:
         """Applies a configuration to the node, and to TLS connections from now on."""

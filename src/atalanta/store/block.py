@@ -1,13 +1,16 @@
 """Blocks and records: the bytes that one group commit writes.
 
     block   magic "ATBK" · u32 length · u64 first lsn · u32 count · u32 crc32c of the records ·
-            u32 crc32c of all before it · `length` bytes of records
+            u32 epoch · u32 crc32c of all before it · `length` bytes of records
     record  u32 length · u8 kind · payload; the length counts kind and payload
 
 The checksum of the header also covers a seal: the journal's id and the number of the file (Segment.seal). So a
 block of another journal inside a message body is not mistaken for a block of this journal. The same holds for a
 block that an earlier use of the file has left. A block is valid only as a whole, so its records share one
 checksum. The lsns of the records follow from the lsn of the first.
+
+The epoch is that of the group of nodes that replicate the journal (ha/replication.py); 0 without a group. Blocks of
+format version 7 have no epoch (BLOCK_HEAD_SIZE_7), and count as epoch 0.
 """
 
 from __future__ import annotations
@@ -20,8 +23,12 @@ from librt.strings import read_i32_be
 from mypy_extensions import i64
 
 BLOCK_MAGIC: Final = b"ATBK"
-BLOCK_HEAD: Final = struct.Struct(">4sIQII")
-BLOCK_HEAD_SIZE: Final = 28
+BLOCK_HEAD: Final = struct.Struct(">4sIQIII")
+BLOCK_HEAD_SIZE: Final = 32
+# The same of format version 7.
+BLOCK_HEAD_7: Final = struct.Struct(">4sIQII")
+BLOCK_HEAD_SIZE_7: Final = 28
+EPOCH_MAX: Final = (1 << 32) - 1
 # u32 length and u8 kind.
 RECORD_HEAD_SIZE: Final = 5
 CRC: Final = struct.Struct(">I")
@@ -35,11 +42,17 @@ class BlockHead:
     `first` is the lsn of the first record, `checksum` the crc32c of all records.
     """
 
-    def __init__(self, length: int, first: int, count: int, checksum: int) -> None:
+    def __init__(self, length: int, first: int, count: int, checksum: int, epoch: int) -> None:
         self.length = length
         self.first = first
         self.count = count
         self.checksum = checksum
+        self.epoch = epoch
+
+    def matches(self, records: bytes) -> bool:
+        """Tells whether these are the records of the block, by length and checksum."""
+        checksum: int = crc32c(records)
+        return len(records) == self.length and checksum == self.checksum
 
 
 class Record:
@@ -64,30 +77,38 @@ class BlockError(Exception):
         self.why = why
 
 
-def encode_block_head(seal: bytes, first: int, count: int, records: bytes) -> bytes:
+def encode_block_head(seal: bytes, first: int, count: int, records: bytes, epoch: int) -> bytes:
     """Encodes the header of a block of `count` records; `first` is the lsn of the first of them."""
     checksum: int = crc32c(records)
-    head = BLOCK_HEAD.pack(BLOCK_MAGIC, len(records), first, count, checksum)
+    head = BLOCK_HEAD.pack(BLOCK_MAGIC, len(records), first, count, checksum, epoch)
     head_checksum: int = crc32c(seal + head)
     return head + CRC.pack(head_checksum)
 
 
-def decode_block_head(seal: bytes, data: bytes, offset: int = 0) -> BlockHead | None:
-    """Decodes the header at `offset`. Returns None without a valid header with this seal."""
-    if len(data) - offset < BLOCK_HEAD_SIZE or not data.startswith(BLOCK_MAGIC, offset):
+def decode_block_head(
+    seal: bytes, data: bytes, offset: int = 0, size: int = BLOCK_HEAD_SIZE
+) -> BlockHead | None:
+    """Decodes the header of `size` bytes at `offset`: the size is that of the file's format version.
+
+    Returns None without a valid header with this seal.
+    """
+    if len(data) - offset < size or not data.startswith(BLOCK_MAGIC, offset):
         return None
-    head = data[offset : offset + BLOCK_HEAD.size]
+    end = offset + size - CRC.size
+    head = data[offset:end]
     head_checksum: int = crc32c(seal + head)
-    if CRC.unpack_from(data, offset + BLOCK_HEAD.size)[0] != head_checksum:
+    if CRC.unpack_from(data, end)[0] != head_checksum:
         return None
-    _, length, first, count, checksum = BLOCK_HEAD.unpack(head)
-    return BlockHead(length, first, count, checksum)
+    if size == BLOCK_HEAD_SIZE_7:
+        _, length, first, count, checksum = BLOCK_HEAD_7.unpack(head)
+        return BlockHead(length, first, count, checksum, 0)
+    _, length, first, count, checksum, epoch = BLOCK_HEAD.unpack(head)
+    return BlockHead(length, first, count, checksum, epoch)
 
 
 def decode_records(head: BlockHead, data: bytes) -> list[Record]:
     """Decodes all records of a block from its `length` bytes in `data`. BlockError if the block is not complete."""
-    checksum: int = crc32c(data)
-    if len(data) != head.length or checksum != head.checksum:
+    if not head.matches(data):
         raise BlockError(0, f"the block of record {head.first} does not match its checksum")
     records: list[Record] = []
     offset: i64 = 0

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.ports import Disk
 from atalanta.store.block import (
-    BLOCK_HEAD_SIZE,
     BlockError,
     BlockHead,
     Record,
@@ -36,8 +35,7 @@ class SegmentCursor:
     def __init__(self, disk: Disk, segment: Segment, step_bytes: int) -> None:
         self.finished = False
         self._window = FileWindow(disk, segment.name, step_bytes)
-        self._seal = segment.seal
-        self._end = segment.end
+        self._segment = segment
         self._position = SEGMENT_HEAD_SIZE
         self._records: list[Record] = []
         self._next = 0
@@ -54,7 +52,7 @@ class SegmentCursor:
                 self._read_block()
                 if self.finished:
                     break
-                left -= BLOCK_HEAD_SIZE
+                left -= self._segment.block_head_size
             record = self._records[self._next]
             self._next += 1
             left -= record.size
@@ -64,17 +62,19 @@ class SegmentCursor:
     def _read_block(self) -> None:
         """Reads the next block; sets `finished` at the end of the segment."""
         window = self._window
+        segment = self._segment
+        head_size = segment.block_head_size
         self._records = []
         self._next = 0
-        if self._position >= self._end:
+        if self._position >= segment.end:
             self.finished = True
             return
-        data = window.get(self._position, BLOCK_HEAD_SIZE)
-        head: BlockHead | None = decode_block_head(self._seal, data)
+        data = window.get(self._position, head_size)
+        head: BlockHead | None = decode_block_head(segment.seal, data, 0, head_size)
         if head is None:
             raise JournalDamaged(window.name, self._position, "no block begins here")
-        start = self._position + BLOCK_HEAD_SIZE
-        if start + head.length > self._end:
+        start = self._position + head_size
+        if start + head.length > segment.end:
             raise JournalDamaged(window.name, self._position, "a block exceeds its file")
         try:
             self._records = decode_records(head, window.get(start, head.length))

@@ -100,8 +100,13 @@ class JournalOptions(OptionGroup):
     datasync: bool = ignored(True, "journal-datasync", _ALWAYS)
     sync_transactional: bool = ignored(True, "journal-sync-transactional", _ALWAYS)
     sync_non_transactional: bool = ignored(True, "journal-sync-non-transactional", _ALWAYS)
-    lock_acquisition_timeout_ms: int = ignored(
-        -1, "journal-lock-acquisition-timeout", "a folder in use is refused at once", unit="ms"
+    lock_acquisition_timeout_ms: int = option(
+        -1,
+        "journal-lock-acquisition-timeout",
+        "how long a primary of a shared store waits for its turn before its process ends with status 75; -1 for ever."
+        " Without a shared store a folder in use is refused at once",
+        unit="ms",
+        minimum=-1,
     )
     journal_type: str = ignored(
         "ASYNCIO",

@@ -15,18 +15,18 @@ from librt.strings import BytesWriter
 
 from atalanta.kernel import ports
 from atalanta.kernel.ports import Disk, Trace
-from atalanta.store.block import BLOCK_HEAD_SIZE, encode_block_head
+from atalanta.store.block import BLOCK_HEAD_SIZE, EPOCH_MAX, encode_block_head
 from atalanta.store.commit_buffer import CommitBuffer
 from atalanta.store.compaction import Compaction
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged, JournalFailed
-from atalanta.store.ports import JournalOwner, LiveRecords, Replay
-from atalanta.store.recovery import read_back
-from atalanta.store.recovery_report import RecoveryReport
+from atalanta.store.ports import JournalGroup, JournalOwner, LiveRecords, Replay
+from atalanta.store.recovery import CUT_NOTHING, read_back
+from atalanta.store.recovery_report import RecoveredState, RecoveryReport
 from atalanta.store.segment import (
     SEGMENT_HEAD_SIZE,
+    SEGMENT_VERSION,
     Segment,
-    encode_segment_head,
     is_spare,
     spare_name,
 )
@@ -35,6 +35,20 @@ from atalanta.store.segment import (
 SIZE_STEP: Final = 4096
 # Maximum number of files of deleted segments that are kept for reuse.
 SET_ASIDE_MAX: Final = 2
+
+
+class BlockInFlight:
+    """The block that is being written at `offset` of `segment`: records `first` to `last`."""
+
+    def __init__(
+        self, segment: Segment, offset: int, first: int, last: int, head: bytes, records: bytes
+    ) -> None:
+        self.segment = segment
+        self.offset = offset
+        self.first = first
+        self.last = last
+        self.head = head
+        self.records = records
 
 
 class Journal(ports.Journal):
@@ -69,10 +83,10 @@ class Journal(ports.Journal):
         self.total_bytes = 0
         # Bytes of records handed to the disk since the start of the process.
         self.written_bytes = 0
-        self._journal_id = config.journal_id
         self._block_size_bytes_max = config.block_size_bytes_max
         self._position = 0
-        self._recovered = False
+        # The epoch of the next block.
+        self._epoch = 0
         self.waiting = CommitBuffer(config.block_size_bytes_max)
         # The owner waits for one of the buffered records.
         self._hurried: bool = False
@@ -80,8 +94,9 @@ class Journal(ports.Journal):
         self.passing_kinds = passing_kinds
         # Plain records that were forgotten before they were committed.
         self._early: list[int] = []
-        # Last lsn of the block in flight, also its commit token; 0 = none.
-        self._in_flight = 0
+        # Its last lsn is its commit token. Followers get it from here (ha/journal_reader.py).
+        self.block_in_flight: BlockInFlight | None = None
+        self.group: JournalGroup | None = None
         # Last lsn handed to the disk.
         self._started = 0
         self._compaction = Compaction(self)
@@ -92,43 +107,74 @@ class Journal(ports.Journal):
 
     # --- life -------------------------------------------------------------------------------------
 
-    def recover(self, replay: Replay, live_records: LiveRecords | None = None) -> RecoveryReport:
+    def recover(
+        self, replay: Replay, live_records: LiveRecords | None = None, cut: int = CUT_NOTHING
+    ) -> RecoveryReport:
         """Replays all records, repairs the tail, and makes the journal ready to append.
 
-        `live_records` finds the records that the compaction keeps; without it there is no compaction.
+        `live_records` finds the records that the compaction keeps; without it there is no compaction. Blocks behind
+        lsn `cut` leave the journal (recovery.read_back).
         Raises JournalDamaged, JournalForeign or OSError when the folder cannot be trusted or read. Errors of
         `replay` pass through. In all these cases the disk is not changed.
         """
-        if self._recovered:
+        if self.segments:
             raise RuntimeError("a journal recovers once")
-        state = read_back(self.disk, self.config, replay)
-        self._recovered = True
+        state = read_back(self.disk, self.config, replay, cut)
+        if state.report.cut.blocks == 0:
+            self._take_set_aside(state)
+        self.take_over(state, live_records)
+        return state.report
+
+    def take_over(self, state: RecoveredState, live_records: LiveRecords | None) -> None:
+        """Makes the journal ready to append to files that are as in `state`, and durable. Called once."""
+        if self.segments:
+            raise RuntimeError("a journal recovers once")
         self.live_records = live_records
         self.segments = state.segments
         self.spares = state.spares
+        self.set_aside = state.set_aside
         self._position = state.position
+        epochs = state.report.epochs
+        if epochs:
+            self._epoch = epochs[len(epochs) - 1][0]
         self.last = self.durable = self._started = state.report.last
         for segment in self.segments:
             self.total_bytes += segment.size
             segment.others = 1
-        self._take_set_aside()
         if not self.segments:
-            if not self.spares:
-                self._create(self.config.segment_size_bytes, 1)
+            if not self.spares or self.spares[0].version < SEGMENT_VERSION:
+                self._replace_spares(self.config.segment_size_bytes, 1)
             self._advance()
-        return state.report
+        elif self.segments[len(self.segments) - 1].version < SEGMENT_VERSION:
+            self._position = self.segments[len(self.segments) - 1].size  # full: a new file follows
 
-    def _take_set_aside(self) -> None:
+    def begin_epoch(self, epoch: int) -> None:
+        """Begins an epoch with the next block. ValueError unless it is higher than all before.
+
+        RuntimeError while records wait to be durable: they belong to the epoch before.
+        """
+        if not self._epoch < epoch <= EPOCH_MAX:
+            raise ValueError(f"epoch {epoch} after epoch {self._epoch}")
+        if not self.segments or not self.idle():
+            raise RuntimeError("an epoch begins between two blocks")
+        self._epoch = epoch
+
+    def _take_set_aside(self, state: RecoveredState) -> None:
         """Takes over the spare files of an earlier process that have the configured segment size."""
         for name in self.disk.names():
             if is_spare(name):
                 if (
-                    len(self.set_aside) < SET_ASIDE_MAX
+                    len(state.set_aside) < SET_ASIDE_MAX
+                    and self.disk.recycles()
                     and self.disk.size(name) == self.config.segment_size_bytes
                 ):
-                    self.set_aside.append(name)
+                    state.set_aside.append(name)
                 else:
                     self.disk.delete(name)
+
+    def written_lsn(self) -> int:
+        """Returns the last lsn that is on the disk or in flight to it."""
+        return self._started
 
     def idle(self) -> bool:
         """Tells whether every appended record is durable."""
@@ -154,7 +200,7 @@ class Journal(ports.Journal):
 
     def idles(self) -> bool:
         """Tells whether appended records wait for further ones. The owner must not let them wait for long."""
-        return self._in_flight == 0 and self.waiting.count > 0 and not self._hurried
+        return self.block_in_flight is None and self.waiting.count > 0 and not self._hurried
 
     def begin(self, kind: int) -> BytesWriter:
         """Implements kernel.ports.Journal.begin."""
@@ -207,12 +253,12 @@ class Journal(ports.Journal):
 
     def flush(self, now: int) -> None:
         """Starts a commit of the appended records if none is in flight. Called once per event-loop iteration."""
-        if self._in_flight == 0 and self.waiting.count and self._hurried:
+        if self.block_in_flight is None and self.waiting.count and self._hurried:
             self._commit()
 
     def _commit(self) -> None:
         """Writes as many buffered records as fit into one block of the current segment."""
-        if not self._recovered:
+        if not self.segments:
             raise RuntimeError("recover before the first commit")
         first_size = self.waiting.first_size()
         if first_size > self._room():
@@ -222,15 +268,17 @@ class Journal(ports.Journal):
         if self.waiting.count == 0:
             self._hurried = False
         segment = self.segments[len(self.segments) - 1]
-        head = encode_block_head(segment.seal, self._started + 1, count, taken.data)
+        head = encode_block_head(segment.seal, self._started + 1, count, taken.data, self._epoch)
         self._started += count
-        self._in_flight = self._started
         self._count(segment, taken.kinds)
         position = self._position
+        self.block_in_flight = BlockInFlight(
+            segment, position, self._started - count + 1, self._started, head, taken.data
+        )
         self._position += len(head) + len(taken.data)
         segment.end = self._position
         self.written_bytes += len(taken.data)
-        self.disk.commit(segment.name, position, head, self._in_flight, taken.data)
+        self.disk.commit(segment.name, position, head, self._started, taken.data)
         if not self.spares and self._position * 2 > segment.size and not self.no_room:
             self._create(self.config.segment_size_bytes, segment.number + 1, True)
 
@@ -248,14 +296,20 @@ class Journal(ports.Journal):
             # The current segment is empty and too small. It is replaced, so that no number is skipped.
             self.spares.insert(0, self.segments.pop())
             self.total_bytes -= self.spares[0].size
-        if not self.spares or self.spares[0].size < needed:
+        spares = self.spares
+        if not spares or spares[0].size < needed or spares[0].version < SEGMENT_VERSION:
             size = self.config.segment_size_bytes
             if size < needed:
                 size = -(-needed // SIZE_STEP) * SIZE_STEP
-            number = self._next_number()
-            self.spares.clear()
-            self._create(size, number)
+            self._replace_spares(size, self._next_number())
         self._advance()
+
+    def _replace_spares(self, size: int, number: int) -> None:
+        """Creates the next segment in place of those that were prepared."""
+        for spare in reversed(self.spares[1:]):
+            self.disk.delete(spare.name)  # else a crash could leave it behind an incomplete file
+        self.spares.clear()
+        self._create(size, number)
 
     def _next_number(self) -> int:
         if self.spares:
@@ -264,8 +318,8 @@ class Journal(ports.Journal):
 
     def _create(self, size: int, number: int, spare: bool = False) -> None:
         used_before = size == self.config.segment_size_bytes and len(self.set_aside) > 0
-        segment = Segment(self._journal_id, number, size, used_before)
-        head = encode_segment_head(self._journal_id, number, size, used_before)
+        segment = Segment(self.config.journal_id, number, size, used_before)
+        head = segment.head()
         if used_before:
             self.disk.reuse(self.set_aside.pop(), segment.name, head)
         elif spare:
@@ -290,6 +344,7 @@ class Journal(ports.Journal):
             segment.size == self.config.segment_size_bytes
             and len(self.set_aside) < SET_ASIDE_MAX
             and not self.no_room
+            and self.disk.recycles()
         ):
             name = spare_name(segment.number)
             self.disk.set_aside(segment.name, name)
@@ -300,17 +355,30 @@ class Journal(ports.Journal):
     # --- answers of the disk ----------------------------------------------------------------------
 
     def on_committed(self, now: int, token: int) -> None:
-        """Records that the block in flight is durable, starts the next commit, and informs the owner."""
+        """Records that the block in flight is on the disk, starts the next commit, informs the owner or the group."""
         if self.failed is not None:
             return
-        if token != self._in_flight:
-            raise ValueError(f"commit {token} completed while {self._in_flight} was in flight")
-        self._in_flight = 0
-        self.durable = token
+        flight = self.block_in_flight
+        if flight is None or token != flight.last:
+            raise ValueError(f"commit {token} completed, records up to {self._started} were written")
+        self.block_in_flight = None
         if self.waiting.count and self._hurried:
             self._commit()
+        if self.group is None:
+            self.confirm(now, token)
+        else:
+            self.group.on_stored(now, token)
+
+    def confirm(self, now: int, lsn: int) -> None:
+        """Records that everything up to `lsn` is durable, on all nodes that must have it, and informs the owner.
+
+        A `group` calls it. Only then segments whose records it replaces are deleted.
+        """
+        if self.failed is not None:
+            return
+        self.durable = lsn
         self._compaction.on_durable()
-        self.owner.on_durable(now, token)
+        self.owner.on_durable(now, lsn)
 
     def on_failed(self, now: int, why: str) -> None:
         """Records that a job of the disk failed: no further lsn is reported durable."""
@@ -318,7 +386,7 @@ class Journal(ports.Journal):
             return
         self.failed = why
         self.waiting = CommitBuffer(self._block_size_bytes_max)
-        self._in_flight = 0
+        self.block_in_flight = None
         self.owner.on_journal_failed(now, why)
 
     def set_room(self, room: bool, name: str = "") -> None:

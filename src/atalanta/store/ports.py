@@ -15,6 +15,13 @@ class JournalOwner(Protocol):
         """Reports that no further record will become durable. Called at most once per journal."""
 
 
+class JournalGroup(Protocol):
+    """The group that replicates the journal: decides when records count as durable (ha/replication.py)."""
+
+    def on_stored(self, now: int, lsn: int) -> None:
+        """Reports that every record up to `lsn` is on this node's disk. `Journal.confirm` follows, now or later."""
+
+
 class LiveRecords(Protocol):
     """The kernel's part of the compaction: knows which records are alive."""
 

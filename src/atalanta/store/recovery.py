@@ -12,6 +12,9 @@ report has the number of bytes cut.
 
 The last accepted block is written and synced once more. After the kill of a process, or after a failed sync, the
 block may be readable and yet not be on the disk.
+
+A member of a group may have blocks that no other member has. `cut` leaves out those behind an lsn
+(store/tail_cut.py).
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from atalanta.store.block import (
     BLOCK_MAGIC,
     BlockError,
     BlockHead,
+    Record,
     decode_block_head,
     decode_records,
 )
@@ -31,26 +35,28 @@ from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.file_window import FileWindow
 from atalanta.store.ports import Replay
-from atalanta.store.recovery_report import FileRange, RecoveredState
+from atalanta.store.recovery_report import FileRange, RecoveredState, RecoveryReport
 from atalanta.store.segment import (
     SEGMENT_HEAD_SIZE,
     Segment,
-    check_segment_head,
-    encode_segment_head,
+    decode_segment_head,
     segment_name,
     segment_number,
-    was_used_before,
 )
 
 ZERO: Final = b"\0"
+CUT_NOTHING: Final = 1 << 62
 
 
-def read_back(disk: Disk, config: JournalConfig, replay: Replay) -> RecoveredState:
-    """Replays all records, then repairs the tail. Raises JournalDamaged, JournalForeign or OSError.
+def read_back(
+    disk: Disk, config: JournalConfig, replay: Replay, cut: int = CUT_NOTHING
+) -> RecoveredState:
+    """Replays all records up to lsn `cut`, then repairs the tail. Raises JournalDamaged, JournalForeign or OSError.
 
-    Holds one block in memory. After the first two errors the disk is unchanged.
+    Holds one block in memory. After the first two errors the disk is unchanged. Blocks behind `cut` leave the journal
+    with jobs of the disk: they are gone when a later job is durable, and a crash before that may keep some of them.
     """
-    recovery = JournalRecovery(disk, config, replay)
+    recovery = JournalRecovery(disk, config, replay, cut)
     recovery.read()
     recovery.repair()
     return recovery.state
@@ -59,8 +65,10 @@ def read_back(disk: Disk, config: JournalConfig, replay: Replay) -> RecoveredSta
 class JournalRecovery:
     """Reads a journal folder once."""
 
-    def __init__(self, disk: Disk, config: JournalConfig, replay: Replay) -> None:
-        self.state = RecoveredState()
+    def __init__(
+        self, disk: Disk, config: JournalConfig, replay: Replay, cut: int = CUT_NOTHING
+    ) -> None:
+        self.state = RecoveredState(RecoveryReport())
         self._disk = disk
         self._config = config
         self._replay = replay
@@ -71,8 +79,9 @@ class JournalRecovery:
         # The first incomplete block, and the bytes there that must be zeroed.
         self._torn: FileRange | None = None
         self._leftovers: FileRange | None = None
-        # Name of a segment whose creation was cut off; the journal creates it again when needed.
-        self._incomplete_segment = ""
+        self._epoch = 0  # of the last block
+        self._cut_lsn = cut
+        self._cut = self._report.cut
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -82,11 +91,11 @@ class JournalRecovery:
         if names and segment_number(names[0]) == 1:
             self._expected = 1
         for name in names:
-            if self._incomplete_segment:
-                raise JournalDamaged(self._incomplete_segment, 0, f"incomplete, but {name} follows")
+            if self.state.incomplete:
+                raise JournalDamaged(self.state.incomplete, 0, f"incomplete, but {name} follows")
             self._read_segment(FileWindow(self._disk, name, self._config.read_size_bytes))
         report = self._report
-        if report.blocks == 0 and names and segment_number(names[0]) != 1:
+        if report.blocks + self._cut.blocks == 0 and names and segment_number(names[0]) != 1:
             why = "no whole block is left, and all earlier segments are gone"
             raise JournalDamaged(names[0], SEGMENT_HEAD_SIZE, why)
         report.segments = len(names)
@@ -94,10 +103,27 @@ class JournalRecovery:
             report.first_segment = segment_number(names[0])
             self._check_last(names[len(names) - 1])
         report.last = max(0, self._expected - 1)
+        if self._cut.blocks > 0:
+            self._leave_out()
         leftovers = self._leftovers
         if leftovers is not None:
             report.torn_bytes = leftovers.end - leftovers.offset
             report.torn_at = f"{leftovers.name}, offset {leftovers.offset}"
+
+    def _leave_out(self) -> None:
+        """Leaves the blocks behind the cut out of the state: the journal ends before them."""
+        state = self.state
+        report = self._report
+        report.last = min(report.last, self._cut_lsn) if report.blocks > 0 else 0
+        report.expected = ""
+        self._cut.take_empty(state.spares, state.incomplete)
+        state.spares = []
+        for part in self._cut.parts:
+            if part.begin == SEGMENT_HEAD_SIZE:
+                state.segments.remove(part.segment)
+        state.position = SEGMENT_HEAD_SIZE
+        if state.segments:
+            state.position = state.segments[len(state.segments) - 1].end
 
     def _check_last(self, name: str) -> None:
         """Names the file behind the last one if it is missing: it is created when the last one is half full."""
@@ -122,30 +148,28 @@ class JournalRecovery:
     def _read_segment(self, window: FileWindow) -> None:
         head = window.get(0, SEGMENT_HEAD_SIZE)
         self._report.bytes += window.size
-        if not check_segment_head(head, window.name, window.size, self._config.journal_id):
-            # Either a crash cut off the creation of the file, or the file is damaged: then it holds data.
-            self._incomplete_segment = window.name
+        segment = decode_segment_head(head, window.name, window.size, self._config.journal_id)
+        if segment is None:
+            # Either a crash cut off the creation of the file: the journal creates it again when needed. Or the file is
+            # damaged: then it holds data.
+            self.state.incomplete = window.name
             begin = min(SEGMENT_HEAD_SIZE, window.size)
-            if self._find_leftovers(window, begin, "the header is not whole", b"") is not None:
+            if self._find_leftovers(window, begin, "the header is not whole", None) is not None:
                 why = "the header is not whole, but the file was written to"
                 raise JournalDamaged(window.name, 0, why)
             return
-        used_before = was_used_before(head)
-        number = segment_number(window.name)
-        segment = Segment(self._config.journal_id, number, window.size, used_before)
-        blocks = self._report.blocks
-        position = self._read_blocks(window, segment.seal)
-        segment.end = position
+        blocks = self._report.blocks + self._cut.blocks
+        position = self._read_blocks(window, segment)
         why = f"the block of record {self._expected} is not whole"
-        leftovers = self._find_leftovers(window, position, why, segment.seal)
-        if used_before:
+        leftovers = self._find_leftovers(window, position, why, segment)
+        if segment.used_before:
             leftovers = self._torn_block(window, position)
         if leftovers is not None:
             self._found_torn(leftovers)
             self._leftovers = leftovers
         state = self.state
         state.spares.append(segment)
-        if self._report.blocks > blocks:
+        if self._report.blocks + self._cut.blocks > blocks:
             state.segments += state.spares
             state.spares = []
             state.position = position
@@ -157,32 +181,51 @@ class JournalRecovery:
             return None
         return FileRange(window.name, position, torn.end, torn.why)
 
-    def _read_blocks(self, window: FileWindow, seal: bytes) -> int:
+    def _read_blocks(self, window: FileWindow, segment: Segment) -> int:
         """Replays block after block. Returns the offset of the first one that is missing or incomplete."""
         position = SEGMENT_HEAD_SIZE
+        head_size = segment.block_head_size
         while True:
-            data = window.get(position, BLOCK_HEAD_SIZE)
-            head = decode_block_head(seal, data)
+            data = window.get(position, head_size)
+            head = decode_block_head(segment.seal, data, 0, head_size)
             if head is None:
                 return position
-            self._check_order(window, position, head)
-            start = position + BLOCK_HEAD_SIZE
+            self._check_order(window, position, head_size, head)
+            start = position + head_size
             end = start + head.length
             try:
                 records = decode_records(head, window.get(start, head.length))
             except BlockError as error:
                 self._found_torn(FileRange(window.name, start + error.offset, end, error.why))
                 return position
-            for record in records:
-                self._replay.on_record(record.lsn, record.kind, record.payload)
             self._expected = head.first + head.count
-            self._last_block = FileRange(window.name, position, end, "")
-            self._report.blocks += 1
-            self._report.records += head.count
+            if head.first > self._cut_lsn:
+                self._cut.add(segment, position, end, head)
+            else:
+                segment.end = end
+                self._take(FileRange(window.name, position, end, ""), head, records)
             position = end
 
-    def _check_order(self, window: FileWindow, position: int, head: BlockHead) -> None:
-        """Checks that the block continues the lsns of the one before, and that no torn block precedes it."""
+    def _take(self, place: FileRange, head: BlockHead, records: list[Record]) -> None:
+        """Replays one block."""
+        if self._expected - 1 > self._cut_lsn:
+            raise ValueError(f"record {self._cut_lsn} does not end a block: {place.name}, offset {place.offset}")
+        for record in records:
+            self._replay.on_record(record.lsn, record.kind, record.payload)
+        report = self._report
+        if report.blocks == 0:
+            report.first = head.first
+        if report.blocks == 0 or head.epoch > self._epoch:
+            report.epochs.append((head.epoch, head.first))
+        self._epoch = head.epoch
+        self._last_block = place
+        report.blocks += 1
+        report.records += head.count
+
+    def _check_order(
+        self, window: FileWindow, position: int, head_size: int, head: BlockHead
+    ) -> None:
+        """Checks that the block continues lsns and epochs of the one before, and that no torn block precedes it."""
         torn = self._torn
         if torn is not None:
             where = f"{window.name}, offset {position}"
@@ -192,11 +235,12 @@ class JournalRecovery:
         if head.first != self._expected:
             why = f"record {head.first} where {self._expected} belongs"
             raise JournalDamaged(window.name, position, why)
-        if position + BLOCK_HEAD_SIZE + head.length > window.size:
+        if head.epoch < self._epoch:
+            why = f"the block of record {head.first} has epoch {head.epoch}, after one of epoch {self._epoch}"
+            raise JournalDamaged(window.name, position, why)
+        if position + head_size + head.length > window.size:
             why = f"the block of record {head.first} exceeds its file"
             raise JournalDamaged(window.name, position, why)
-        if self._report.first == 0:
-            self._report.first = head.first
 
     def _found_torn(self, found: FileRange) -> None:
         """Records a torn block. Only the last commit can be torn: a torn block in a second file means damage."""
@@ -207,7 +251,7 @@ class JournalRecovery:
             raise _damaged(torn, f"{found.name} was written to after it")
 
     def _find_leftovers(
-        self, window: FileWindow, begin: int, why: str, seal: bytes
+        self, window: FileWindow, begin: int, why: str, segment: Segment | None
     ) -> FileRange | None:
         """Returns the range from `begin` to the last non-zero byte. A later block in it raises JournalDamaged."""
         end = 0
@@ -219,17 +263,25 @@ class JournalRecovery:
             used = len(data[:size].rstrip(ZERO))
             if used > 0:
                 end = offset + used
-                self._reject_later_block(window, data, offset, begin, why, seal)
+                self._reject_later_block(window, data, offset, begin, why, segment)
             offset += size
         return None if end == 0 else FileRange(window.name, begin, end, why)
 
     def _reject_later_block(
-        self, window: FileWindow, data: bytes, offset: int, begin: int, why: str, seal: bytes
+        self,
+        window: FileWindow,
+        data: bytes,
+        offset: int,
+        begin: int,
+        why: str,
+        segment: Segment | None,
     ) -> None:
+        if segment is None:
+            return  # no block is valid without the header of its file
         index = data.find(BLOCK_MAGIC)
         while index >= 0:
             # A header with an earlier lsn is the torn block itself, or an old block inside a message body.
-            head = decode_block_head(seal, data, index)
+            head = decode_block_head(segment.seal, data, index, segment.block_head_size)
             if head is not None and head.first > self._expected and offset + index > begin:
                 torn = self._torn
                 if torn is None:
@@ -250,10 +302,9 @@ class JournalRecovery:
             block = self._disk.read(last.name, last.offset, last.end - last.offset)
             self._disk.repair(last.name, last.offset, block)
         for spare in self.state.spares:
-            head = encode_segment_head(
-                self._config.journal_id, spare.number, spare.size, spare.used_before
-            )
-            self._disk.repair(spare.name, 0, head)
+            self._disk.repair(spare.name, 0, spare.head())
+        if self._cut.blocks > 0:
+            self._cut.start(self._disk)
 
     def _zero(self, file_range: FileRange) -> None:
         size = self._config.read_size_bytes

@@ -12,6 +12,9 @@ The file of a deleted segment is reused for a new one; meanwhile its name is `jo
 Filling files with zeros took a quarter of the cost of a durable message. The old blocks stay in the file. They
 are not valid blocks of the new segment, because the checksum of a block's header covers the number
 (`Segment.seal`).
+
+Files of version 7 are read, and are not written any more: the next block begins a new file. In version 7 a block's
+header has no epoch.
 """
 
 from __future__ import annotations
@@ -22,10 +25,12 @@ from typing import Final
 from google_crc32c import value as crc32c
 
 from atalanta.message.encoding.digits import all_digits
+from atalanta.store.block import BLOCK_HEAD_SIZE, BLOCK_HEAD_SIZE_7
 from atalanta.store.errors import JournalDamaged, JournalForeign
 
 SEGMENT_MAGIC: Final = b"ATLJ"
-SEGMENT_VERSION: Final = 7
+SEGMENT_VERSION: Final = 8
+OLDEST_VERSION: Final = 7  # that is read
 SEGMENT_HEAD_SIZE: Final = 64
 SEGMENT_HEAD: Final = struct.Struct(">4sHH16sQQB")
 SEGMENT_CRC: Final = struct.Struct(">I")
@@ -41,20 +46,44 @@ class Segment:
 
     The segment has the records from lsn `first` to `last`. `plain` counts its live records of the plain kind.
     `others` counts the records that must be read to know whether they are alive. In a segment of an earlier
-    process `others` is 1, not counted. `end` is the end of its last block, once the segment is full.
+    process `others` is 1, not counted. `end` is the end of its last block, written or being written.
     """
 
-    def __init__(self, journal_id: bytes, number: int, size: int, used_before: bool) -> None:
+    def __init__(
+        self,
+        journal_id: bytes,
+        number: int,
+        size: int,
+        used_before: bool,
+        version: int = SEGMENT_VERSION,
+    ) -> None:
         self.number = number
         self.size = size
         self.used_before = used_before
+        self.version = version
+        self.block_head_size: int = BLOCK_HEAD_SIZE if version > 7 else BLOCK_HEAD_SIZE_7
         self.name = segment_name(number)
+        self.journal_id = journal_id
         self.seal = journal_id + number.to_bytes(8, "big")  # for block.encode_block_head
         self.end: int = SEGMENT_HEAD_SIZE
         self.first: int = 0
         self.last: int = 0
         self.plain: int = 0
         self.others: int = 0
+
+    def head(self) -> bytes:
+        """Encodes the header of the file: 64 bytes."""
+        head = SEGMENT_HEAD.pack(
+            SEGMENT_MAGIC,
+            self.version,
+            SEGMENT_HEAD_SIZE,
+            self.journal_id,
+            self.number,
+            self.size,
+            1 if self.used_before else 0,
+        )
+        checksum: int = crc32c(head)
+        return (head + SEGMENT_CRC.pack(checksum)).ljust(SEGMENT_HEAD_SIZE, b"\0")
 
 
 def segment_name(number: int) -> str:
@@ -82,37 +111,22 @@ def segment_number(name: str) -> int:
     return 0
 
 
-def encode_segment_head(journal_id: bytes, number: int, size: int, used_before: bool) -> bytes:
-    """Encodes the header of a segment of `size` bytes: 64 bytes."""
-    head = SEGMENT_HEAD.pack(
-        SEGMENT_MAGIC,
-        SEGMENT_VERSION,
-        SEGMENT_HEAD_SIZE,
-        journal_id,
-        number,
-        size,
-        1 if used_before else 0,
-    )
-    checksum: int = crc32c(head)
-    return (head + SEGMENT_CRC.pack(checksum)).ljust(SEGMENT_HEAD_SIZE, b"\0")
-
-
-def check_segment_head(head: bytes, name: str, size: int, journal_id: bytes) -> bool:
-    """Tells whether a file of `size` bytes is complete; False when its creation was cut off, or after damage.
+def decode_segment_head(head: bytes, name: str, size: int, journal_id: bytes) -> Segment | None:
+    """Decodes the header of a file of `size` bytes. Returns None when its creation was cut off, or after damage.
 
     A valid header of another node or version raises JournalForeign; one of another file raises JournalDamaged.
     """
     if len(head) < SEGMENT_HEAD_SIZE:
-        return False
-    magic, version, head_size, found_id, number, full_size, _ = SEGMENT_HEAD.unpack_from(head)
+        return None
+    magic, version, head_size, found_id, number, full_size, used = SEGMENT_HEAD.unpack_from(head)
     checksum: int = crc32c(head[: SEGMENT_HEAD.size])
     if magic != SEGMENT_MAGIC or SEGMENT_CRC.unpack_from(head, SEGMENT_HEAD.size)[0] != checksum:
-        return False
-    if version != SEGMENT_VERSION or head_size != SEGMENT_HEAD_SIZE:
+        return None
+    if not OLDEST_VERSION <= version <= SEGMENT_VERSION or head_size != SEGMENT_HEAD_SIZE:
         raise JournalForeign(
             f"journal file {name} has format version {version}, this program reads "
-            f"{SEGMENT_VERSION}: empty its queues with the release that wrote it, then start this one "
-            "with a new data folder"
+            f"{OLDEST_VERSION} to {SEGMENT_VERSION}: empty its queues with the release that wrote it, "
+            "then start this one with a new data folder"
         )
     if found_id != journal_id:
         raise JournalForeign(
@@ -121,11 +135,6 @@ def check_segment_head(head: bytes, name: str, size: int, journal_id: bytes) -> 
         )
     if segment_name(number) != name:
         raise JournalDamaged(name, 0, f"the header says {segment_name(number)}: a renamed file")
-    return size == int(full_size)
-
-
-def was_used_before(head: bytes) -> bool:
-    """Tells whether the file was another segment before, from a valid header. Then bytes after the blocks have no
-    meaning."""
-    used: int = SEGMENT_HEAD.unpack_from(head)[6]
-    return used != 0
+    if size != int(full_size):
+        return None
+    return Segment(journal_id, number, size, used != 0, version)

@@ -32,6 +32,7 @@ class WebServer:
         self._host = host
         self._port = port
         self.network_lost = False  # the reason why there is no node
+        self.role = ""  # "active" or "passive", of a process of a pair
         self._started = False
         self._scrapes = 0
         self.address = ""  # host:port, after the start
@@ -110,10 +111,21 @@ class WebServer:
     async def ready(self, request: web.Request) -> web.Response:
         """Answers 503 until clients are served, and again from the beginning of a stop."""
         if self._management is None:
-            away = {"ready": False, "network_lost": self.network_lost}
+            away = {"ready": False, "network_lost": self.network_lost, **self._role()}
             return web.json_response(away, status=503)
-        readiness = {**self._management.readiness(), "network_lost": self.network_lost}
+        readiness = {
+            **self._management.readiness(),
+            "network_lost": self.network_lost,
+            **self._role(),
+        }
         return web.json_response(readiness, status=200 if readiness["ready"] else 503)
+
+    def _role(self) -> dict[str, object]:
+        return {"role": self.role} if self.role else {}
+
+    def role_changed(self, role: str) -> None:
+        """Records the role of this process in its pair, for `/health/ready`."""
+        self.role = role
 
     async def metrics(self, request: web.Request) -> web.StreamResponse:
         """Answers with the metrics, in slices with other work of the event loop between them; 503 without a node."""

@@ -48,6 +48,12 @@ class ClusterHooks:
         """Returns True if a client of that node may reconnect here (CHECK_FOR_FAILOVER)."""
         return True
 
+    def primary_of(
+        self, connection: ClientConnection, node_id: str
+    ) -> TransportConfiguration | None:
+        """Returns the primary's connector of a member; None if there is no such member."""
+        return None
+
     def leads_here(self, target: str) -> bool:
         """Returns True if this node announces the address `host:port` for itself."""
         return False

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from atalanta.cli.data.inspect import KINDS
+from atalanta.ha.lease import LeaseTerms
 from atalanta.kernel.journal import records
+from atalanta.runtime.ha.shared_store import SharedStore
 from atalanta.store.block import BLOCK_MAGIC
 from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 from tests.cli.calls import Cli
@@ -138,3 +140,29 @@ def test_what_is_not_there(folder: Path, tmp_path: Path) -> None:
     (folder / "data" / "journal" / "node-id").unlink()
     cli("data", "show", str(folder), status=65)
     assert "node-id is missing" in cli.errors
+
+
+def test_the_newest_epoch_of_a_pair_is_read_and_not_while_it_is_served(folder: Path) -> None:
+    cli = Cli()
+    before = queues(cli, folder)
+    data = folder / "data"
+
+    def pair() -> SharedStore:
+        terms = LeaseTerms(400_000_000)
+        return SharedStore(data / "journal", data / "paging", data / "large-messages", terms, lambda: bytes(16))
+
+    for number in (1, 2):
+        store = pair()
+        store.look()
+        held = store.take()
+        assert held is not None and held.epoch == number
+        held._empty_earlier()
+        cli("data", "show", str(folder), status=75)
+        assert "a node uses it" in cli.errors
+        assert cli.rows("data", "messages", str(folder), "orders", "--while-running")
+        held.stop("released")
+        assert queues(cli, folder) == before
+    # Begun, and not complete.
+    (data / "journal" / "epochs" / "00000003").mkdir()
+    assert queues(cli, folder / "etc" / "broker.xml") == before
+    assert "every checksum is correct" in cli("data", "verify", str(folder))

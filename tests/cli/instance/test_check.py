@@ -205,7 +205,6 @@ def test_stdin_is_read_for_a_dash(tmp_path: Path) -> None:
     ("more", "name"),
     [
         ("<ha-policy><replication><primary/></replication></ha-policy>", "ha-policy"),
-        ("<ha-policy><shared-store><primary/></shared-store></ha-policy>", "ha-policy"),
         ("<broker-connections><AMQP-connection/></broker-connections>", "broker-connections"),
         ("<federations><federation name='f'/></federations>", "federations"),
         ("<broker-plugins><broker-plugin class-name='x.Y'/></broker-plugins>", "broker-plugin x.Y"),

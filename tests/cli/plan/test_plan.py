@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from atalanta.cli.application import application
 from atalanta.cli.plan.plan import name_others, reached_from
-from tests.cli.cluster_files import broker_file
+from tests.cli.cluster_files import broker_file, pair_file
 
 
 def planned(*arguments: object) -> tuple[int, dict[str, Any]]:
@@ -156,3 +156,65 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     path.write_text("<configuration>\n<core><nmae/></core></configuration>")
     done = CliRunner().invoke(application, ["plan", str(path)])
     assert done.exit_code == 1 and f"{path}:2: unknown element <nmae>" in done.stderr
+
+
+# -- pairs with a shared store ------------------------------------------------------------------------------
+def losses(plan: dict[str, Any]) -> dict[str, str]:
+    return {each["what"]: each["then"] for each in plan["losses"]}
+
+
+def test_a_pair_is_one_node_of_the_cluster_and_its_losses_are_listed(tmp_path: Path) -> None:
+    files = [
+        pair_file(tmp_path, "a", "c", "primary"),
+        pair_file(tmp_path, "b", "c", "backup"),
+        broker_file(tmp_path, "c", "ab"),
+    ]
+    status, plan = planned(*files)
+    assert status == 0
+    store = f"{tmp_path}/store/journal"
+    assert plan["pairs"] == {store: ["a", "b"]}
+    assert plan["nodes"] == ["a", "c"] and plan["members"] == {"a": ["a", "c"], "c": ["a", "c"]}
+    found = losses(plan)
+    assert found["host host-a"].startswith("a: b takes over after about 2 s; durable messages are there")
+    assert found["host host-b"] == "b: a serves, with a backup less"
+    assert found["host host-c"].startswith("c: its messages wait for its return")
+    assert found[f"folder {store}"].startswith("a stops, and no other can take over")
+    assert texts(plan, "error") == "" and "without" not in texts(plan, "warning")
+
+
+def test_a_pair_on_one_host_ends_with_it(tmp_path: Path) -> None:
+    files = [pair_file(tmp_path, name, "", role) for name, role in (("a", "primary"), ("b", "backup"))]
+    for path in files:
+        path.write_text(path.read_text().replace("host-b", "host-a"))
+    found = losses(planned(*files)[1])
+    assert found["host host-a"] == f"a, b: the whole pair is gone, and the messages wait in {tmp_path}/store/journal"
+
+
+def test_a_node_whose_backup_is_found_too_is_not_one_that_the_others_need(tmp_path: Path) -> None:
+    def critical(second: str) -> str:
+        files = [
+            pair_file(tmp_path, "a", "cd", "primary"),
+            pair_file(tmp_path, "b", second, "backup"),
+            broker_file(tmp_path, "c", "a"),
+            broker_file(tmp_path, "d", "a"),
+        ]
+        return texts(planned(*files)[1], "warning")
+
+    assert "without a at their start the others are parted" not in critical("cd")
+    assert "without a at their start the others are parted" in critical("c")
+
+
+def test_the_table_of_losses_and_the_pair_are_printed(tmp_path: Path) -> None:
+    files = [pair_file(tmp_path, name, "", role) for name, role in (("a", "primary"), ("b", "backup"))]
+    done = CliRunner().invoke(application, ["plan", *map(str, files)], env={"COLUMNS": "200"})
+    assert "what is lost" in done.output and "b takes over after about 2 s" in done.output
+    assert "b waits for a with the shared store" in done.output
+    single = CliRunner().invoke(application, ["plan", str(broker_file(tmp_path, "c", ""))])
+    assert "what is lost" not in single.output
+
+
+def test_two_primaries_with_one_folder_never_run_together(tmp_path: Path) -> None:
+    files = [pair_file(tmp_path, name, "", "primary") for name in "ab"]
+    status, plan = planned(*files)
+    assert status == 1 and plan["nodes"] == ["a"]
+    assert "two primaries have the journal folder" in texts(plan, "error")

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from atalanta.cli.application import application
-from tests.cli.cluster_files import broker_file
+from tests.cli.cluster_files import broker_file, pair_file
 
 
 def rehearsed(*arguments: object) -> dict[str, Any]:
@@ -131,3 +131,21 @@ def test_the_tables(tmp_path: Path) -> None:
     assert "down at the end, with what is on their disks: c" in done.stdout
     # Eighty columns are enough for the heads of its columns.
     assert "queue" in done.stdout and "confirmed" in done.stdout and "longest" in done.stdout
+
+
+def test_of_a_pair_only_the_primary_runs_and_that_is_said(tmp_path: Path) -> None:
+    files = [
+        pair_file(tmp_path, "b", "c", "backup"),
+        pair_file(tmp_path, "a", "c", "primary"),
+        broker_file(tmp_path, "c", "a"),
+    ]
+    report = rehearsed(*files, "--load", "orders a->c 20/s", "--seconds", 10)
+    assert report["members"] == {"a": 2, "c": 2}
+    (said,) = report["not_simulated"]
+    assert said.startswith("b waits for a with the shared store") and "the simulator has no pairs" in said
+    (load,) = report["loads"]
+    assert load["lost"] == 0 and load["got"] == {"c": load["confirmed"]}
+    killed = CliRunner().invoke(application, ["rehearse", *map(str, files), "--kill", "b@3"])
+    assert killed.exit_code == 2 and "there is no such node: a, c" in killed.output
+    joined = CliRunner().invoke(application, ["rehearse", *map(str, files[1:]), "--join", f"{files[0]}@3"])
+    assert joined.exit_code == 2 and "it shares its store with a, and the simulator has no pairs" in joined.output

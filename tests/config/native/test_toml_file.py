@@ -53,6 +53,11 @@ def test_a_file_for_one_broker_xml_goes_before_the_one_for_all(tmp_path: Path) -
         ('producer-window = "63K"', "atalanta.toml:1: producer-window: 63K is less than 65536"),
         ('dns-discovery = { a = 5 }', "atalanta.toml:1: dns-discovery.a: 5 is not a string"),
         ('dns-discovery = { a = "udp://x" }', "atalanta.toml:1: dns-discovery: scheme 'udp'"),
+        ('zone = "a"\n[ha]\nlease_ms = 199', "atalanta.toml:3: lease_ms: 199 is less than 200"),
+        ("[ha]\nlease_ms = 60001", "atalanta.toml:2: lease_ms: 60001 is more than 60000"),
+        ('[ha]\nlease_ms = "2s"', "atalanta.toml:2: lease_ms: '2s' is not a number"),
+        ("[ha]\nlease = 5", "unknown key 'lease' in [ha]"),
+        ("ha = 5", "atalanta.toml:1: ha is not a table (write [ha])"),
         ('zone = "a"\n[other]\nx = 1', "atalanta.toml:2: unknown key 'other'"),
     ],
 )
@@ -60,6 +65,11 @@ def test_mistakes_name_their_line(tmp_path: Path, own: str, says: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read_broker_xml(folder_with(tmp_path, own))
     assert says in str(caught.value)
+
+
+def test_the_length_of_the_lease(tmp_path: Path) -> None:
+    assert read_broker_xml(folder_with(tmp_path, None)).ha.lease_ms == 2000
+    assert read_broker_xml(folder_with(tmp_path, "[ha]\nlease_ms = 500\n")).ha.lease_ms == 500
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

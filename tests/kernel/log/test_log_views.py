@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from atalanta.kernel.broker import invariants
+from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.delivery.freed_references import FREED_MAX, FREED_TIMER
 from atalanta.kernel.queue.queue import Queue
 from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint
@@ -96,3 +98,46 @@ def test_many_acknowledged_at_once_are_gone_at_once_and_freed_in_turns(bench: Be
         bench.broker.on_timer(bench.now, FREED_TIMER)
         turns += 1
     assert (turns, bench.broker.log_views.freed.lists) == (3, [])
+
+
+def test_the_node_knows_without_a_search_if_a_queue_was_ever_leased(bench: Bench) -> None:
+    """Messages of such a queue are durable on arrival: also after the end of the lease, until the queue is deleted."""
+    filled(bench, 3)
+    bench.queue("other")
+
+    def leased() -> int:
+        bench.settle()
+        invariants.validate(bench.broker)
+        assert bench.broker.log_views.any_leased() == (bench.broker.queue_registry.leased > 0)
+        return bench.broker.queue_registry.leased
+
+    assert leased() == 0
+    epoch = lease(bench)
+    lease(bench, epoch)
+    lease(bench, owner="another driver")
+    assert leased() == 1
+    views = bench.broker.log_views
+    held = views.lease(bench.now, "other", "g", "me", TTL, 0, RecordingEndpoint(), 1)
+    assert leased() == 2
+    views.lease(bench.now, "other", "g", "me", 0, held.epoch, RecordingEndpoint(), 1)
+    views.lease(bench.now, "other", "later", "me", TTL, 0, RecordingEndpoint(), 1)
+    assert leased() == 2
+    bench.now += 2 * TTL
+    views.end_leases(bench.now)
+    assert bench.broker.queues["archive"].active_lease() is None and leased() == 2
+    bench.restart()
+    assert leased() == 2
+    changes = QueueChanges()
+    changes.filter_text = "a = 1"
+    bench.broker.queue_registry.update(bench.now, "archive", changes)
+    assert leased() == 2
+    bench.compact(bench.journal.last)
+    bench.restart()
+    bench.broker.queue_registry.delete(bench.now, "other", "not needed")
+    assert leased() == 1
+    bench.broker.queue_registry.delete(bench.now, "archive", "not needed")
+    assert leased() == 0
+    filled(bench, 1)
+    assert leased() == 0
+    bench.restart()
+    assert leased() == 0

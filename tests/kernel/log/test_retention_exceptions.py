@@ -75,7 +75,7 @@ def test_damaged_messages_are_listed_as_lost() -> None:
     bench.pages.files[first] = [b"broken" for _ in bench.pages.files[first]]
     found = sequences(bench, 300)
     ((start, end, why),) = bench.broker.log_views.lost_ranges("orders", "", 0, 300)
-    assert why == "the page file of a retained message is damaged"
+    assert why == "the page file is damaged"
     assert found == [at for at in range(1, 301) if not start <= at <= end]
 
 

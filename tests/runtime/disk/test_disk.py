@@ -13,6 +13,8 @@ import pytest
 
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.inline_commit import OwnCommits
+from atalanta.runtime.ha.epoch_lost import EpochLost
+from atalanta.store.block import BLOCK_HEAD_SIZE
 from atalanta.store.segment import SEGMENT_HEAD_SIZE
 from tests.runtime.disk import journal_writer
 from tests.runtime.disk.journal_writer import Writer
@@ -172,7 +174,7 @@ def test_damage_on_a_real_disk_is_refused(tmp_path: Path) -> None:
     writer.disk.close()
     name = writer.disk.names()[0]
     with open(tmp_path / name, "r+b") as file:
-        file.seek(SEGMENT_HEAD_SIZE + 30)
+        file.seek(SEGMENT_HEAD_SIZE + BLOCK_HEAD_SIZE + 2)
         byte = file.read(1)
         file.seek(-1, os.SEEK_CUR)
         file.write(bytes([byte[0] ^ 16]))
@@ -180,7 +182,7 @@ def test_damage_on_a_real_disk_is_refused(tmp_path: Path) -> None:
         [sys.executable, journal_writer.__file__, str(tmp_path)], capture_output=True, timeout=60
     )
     assert done.returncode != 0
-    assert f"JournalDamaged: journal file {name}, offset 92".encode() in done.stderr
+    assert f"JournalDamaged: journal file {name}, offset {SEGMENT_HEAD_SIZE + BLOCK_HEAD_SIZE}".encode() in done.stderr
 
 
 def test_a_file_set_aside_becomes_another(tmp_path: Path) -> None:
@@ -264,3 +266,39 @@ def test_a_failed_commit_at_the_end_of_the_turn_is_the_end(tmp_path: Path) -> No
     assert not disk.end_turn()
     assert disk.idle() and answers.said.empty()
     disk.close()
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_a_lost_epoch_answers_no_commit(tmp_path: Path, inline: bool) -> None:
+    """The check comes after the sync: the bytes are there, and nobody is told."""
+    said: SimpleQueue[int | str] = SimpleQueue()
+
+    def lost() -> None:
+        assert (tmp_path / "a").read_bytes().startswith(b"data")
+        raise EpochLost("taken by another")
+
+    disk = FileDisk(tmp_path, lambda call, item: call(item), said.put, said.put, check=lost)
+    disk.create("a", 100, b"")
+    while not disk.idle():
+        pass
+    if inline:
+        disk._own = Always()
+    disk.commit("a", 0, b"data", 7)
+    disk.end_turn()
+    assert said.get(timeout=20) == "taken by another"
+    assert disk.idle()
+    disk.close()
+    assert said.empty()
+
+
+def test_a_shared_folder_makes_each_file_anew(tmp_path: Path) -> None:
+    """A successor may have linked the one of that name."""
+    disk = FileDisk(
+        tmp_path, lambda call, item: None, lambda token: None, lambda why: None, check=lambda: None
+    )
+    (tmp_path / "a").write_bytes(b"linked")
+    (tmp_path / "heir").hardlink_to(tmp_path / "a")
+    disk.create("a", 3, b"new")
+    disk.close()
+    assert (tmp_path / "a").read_bytes() == b"new" and (tmp_path / "heir").read_bytes() == b"linked"
+    assert not disk.recycles()

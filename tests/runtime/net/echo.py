@@ -10,6 +10,7 @@ from atalanta.runtime.lifecycle.lifecycle import Lifecycle
 from atalanta.runtime.net.acceptor import Listen
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.shell import Shell
+from atalanta.wire.core.transport import TransportConfiguration
 
 DEADLINE_S = 10.0
 
@@ -128,6 +129,10 @@ class EchoNode:
     def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
         """Noted."""
         self._note(now, "posted", key, files, why)
+
+    def on_backups(self, now: int, backups: dict[str, TransportConfiguration]) -> None:
+        """Noted."""
+        self._note(now, "backups", backups)
 
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
         """Noted."""

@@ -29,6 +29,18 @@ def test_all_that_is_there_and_it_stays_there(fake: SparkSession, cluster: FakeC
     assert all("lease" not in node.requests for node in cluster.nodes)
 
 
+def test_spark_asks_for_all_columns_and_the_option_for_some(fake: SparkSession, cluster: FakeCluster) -> None:
+    """If the first part fails, a newer Spark tells a Python source which columns it needs: use that."""
+    fill(cluster, 20, 0)
+    asked = cluster.nodes[0].asked_bodies
+    assert read(fake, cluster).count() == len(read(fake, cluster).select("sequence").collect()) == 20
+    assert asked == [True, True]
+    asked.clear()
+    some = read(fake, cluster, columns="timestamp,sequence")
+    assert some.count() == 20 and some.columns == ["timestamp", "sequence"]
+    assert asked == [False]
+
+
 def test_from_and_to(fake: SparkSession, cluster: FakeCluster) -> None:
     fill(cluster, 10, 10)
     first, second = cluster.nodes

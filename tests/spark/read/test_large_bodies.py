@@ -14,6 +14,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 from atalanta.client import Message, blocking
 from atalanta.spark.errors import Undecodable
 from atalanta.spark.gateway.core_gateway import connect
+from atalanta.spark.gateway.gateway import Credentials
 from atalanta.spark.options import read_options
 from atalanta.spark.read.offsets import Range
 from atalanta.spark.read.partition_reader import RangePartition, RangeReader
@@ -95,6 +96,15 @@ def test_a_body_above_the_limit_is_a_row_with_an_error(brokers: BrokerCluster) -
 def test_other_columns_need_no_body(brokers: BrokerCluster) -> None:
     found = rows(brokers, StructType().add("sequence", LongType()), maxBodyBytes="1")
     assert [row["sequence"] for row in found] == [1, 2, 3, 4]
+
+
+def test_without_a_column_for_them_no_bodies_leave_the_node(brokers: BrokerCluster) -> None:
+    gateway = connect(brokers.servers, Credentials(USER, PASSWORD, 5.0, 10.0))
+    position = gateway.position(QUEUE)
+    given = (QUEUE, position.incarnation, position.first - 1, position.last, 2 << 20, None)
+    sizes = [sum(len(chunk.entries) for chunk in gateway.read(*given, limit)) for limit in (1 << 30, 0)]
+    gateway.close()
+    assert sizes[0] > len(LARGE) + len(TEXT) and sizes[1] < 2_000
 
 
 def test_a_damaged_file_does_not_stop_the_reader(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.client import LostRange
 from atalanta.spark.errors import SparkSourceError
-from atalanta.spark.read.offsets import Entry, Offset, Range, ranges, split, split_all
+from atalanta.spark.read.offsets import Entry, Offset, Range, ranges, spans, split, split_all
 
 
 def entry(sequence: int, incarnation: str = "i", begins_after: int | None = None) -> Entry:
@@ -67,3 +68,9 @@ def test_an_endless_sequence_is_none_of_this_source() -> None:
     value = {"queue": "q", "nodes": {"a": {"incarnation": "i", "sequence": float("inf"), "server": "h"}}}
     with pytest.raises(SparkSourceError, match="not one of this source"):
         Offset.from_json(value, "q")
+
+
+def test_an_error_names_some_lost_ranges_and_the_number_of_the_others() -> None:
+    lost = [LostRange(at, at + 1, "moved") for at in range(0, 2_000, 2)]
+    assert spans(lost[:2]) == "0 to 1 (moved); 2 to 3 (moved)"
+    assert spans(lost).endswith("; 38 to 39 (moved); and 980 more ranges")

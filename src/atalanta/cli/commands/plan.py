@@ -45,7 +45,7 @@ def plan(files: Files, json_output: Json = False, svg: Svg = None) -> None:
     from atalanta.config.problems import ConfigError
 
     try:
-        made = make_plan(files)
+        made, pairs = make_plan(files)
     except ConfigError as error:
         for problem in error.problems:
             typer.echo(str(problem), err=True)
@@ -56,9 +56,9 @@ def plan(files: Files, json_output: Json = False, svg: Svg = None) -> None:
 
         svg.write_text(svg_of(made), encoding="utf-8")
     if json_output:
-        typer.echo(json.dumps(as_json(made, found)))
+        typer.echo(json.dumps(as_json(made, pairs, found)))
     else:
-        show(made, found)
+        show(made, pairs, found)
         if svg is not None:
             typer.echo(f"drawn into {svg}", err=True)
     if any(each.level == ERROR for each in found):
@@ -84,13 +84,14 @@ def rehearse(
     """
     from atalanta.cli.output.outcome import FAILED, USAGE, status_of_files
     from atalanta.cli.plan.file_nodes import broker_file
-    from atalanta.cli.plan.rehearse import BadOption, as_json, events_of, run, show
+    from atalanta.cli.plan.rehearse import BadOption, as_json, events_of, run, serving_files, show
     from atalanta.config.problems import ConfigError
 
     texts = {"kill": kill, "stop": stop, "start": start, "join": join, "cut": cut, "heal": heal}
     try:
-        events = events_of({what: each or [] for what, each in texts.items()}, files)
-        report = run(files, load or [], events, seconds, seed)
+        serving, notes = serving_files(files)
+        events = events_of({what: each or [] for what, each in texts.items()}, serving)
+        report = run(serving, load or [], events, seconds, seed)
     except BadOption as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(USAGE) from error
@@ -99,8 +100,8 @@ def rehearse(
             typer.echo(str(problem), err=True)
         raise typer.Exit(status_of_files([broker_file(path) for path in files])) from error
     if json_output:
-        typer.echo(json.dumps(as_json(report)))
+        typer.echo(json.dumps(as_json(report, notes)))
     else:
-        show(report)
+        show(report, notes)
     if any(report.lost(tally) for tally in report.tallies) or report.ended:
         raise typer.Exit(FAILED)

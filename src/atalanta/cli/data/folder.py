@@ -11,6 +11,7 @@ from atalanta.cli.output.outcome import NOT_THERE, Refused
 from atalanta.client import ReceivedMessage
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
+from atalanta.ha.folder_lease import ACTIVE
 from atalanta.kernel import ports
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.recovery import Recovery
@@ -23,6 +24,9 @@ from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.runtime.disk.data_folder import JOURNAL_NAME, NODE_ID_NAME, read_node_id
 from atalanta.runtime.disk.folder_lock import DataFolderError, is_locked
+from atalanta.runtime.ha.epoch_folders import Epochs, has_epochs
+from atalanta.runtime.ha.holder_lock import LOCKED, MISSING, look_at_lock
+from atalanta.runtime.ha.lease_file import decode_record, read_content
 from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, BAD_DATA
 from atalanta.store.config import JournalConfig
 from atalanta.store.pages import NAME_PREFIX, PageFiles
@@ -133,19 +137,24 @@ class DataFolder:
 
     def __init__(self, folder: Path, while_running: bool) -> None:
         self.folder, pages = find_folders(folder)
-        self.running = is_locked(self.folder) or is_locked(self.folder.parent)
-        if self.running and not while_running:
-            raise DataFolderError(
-                f"{self.folder}: a node uses it; stop that node, or read all the same with --while-running"
-            )
         found = read_node_id(self.folder)
         if found is None and self.folder.name == JOURNAL_NAME:
             found = read_node_id(self.folder.parent)
         if found is None:
             raise Refused(f"{self.folder / NODE_ID_NAME} is missing", BAD_DATA)
         self.node_id = found
+        pages /= str(found)
+        if has_epochs(self.folder):
+            self.folder, pages = newest_epoch(self.folder, pages)
+            self.running = is_held(self.folder)
+        else:
+            self.running = is_locked(self.folder) or is_locked(self.folder.parent)
+        if self.running and not while_running:
+            raise DataFolderError(
+                f"{self.folder}: a node uses it; stop that node, or read all the same with --while-running"
+            )
         config = JournalConfig(journal_id=found.bytes)
-        self.disk = ReadOnlyDisk(self.folder, pages / str(found))
+        self.disk = ReadOnlyDisk(self.folder, pages)
         self.files = PageFiles(self.disk, found.bytes)
         damage = FoundDamage()
         self.damaged: list[str] = damage.lines
@@ -218,16 +227,32 @@ def find_folders(place: Path) -> tuple[Path, Path]:
         except ConfigError as error:
             raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
         folder, pages = configuration.journal_folder, configuration.paging_folder
-        if has_journal(folder):
+        if has_journal(folder) or has_epochs(folder):
             return folder, pages
         raise Refused(f"{folder}: there is no journal of atalanta in it", NOT_THERE)
     if not place.exists():
         raise Refused(f"{place}: there is no such folder or file", NOT_THERE)
     for below in SUBFOLDERS:
         folder = (place / below).resolve()
-        if has_journal(folder):
+        if has_journal(folder) or has_epochs(folder):
             return folder, folder.parent / PAGING_NAME
     raise Refused(f"{place}: there is no journal of atalanta in it", NOT_THERE)
+
+
+def newest_epoch(journal: Path, pages: Path) -> tuple[Path, Path]:
+    """Returns the folders of a pair's messages: those of the newest epoch that has inherited everything."""
+    epochs = Epochs(journal, pages, pages)
+    found = epochs.folders(epochs.newest_complete(epochs.newest() + 1))
+    return found.journal, found.pages
+
+
+def is_held(epoch: Path) -> bool:
+    """Tells whether a process of the pair may be serving: it is locked, or cannot be locked and was not ended."""
+    lock = look_at_lock(epoch)
+    if lock == MISSING:
+        record = decode_record(read_content(epoch))
+        return record is not None and record.state == ACTIVE
+    return lock == LOCKED
 
 
 def has_journal(folder: Path) -> bool:

@@ -14,6 +14,7 @@ from rich.table import Table
 from atalanta.app.node_config import bridge_settings
 from atalanta.app.startup_error import StartupError
 from atalanta.app.transports import acceptor_tls, secure_connectors
+from atalanta.cli.instance.newest_epoch import is_served, newest_journal
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.checks.bridges import check_bridges
 from atalanta.config.checks.cluster import check_cluster
@@ -29,8 +30,10 @@ from atalanta.config.checks.findings import (
 from atalanta.config.checks.grouping import check_grouping
 from atalanta.config.checks.routers import check_routers
 from atalanta.config.checks.scale_down import check_scale_down
+from atalanta.config.checks.shared_store import check_shared_store, without_passive
+from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError, nearest
-from atalanta.config.stored_settings import StoredSettingsFile
+from atalanta.config.stored_settings import STORED_SETTINGS_NAME, StoredSettingsFile
 from atalanta.config.users.users import read_security
 from atalanta.kernel.settings.settings_change import ADDRESS_SETTING, SECURITY_SETTING
 from atalanta.runtime.disk.data_folder import read_node_id
@@ -50,8 +53,10 @@ def check_files(paths: list[Path]) -> list[Finding]:
             nodes.append(node)
     check_endpoints(nodes, findings)
     check_cluster(nodes, findings)
-    check_grouping(nodes, findings)
-    check_scale_down(nodes, findings)
+    check_shared_store(nodes, findings)
+    serving = without_passive(nodes)
+    check_grouping(serving, findings)
+    check_scale_down(serving, findings)
     check_bridges(nodes, findings)
     check_routers(nodes, findings)
     return list(dict.fromkeys(findings.found))
@@ -61,7 +66,7 @@ def read_node(path: Path, findings: Findings) -> CheckedNode | None:
     """Reads one node and adds the messages that `atalanta run` would print; None if it would not start."""
     try:
         configuration = read_broker_xml(path, dict(os.environ), from_command_line=True)
-        StoredSettingsFile.of(configuration).read(configuration)
+        stored_settings_file(configuration).read(configuration)
     except ConfigError as error:
         _problems(error, findings)
         return None
@@ -87,6 +92,13 @@ def read_node(path: Path, findings: Findings) -> CheckedNode | None:
         for line in error.lines:
             findings.about(ERROR, node, line)
     return node
+
+
+def stored_settings_file(configuration: Configuration) -> StoredSettingsFile:
+    """Returns the file of the node's last run."""
+    if not configuration.broker.persistence_enabled:
+        return StoredSettingsFile(None)
+    return StoredSettingsFile(newest_journal(configuration) / STORED_SETTINGS_NAME)
 
 
 def _problems(error: ConfigError, findings: Findings) -> None:
@@ -148,7 +160,7 @@ def _check_ports(node: CheckedNode, findings: Findings) -> None:
     """Adds a warning for each acceptor whose port another process of this machine has now."""
     configuration = node.configuration
     journal = configuration.journal_folder
-    if is_locked(journal) or is_locked(journal.parent):
+    if is_locked(journal) or is_locked(journal.parent) or is_served(newest_journal(configuration)):
         return  # the node itself runs, and has its ports
     for acceptor in configuration.acceptors:
         if acceptor.port and port_taken(acceptor.host, acceptor.port):

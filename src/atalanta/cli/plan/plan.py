@@ -12,8 +12,10 @@ from rich.text import Text
 from atalanta.cli.instance.check import check_files, grouped_by_text
 from atalanta.cli.output.escape import plain
 from atalanta.cli.plan.file_nodes import broker_file, file_node, labels_of
+from atalanta.cli.plan.pairs import FilePairs, pairs_of_files
 from atalanta.config.checks.findings import ERROR, INFORMATION, WARNING, Finding
 from atalanta.sim.files.plan import Plan, Reach, form
+from atalanta.sim.files.world import FileNode
 
 STYLES = {ERROR: "bold red", WARNING: "yellow", INFORMATION: "dim"}
 REACH_ROWS_MAX = 60
@@ -21,11 +23,21 @@ COLUMN_MIN = 15  # minimum width of a matrix column, in characters
 NAMED_MAX = 4  # nodes; above this the missing ones are named if that is shorter
 
 
-def make_plan(files: list[Path]) -> Plan:
-    """Returns the plan. ConfigError if one of the files cannot be read."""
+def make_plan(files: list[Path]) -> tuple[Plan, FilePairs]:
+    """Returns the plan of the nodes that serve when all are started, and the pairs that some of them form.
+
+    ConfigError if one of the files cannot be read.
+    """
     paths = [broker_file(path) for path in files]
-    labels = labels_of(paths)
-    return form(lambda: [file_node(path, label) for path, label in zip(paths, labels, strict=True)])
+    path_of = dict(zip(labels_of(paths), paths, strict=True))
+    pairs = pairs_of_files(path_of)
+    passive = pairs.passive()
+    serving = [label for label in path_of if label not in passive]
+
+    def nodes(labels: list[str]) -> list[FileNode]:
+        return [file_node(path_of[label], label) for label in labels]
+
+    return form(lambda: nodes(serving), lambda label: nodes(pairs.substitutes(label))), pairs
 
 
 def find(files: list[Path], plan: Plan) -> list[Finding]:
@@ -51,7 +63,7 @@ def find(files: list[Path], plan: Plan) -> list[Finding]:
     return found
 
 
-def as_json(plan: Plan, found: list[Finding]) -> dict[str, object]:
+def as_json(plan: Plan, pairs: FilePairs, found: list[Finding]) -> dict[str, object]:
     """Returns the complete plan, for programs."""
     return {
         "nodes": plan.nodes,
@@ -60,18 +72,24 @@ def as_json(plan: Plan, found: list[Finding]) -> dict[str, object]:
         "reach": [asdict(reach) for reach in plan.reach],
         "islands": plan.islands(),
         "without": plan.without,
+        "pairs": pairs.members,
+        "losses": [asdict(loss) for loss in pairs.losses()],
         "findings": [asdict(each) for each in found],
     }
 
 
-def show(plan: Plan, found: list[Finding]) -> None:
-    """Prints the links as a matrix, or as a list if its columns would be too narrow; then reachability and
+def show(plan: Plan, pairs: FilePairs, found: list[Finding]) -> None:
+    """Prints the links as a matrix, or as a list if its columns would be too narrow; then reachability, losses and
     findings."""
     console = Console()
     narrow = console.width < COLUMN_MIN * (len(plan.nodes) + 2)
     console.print(link_list(plan) if narrow else link_matrix(plan))
     if plan.reach:
         console.print(_reach(plan))
+    if pairs.pairs:
+        console.print(loss_table(pairs))
+    for sentence in pairs.sentences():
+        console.print(Text(sentence, "dim"), soft_wrap=True)
     for each, positions in grouped_by_text(found):
         text = Text(f"{each.level}: ", STYLES[each.level])
         text.append(f"{positions[0]}" if positions else "", "default")
@@ -84,6 +102,16 @@ def show(plan: Plan, found: list[Finding]) -> None:
     console.print(
         f"nodes: {len(plan.nodes)}, links: {len(plan.links)}, clusters: {len(islands)}", highlight=False
     )
+
+
+def loss_table(pairs: FilePairs) -> Table:
+    """Draws what becomes of the messages when a host or a shared folder is lost."""
+    table = Table("lost", title="what is lost", title_justify="left")
+    table.add_column("with", overflow="fold")
+    table.add_column("then", overflow="fold")
+    for loss in pairs.losses():
+        table.add_row(*(Text(plain(cell)) for cell in (loss.what, ", ".join(loss.nodes), loss.then)))
+    return table
 
 
 def link_matrix(plan: Plan) -> Table:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from atalanta.cli.plan.file_nodes import broker_file, file_node, labels_of
+from atalanta.cli.plan.pairs import pairs_of_files
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.sim.files.load import Load, Tally
@@ -42,6 +43,8 @@ def events_of(texts: dict[str, list[str]], files: list[Path]) -> list[Event]:
                 joining = labels_of([*paths, path])[-1]
                 if joining in labels:
                     raise BadOption(f"--join {text}: there is a node {joining} already")
+                _check_alone(text, joining, dict(zip([*labels, joining], [*paths, path], strict=True)))
+                paths.append(path)
                 labels.append(joining)
                 events.append(Event(at_s, what, joining, file_node(path, joining)))
             elif what == HEAL:
@@ -56,6 +59,26 @@ def events_of(texts: dict[str, list[str]], files: list[Path]) -> list[Event]:
             if event.what != HEAL and label not in labels:
                 raise BadOption(f"--{event.what} {label}: there is no such node: {', '.join(labels)}")
     return events
+
+
+def _check_alone(text: str, joining: str, path_of: dict[str, Path]) -> None:
+    """Raises BadOption if the joining node has the folder of another one: the simulator has no pairs."""
+    for members in pairs_of_files(path_of).members.values():
+        if joining in members:
+            others = ", ".join(each for each in members if each != joining)
+            raise BadOption(f"--join {text}: it shares its store with {others}, and the simulator has no pairs")
+
+
+def serving_files(files: list[Path]) -> tuple[list[Path], list[str]]:
+    """Returns the files of the nodes that serve when all are started, and a line for each pair that is left out.
+
+    ConfigError if a file cannot be read.
+    """
+    labels = labels_of([broker_file(path) for path in files])
+    pairs = pairs_of_files({label: broker_file(path) for label, path in zip(labels, files, strict=True)})
+    passive = pairs.passive()
+    serving = [path for label, path in zip(labels, files, strict=True) if label not in passive]
+    return serving, pairs.sentences()
 
 
 def _seconds(what: str, text: str) -> float:
@@ -136,9 +159,10 @@ def default_loads(paths: list[Path], labels: list[str], filtered: dict[str, str]
     return list(loads.values())[:DEFAULT_LOADS_MAX]
 
 
-def as_json(report: Report) -> dict[str, object]:
-    """Returns the complete report, for programs."""
+def as_json(report: Report, notes: list[str]) -> dict[str, object]:
+    """Returns the complete report, for programs; `notes` say what was not simulated."""
     return {
+        "not_simulated": notes,
         "events": [str(event) for event in report.events],
         "loads": [_tally(report, tally) for tally in report.tallies],
         "backlogs": [vars(backlog) for backlog in report.backlogs],
@@ -172,9 +196,11 @@ def _tally(report: Report, tally: Tally) -> dict[str, object]:
     }
 
 
-def show(report: Report) -> None:
-    """Prints events, messages per consumer, and backlogs."""
+def show(report: Report, notes: list[str]) -> None:
+    """Prints what was not simulated, events, messages per consumer, and backlogs."""
     console = Console()
+    for note in notes:
+        console.print(Text(note, "yellow"), soft_wrap=True)
     for event in report.events:
         console.print(Text(str(event), "dim"))
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)

@@ -190,8 +190,10 @@ class LogView:
     ) -> AsyncIterator[Chunk]:
         """Yields the range in encoded chunks. The next chunk is requested before the current one is processed.
 
-        A message of more than 4 MiB is a chunk of its own, read in pieces. A body above `body_bytes_max` is not read.
+        A message of more than 4 MiB is a chunk of its own, read in pieces. A body above `body_bytes_max` is not read;
+        with 0 the node sends no bodies at all (an older node those up to 4 MiB).
         """
+        chunk_bytes = requested_bytes(chunk_bytes, body_bytes_max)
         session = await self._session()
         under_way = self.ask_chunk(session, start, end, selector, chunk_bytes)
         while True:
@@ -205,7 +207,7 @@ class LogView:
     def ask_chunk(
         self, session: ClientSession, start: int, end: int, selector: str | None, chunk_bytes: int
     ) -> Reply:
-        """Sends the request for one chunk."""
+        """Sends the request for one chunk; `chunk_bytes` as requested_bytes returns them."""
         packet = LogRead(
             correlation=session.next_correlation(),
             queue=self.queue,
@@ -350,6 +352,11 @@ class LogView:
         correlation: int = packet.correlation  # type: ignore[attr-defined]
         reply = session.correlated_request(packet, correlation, REPEAT)
         return _expect(await self._connection.shell.answer(reply), kind)
+
+
+def requested_bytes(chunk_bytes: int, body_bytes_max: int) -> int:
+    """Returns the limit of a LOG_READ; it is negative for messages without bodies."""
+    return chunk_bytes if body_bytes_max > 0 else -chunk_bytes
 
 
 def _expect(answer: object, kind: type[Answer]) -> Answer:

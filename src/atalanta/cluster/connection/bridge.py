@@ -246,7 +246,8 @@ class Bridge(ClusterLink):
         if member is not None:
             local = self.local
             count = read_count(now, packet.message, member, local.config, local.settings)
-            self.record.clients = count or self.record.clients
+            if count is not None:
+                self.record.counted(count)
         self.send(FlowToken(0, packet.message.size + 64), NOTIFICATION_CHANNEL)
 
     def on_blocked(self, now: int, blocked: bool) -> None:

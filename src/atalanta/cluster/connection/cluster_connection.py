@@ -3,7 +3,10 @@
 The node finds members by static connectors or a discovery group, with a Locator for each. It learns further members
 from topologies (cluster/topology/members.py). Each member gets a PeerRecord with a durable store-and-forward
 queue and a Bridge. A peer that crashes keeps its queue and its bindings, which attract no messages while it is
-away. A peer that sends DISCONNECT keeps the queue only.
+away. A peer that sends DISCONNECT keeps the queue only, unless it has a backup that may take over.
+
+A peer is tried at its primary's and its backup's connector in turn (BridgeImpl.nodeUP). After a failover it has the
+same node id, so its queue and its bindings go on.
 """
 
 from __future__ import annotations
@@ -116,6 +119,20 @@ class ClusterConnection(MemberListener, BridgeListener):
         self.stopping = True
         self.scanner.stopping = True
 
+    def set_backup(self, now: int, backup: TransportConfiguration | None) -> None:
+        """Announces the pair of this node and its backup, with a new event id, to all clients and members.
+
+        The connector of a backup that has left (None) stays announced until another replaces it. Artemis members and
+        clients keep it too (Topology.updateMember), and a backup that returns is found by those who wait for the pair.
+        """
+        known = self.local.backup
+        if self.stopping or backup is None or (known is not None and known == backup):
+            return
+        self.members.set_backup(now, backup)
+        for record in self.peers.values():
+            if record.bridge is not None and record.bridge.ready:
+                record.bridge.announce_pair()
+
     # -- subscribers of the topology ------------------------------------------------------------
     def subscribe(self, connection: ClientConnection, is_cluster: bool) -> None:
         self.dial_back.on_subscribe(connection.conn, is_cluster)
@@ -156,10 +173,21 @@ class ClusterConnection(MemberListener, BridgeListener):
             record = PeerRecord(self._bindings(node_id, forward))
             self.peers[node_id] = record
             self.departures.forget(node_id)
-        record.member = member
-        if record.bridge is None and not record.dialing:
-            record.dialing = True
-            self.dialer.dial(self.local.key(BRIDGE + node_id), member.primary)
+        former = record.changed(member)
+        bridge = record.bridge
+        if bridge is not None and former is not None and former.followed_by(member):
+            if not record.leads_to(member.primary):
+                # The other half has taken over. The former one may be silent for a long time, but not closed.
+                record.closed()
+                self._away(now, record, "its backup has taken over")
+                bridge.close("its backup has taken over")
+        if record.bridge is None and not (record.dialing and record.leads_to(member.primary)):
+            self._dial(record, member.primary)
+
+    def _dial(self, record: PeerRecord, target: TransportConfiguration) -> None:
+        """Dials a connector of the peer. An attempt that is under way is given up."""
+        record.dials(target)
+        self.dialer.dial(self.local.key(BRIDGE + record.node_id), target)
 
     def _bindings(self, node_id: str, forward: Queue) -> RemoteBindings:
         return RemoteBindings(
@@ -224,7 +252,6 @@ class ClusterConnection(MemberListener, BridgeListener):
             record = self.peers.get(rest[len(BRIDGE) :])
             if record is None or record.bridge is not None:
                 return None
-            record.dialing = False
             return self._open_bridge(now, conn, record)
         return None
 
@@ -236,8 +263,8 @@ class ClusterConnection(MemberListener, BridgeListener):
         mark = self.parked.mark_of(record.node_id, record.forward)
         again = self.attempts.again(record.node_id)
         bridge = Bridge(self.members, self, record, mark, conn, now, again)
-        record.bridge = bridge
-        bridge.open(now, None if record.member is None else record.member.primary)
+        record.opened(bridge)
+        bridge.open(now, record.target)
         return bridge
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
@@ -247,7 +274,7 @@ class ClusterConnection(MemberListener, BridgeListener):
             return
         record = self.peers.get(rest[len(BRIDGE) :])
         if record is not None:
-            record.dialing = False
+            record.dial_failed()
             if record.member is not None:
                 self.dial_back.on_unreachable(record.member, why)
             self._retry(now, record)
@@ -281,21 +308,30 @@ class ClusterConnection(MemberListener, BridgeListener):
 
     def bridge_lost(self, now: int, bridge: Bridge, why: str) -> None:
         record = bridge.record
-        if record.bridge is bridge:
-            record.bridge = None
-        self.parked.lost(now, record)
-        if record.is_news(why):
-            self.local.report("bridge_lost", record.node_id, why)
+        if record.bridge is not bridge:
+            return  # the peer has failed over: its link leads elsewhere
+        record.closed()
         member = self.topology.members.get(record.node_id)
         if member is not None:
             self.members.remove(now, record.node_id, member.event_id)
-        if bridge.said_goodbye:
-            if bridge.left_to:
-                self.departures.add(now, record, bridge.left_to)
-            self._drop(now, record)
+        if not bridge.said_goodbye or (record.has_backup() and not bridge.left_to):
+            self._away(now, record, why)
+            self._retry(now, record, bridge.refused)
             return
+        self._lost(now, record, why)
+        if bridge.left_to:
+            self.departures.add(now, record, bridge.left_to)
+        self._drop(now, record)
+
+    def _lost(self, now: int, record: PeerRecord, why: str) -> None:
+        self.parked.lost(now, record)
+        if record.is_news(why):
+            self.local.report("bridge_lost", record.node_id, why)
+
+    def _away(self, now: int, record: PeerRecord, why: str) -> None:
+        """Keeps the bindings of a peer without a link: messages wait for it."""
+        self._lost(now, record, why)
         record.bindings.disconnected(now)
-        self._retry(now, record, bridge.refused)
 
     # -- time -------------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
@@ -323,9 +359,11 @@ class ClusterConnection(MemberListener, BridgeListener):
         if record is None or record.bridge is not None or record.dialing:
             return
         member = self.topology.members.get(node_id) or record.member
-        if member is not None and member.primary is not None:
-            record.dialing = True
-            self.dialer.dial(self.local.key(BRIDGE + node_id), member.primary)
+        if member is None or member.primary is None:
+            return
+        connectors = [each for each in member.connectors() if self._dials(each)]
+        if connectors:
+            self._dial(record, connectors[self.attempts.failures(node_id) % len(connectors)])
 
     def flush(self, now: int) -> None:
         for record in self.peers.values():

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from atalanta.management.resources.registry import ResourceRegistry
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
+    from atalanta.wire.core.transport import TransportConfiguration
     from atalanta.wire.host import Host
 
 PREFIX: Final = "cluster."
@@ -143,6 +144,11 @@ class ClusterConnections(Part, RouteListener):
         if cluster is not None:
             cluster.on_dial_failed(now, key, why)
 
+    def on_backups(self, now: int, backups: dict[str, TransportConfiguration]) -> None:
+        """Announces the backup of this node: its connector for each cluster connection, by name."""
+        for cluster in self.connections:
+            cluster.set_backup(now, backups.get(cluster.config.name))
+
     def on_timer(self, now: int, key: str) -> None:
         if key.startswith(REDISTRIBUTE_TIMER):
             self.redistribution.on_timer(now, key)
@@ -196,6 +202,12 @@ class AcceptorHooks(ClusterHooks):
 
     def announced(self, now: int, connection: ClientConnection, packet: NodeAnnounce) -> None:
         self.clusters.of_acceptor(connection).announced(now, connection, packet)
+
+    def primary_of(
+        self, connection: ClientConnection, node_id: str
+    ) -> TransportConfiguration | None:
+        member = self.clusters.of_acceptor(connection).topology.members.get(node_id)
+        return None if member is None else member.primary
 
     def may_fail_over(self, node_id: str | None) -> bool:
         """Answers CHECK_FOR_FAILOVER as ActiveMQPacketHandler.handleCheckForFailover does.

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection.remote_bindings import RemoteBindings
     from atalanta.cluster.topology.topology import Member
     from atalanta.kernel.queue.queue import Queue
+    from atalanta.wire.core.transport import TransportConfiguration
 
 
 class PeerRecord:
@@ -23,9 +24,46 @@ class PeerRecord:
         self.dialing: bool = False
         self.lost_why: str = ""  # why the link was lost; reported
         self.member: Member | None = None
+        self.target: TransportConfiguration | None = None  # the connector that was dialed last
         self.forwarded: int = 0
         self.confirmed: int = 0
         self.clients: ClientCount | None = None  # its last client count
+
+    def dials(self, target: TransportConfiguration) -> None:
+        """Records the connector that is dialed now."""
+        self.dialing = True
+        self.target = target
+
+    def dial_failed(self) -> None:
+        """Records that the attempt has failed."""
+        self.dialing = False
+
+    def opened(self, bridge: Bridge) -> None:
+        """Records the bridge of a connection that is open."""
+        self.dialing = False
+        self.bridge = bridge
+
+    def changed(self, member: Member) -> Member | None:
+        """Records the member's last update. Returns the one before."""
+        before = self.member
+        self.member = member
+        return before
+
+    def closed(self) -> None:
+        """Records that the bridge is lost."""
+        self.bridge = None
+
+    def counted(self, count: ClientCount) -> None:
+        """Records the member's client count."""
+        self.clients = count
+
+    def leads_to(self, connector: TransportConfiguration) -> bool:
+        """Tells if the link, or the attempt to open it, is to that connector."""
+        return self.target is not None and self.target.same_target(connector)
+
+    def has_backup(self) -> bool:
+        """Tells if the member has a backup, which may take over when the member ends."""
+        return self.member is not None and self.member.backup is not None
 
     def is_news(self, why: str) -> bool:
         """Records why the link was lost; "" when it is open. Returns whether the reason changed."""

@@ -94,14 +94,19 @@ class ClusterLink(DialedLink):
 
     def announce(self, as_cluster: bool) -> None:
         """Announces this node, and subscribes to the topology."""
+        self.announce_pair()
+        self.send(SubscribeTopologyV2(as_cluster, NEWEST_VERSION), PING_CHANNEL)
+
+    def announce_pair(self) -> None:
+        """Announces this node and its backup to the peer (NODE_ANNOUNCE)."""
         own = self.local.member()
         self.send(
             NodeAnnounce(
                 node_id=own.node_id,
                 event_id=own.event_id,
                 connector=own.primary,
+                backup_connector=own.backup,
                 scale_down_group=own.scale_down_group,
             ),
             CLUSTER_CHANNEL,
         )
-        self.send(SubscribeTopologyV2(as_cluster, NEWEST_VERSION), PING_CHANNEL)

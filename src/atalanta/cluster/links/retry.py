@@ -55,6 +55,10 @@ class Attempts:
             return config.max_retry_interval_ms
         return min(pause_ms, config.max_retry_interval_ms)
 
+    def failures(self, node_id: str) -> int:
+        """Returns the number of failures since the last success, the loss of an open link included."""
+        return self.failed.get(node_id, 0)
+
     def again(self, node_id: str) -> bool:
         """Tells if there was ever a link to that member."""
         return node_id in self.connected

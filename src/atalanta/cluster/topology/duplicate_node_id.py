@@ -64,10 +64,13 @@ class Sightings:
 
 
 def check_one_host(trace: Trace, known: Member, news: Member) -> None:
-    """Reports a second node with the same id: `known` is connected, and `news` has another address."""
+    """Reports a second node with the same id: `known` is connected, and `news` has another address.
+
+    The backup of a known pair that takes over is not a second node.
+    """
     if known.primary is None or news.primary is None or news.event_id <= known.event_id:
         return
-    if not known.primary.same_target(news.primary):
+    if not known.primary.same_target(news.primary) and not known.followed_by(news):
         one = known.primary.address
         other = news.primary.address
         report_shared_id(trace, news.node_id, one, other)

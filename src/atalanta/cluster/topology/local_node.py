@@ -8,6 +8,7 @@ from atalanta.cluster.topology.topology import Member
 
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings
+    from atalanta.wire.core.transport import TransportConfiguration
     from atalanta.wire.host import Host
 
 REFUSED_MAX: Final = 1_000
@@ -16,8 +17,8 @@ REFUSED_MAX: Final = 1_000
 class LocalNode:
     """The local end of a cluster connection.
 
-    `event_id` (ms) is that of this node's last announcement. `prefix` begins the keys of all dials and timers of the
-    cluster connection.
+    `event_id` (ms) is that of this node's last announcement. `backup` is the connector of the node's backup, the other
+    half of the pair. `prefix` begins the keys of all dials and timers of the cluster connection.
     """
 
     def __init__(
@@ -39,15 +40,24 @@ class LocalNode:
         self.ids = broker.ids
         self.prefix: str = f"cluster.{number}."
         self.event_id: int = 0
+        self.backup: TransportConfiguration | None = None
         self.refused: dict[str, bool] = {}  # addresses that get no password, told once
         self.taken: dict[str, bool] = {}  # names of store-and-forward queues that other queues have, told once
+
+    def set_backup(self, backup: TransportConfiguration) -> None:
+        """Records the connector of the backup. `renew` and an announcement follow."""
+        self.backup = backup
+
+    def renew(self, now: int) -> None:
+        """Begins an announcement: it has a new event id."""
+        self.event_id = max(self.event_id + 1, now // 1_000_000)
 
     def member(self) -> Member:
         """Returns this node's own entry in the topology."""
         scale_down = self.settings.scale_down
         group = None if scale_down is None else scale_down.group_name
         connector = self.settings.transport(self.config.connector)
-        return Member(self.node_id, self.event_id, connector, None, None, group)
+        return Member(self.node_id, self.event_id, connector, self.backup, None, group)
 
     def unique_name(self) -> str:
         """Returns a new name for a session or a queue, unique across all nodes."""

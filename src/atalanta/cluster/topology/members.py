@@ -52,7 +52,7 @@ class Members:
 
     # -- this node ------------------------------------------------------------------------------
     def start(self, now: int) -> None:
-        self.local.event_id = now // 1_000_000
+        self.local.renew(now)
         self.topology.update(self.local.member())
         self.announcements_left = self.local.config.notification_attempts
         self._set_timer(now)
@@ -62,12 +62,18 @@ class Members:
             pause_ns = self.local.config.notification_interval_ms * 1_000_000
             self.local.set_timer(ANNOUNCE, now + pause_ns)
 
+    def set_backup(self, now: int, backup: TransportConfiguration) -> None:
+        """Announces this node with another backup, again notification-attempts times."""
+        self.local.set_backup(backup)
+        self.announcements_left = self.local.config.notification_attempts
+        self.announce_again(now)
+
     def announce_again(self, now: int) -> None:
         """Announces this node again, notification-attempts times, in case an announcement was lost.
 
         Each announcement has a new event id.
         """
-        self.local.event_id = max(self.local.event_id + 1, now // 1_000_000)
+        self.local.renew(now)
         own = self.local.member()
         self.topology.update(own)
         self.subscribers.send_member(own)
@@ -96,7 +102,8 @@ class Members:
         """Adds or changes a member, and notifies the subscribers and the listener if the update is accepted."""
         node_id = update.node_id
         if node_id == self.local.node_id:
-            if update.primary is not None:
+            # An older update tells of this node's last run, or of the other half of its pair before a failover.
+            if update.primary is not None and update.event_id > self.local.event_id:
                 self.check_copied_folder([update.primary])
             return
         if not node_id or FQQN in node_id:
@@ -118,7 +125,8 @@ class Members:
     def check_copied_folder(self, connectors: list[TransportConfiguration]) -> None:
         """Records `duplicate_node_id` if another node announces this node's id: one data folder is a copy."""
         for other in connectors:
-            if self.local.settings.announces(other):
+            backup = self.local.backup
+            if self.local.settings.announces(other) or (backup is not None and backup.same_target(other)):
                 continue
             self.local.trace.event(
                 "duplicate_node_id",

@@ -4,6 +4,7 @@ The rules are those of Artemis' client Topology:
 
 - An update is taken if the node is unknown, if its event id is greater than the known one, or if it brings the
   first primary connector.
+- A half that an update leaves out is kept. A backup that has become the primary is not the backup any longer.
 - A removal is ignored if a newer event is known. A removal is remembered, so that older announcements do not add
   the node again.
 """
@@ -37,6 +38,18 @@ class Member:
         self.backup_group = backup_group
         self.scale_down_group = scale_down_group
 
+    def connectors(self) -> list[TransportConfiguration]:
+        """Returns the connectors of the node and of its backup, as far as they are known."""
+        return [each for each in (self.primary, self.backup) if each is not None]
+
+    def followed_by(self, news: Member) -> bool:
+        """Tells if the two halves of one pair have changed places: `news` is this node after a failover."""
+        before, after = self.primary, news.primary
+        if before is None or after is None or before.same_target(after):
+            return False
+        was_backup = self.backup is not None and self.backup.same_target(after)
+        return was_backup or (news.backup is not None and news.backup.same_target(before))
+
 
 class Topology:
     """The known members, in the order in which they were added. `removed` has the event ids of removals."""
@@ -61,11 +74,15 @@ class Topology:
         brings_primary = known.primary is None and news.primary is not None
         if not newer and not brings_primary:
             return None
+        primary = news.primary if news.primary is not None else known.primary
+        backup = news.backup if news.backup is not None else known.backup
+        if primary is not None and backup is not None and backup.same_target(primary):
+            backup = None
         merged = Member(
             news.node_id,
             max(news.event_id, known.event_id),
-            news.primary if news.primary is not None else known.primary,
-            news.backup if news.backup is not None else known.backup,
+            primary,
+            backup,
             news.backup_group if news.backup_group is not None else known.backup_group,
             news.scale_down_group if news.scale_down_group is not None else known.scale_down_group,
         )

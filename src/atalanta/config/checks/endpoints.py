@@ -11,6 +11,7 @@ from atalanta.config.checks.findings import (
     is_loopback,
     reaches,
 )
+from atalanta.config.checks.shared_store import share_a_store
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 
 
@@ -41,12 +42,13 @@ def _check_pair(node: CheckedNode, other: CheckedNode, findings: Findings) -> No
             WARNING, node, f"its name '{one.broker.name}' is that of {two.path}, too",
             "names tell nodes apart in logs and consoles",
         )  # fmt: skip
-    if one.broker.persistence_enabled and two.broker.persistence_enabled:
+    pair = share_a_store(one, two)
+    if not pair and one.broker.persistence_enabled and two.broker.persistence_enabled:
         if one.journal_folder == two.journal_folder:
             findings.about(
                 ERROR, node, f"its journal folder {one.journal_folder} is that of {two.path}, too"
             )
-    if node.node_id is not None and node.node_id == other.node_id:
+    if not pair and node.node_id is not None and node.node_id == other.node_id:
         findings.about(
             ERROR, node, f"its data folder has the node id of {two.path}, {node.node_id}",
             "data folders cannot be copied from node to node",

@@ -11,12 +11,19 @@ from atalanta.cluster.discovery.dns import dns_names
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.config.native.bridges import read_own_bridges
 from atalanta.config.problems import Report, nearest
+from atalanta.config.sections.ha.lock_manager import manager_effect
 from atalanta.config.xml.reader import BadValue, convert
 from atalanta.files.regular import read_regular
+from atalanta.ha.manager_config import MANAGERS
+from atalanta.ha.policy import SHARED_STORE, HaPolicy
+from atalanta.kernel.option import OptionGroup
 from atalanta.wire.uri import UriError
 
 NAME: Final = "atalanta.toml"
 DNS: Final = "dns-discovery"
+HA: Final = "ha"
+MANAGER: Final = "manager"
+KIND: Final = "kind"
 SIZE_MAX_BYTES: Final = 1 << 20
 KINDS: Final[dict[str, tuple[type, ...]]] = {
     "bool": (bool,),
@@ -33,8 +40,11 @@ def own_file(broker_xml: Path) -> Path:
     return particular if particular.exists() else broker_xml.with_name(NAME)
 
 
-def read_own_file(path: Path, report: Report) -> OwnSettings:
-    """Reads the settings in `path`, the defaults if the file does not exist. Problems are added to `report`."""
+def read_own_file(path: Path, report: Report, ha: HaPolicy) -> OwnSettings:
+    """Reads the settings in `path`, the defaults if the file does not exist; the table `[ha]` is read into `ha`.
+
+    Problems are added to `report`.
+    """
     own = OwnSettings()
     try:
         data = read_regular(path, SIZE_MAX_BYTES)
@@ -66,29 +76,31 @@ def read_own_file(path: Path, report: Report) -> OwnSettings:
     ) as error:  # numbers of thousands of digits, deeply nested lists
         report.problem(str(path), 0, f"is not TOML that can be read: {error}")
         return own
-    OwnReader(path, text, report).read(table, own)
+    OwnReader(path, text, report).read(table, own, ha)
     return own
 
 
 class OwnReader:
-    """Reads the TOML table into `OwnSettings` and checks each value against its option."""
+    """Reads the TOML table into `OwnSettings` and `HaPolicy`, and checks each value against its option."""
 
     def __init__(self, path: Path, text: str, report: Report) -> None:
         self.path = path
         self.lines = text.splitlines()
         self.report = report
 
-    def read(self, table: dict[str, Any], own: OwnSettings) -> None:
+    def read(self, table: dict[str, Any], own: OwnSettings, ha: HaPolicy) -> None:
         """Reads every key of the file; unknown keys are problems."""
         known = {entry.metadata["xml"]: entry for entry in fields(OwnSettings) if entry.metadata}
         for key, value in table.items():
             entry = known.get(key)
             if key == "bridges":
                 own.bridges = read_own_bridges(value, self.problem)
+            elif key == HA:
+                self._read_ha(value, ha)
             elif key == DNS and isinstance(value, dict):
                 own.dns_by_cluster = self._texts(key, value)
             elif entry is None:
-                self.problem(key, f"unknown key '{key}'", nearest(key, [*known, "bridges"]))
+                self.problem(key, f"unknown key '{key}'", nearest(key, [*known, "bridges", HA]))
             else:
                 self._assign(own, entry, key, value)
         for text in own.dns_texts():
@@ -96,6 +108,47 @@ class OwnReader:
                 dns_names(text)
             except UriError as error:
                 self.problem(DNS, f"{DNS}: {error}")
+
+    def _read_ha(self, table: object, ha: HaPolicy) -> None:
+        if not isinstance(table, dict):
+            self.problem(HA, f"{HA} is not a table", f"write [{HA}]")
+            return
+        known = {entry.metadata["xml"]: entry for entry in fields(HaPolicy) if entry.metadata}
+        for key, value in table.items():
+            if key == MANAGER:
+                self._read_manager(value, ha)
+                self._without_effect(key, manager_effect(ha.form))
+            elif key not in known:
+                text = f"unknown key '{key}' in [{HA}]"
+                self.problem(key, text, nearest(key, [*known, MANAGER]))
+            else:
+                self._assign(ha, known[key], key, value)
+                if ha.form != SHARED_STORE:
+                    self._without_effect(key, "no effect (only nodes with a shared store have a lease)")
+
+    def _read_manager(self, table: object, ha: HaPolicy) -> None:
+        """Reads `[ha.manager]`, which is taken instead of one in broker.xml."""
+        kinds = ", ".join(MANAGERS)
+        kind = table.get(KIND) if isinstance(table, dict) else None
+        if not isinstance(table, dict) or not isinstance(kind, str) or kind not in MANAGERS:
+            text = f"[{HA}.{MANAGER}] has no kind" if kind is None else f"kind: {kind!r} is none of {kinds}"
+            self.problem(MANAGER if kind is None else KIND, text, f"write [{HA}.{MANAGER}] and kind = one of {kinds}")
+            return
+        ha.manager = MANAGERS[kind]()
+        options = fields(MANAGERS[kind])
+        known = {entry.metadata["xml"]: entry for entry in options}
+        for key, value in table.items():
+            if key in known:
+                self._assign(ha.manager, known[key], key, value)
+            elif key != KIND:
+                text = f"unknown key '{key}' of the manager '{kind}'"
+                self.problem(key, text, nearest(key, known) or ", ".join(known))
+        if options[0].metadata["xml"] not in table:
+            required = options[0].metadata
+            self.problem(KIND, f"the manager has no {required['xml']}", required["why"])
+
+    def _without_effect(self, key: str, why: str) -> None:
+        self.report.without_effect(str(self.path), self.line_of(key), f"[{HA}] {key}", why)
 
     def _texts(self, key: str, table: dict[str, Any]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -112,13 +165,13 @@ class OwnReader:
 
     def line_of(self, key: str) -> int:
         """Returns the first line that assigns `key` or opens the table of that name; 0 if there is none."""
-        stands = re.compile(rf"\s*(\[+\s*)?[\"']?{re.escape(key)}[\"']?\s*[\]=.]")
+        stands = re.compile(rf"\s*(\[+\s*)?([\w-]+\.)*[\"']?{re.escape(key)}[\"']?\s*[\]=.]")
         for number, line in enumerate(self.lines, 1):
             if stands.match(line):
                 return number
         return 0
 
-    def _assign(self, own: OwnSettings, entry: Field[Any], key: str, value: object) -> None:
+    def _assign(self, own: OptionGroup, entry: Field[Any], key: str, value: object) -> None:
         kind = entry.metadata["kind"]
         if isinstance(value, bool) != (kind == "bool") or not isinstance(value, KINDS[kind]):
             self.problem(key, f"{key}: {value!r} is not of type {kind}")

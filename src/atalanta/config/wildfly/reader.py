@@ -203,21 +203,37 @@ class SubsystemReader:
             self.core.children.append(made(node, node.name, f"data/{path}" if relative else path))
 
     def _ha_policy(self, node: Node) -> None:
-        kind, _, role = node.name.rpartition("-")
+        """Converts `<shared-store-primary>` and the like to `<ha-policy><shared-store><primary>`."""
         policy = made(node, "ha-policy")
-        if node.name in ("live-only", "primary-only"):
-            inner = made(node, node.name)
-            for child in node.all("scale-down"):
-                inner.children.append(self._scale_down(child))
-        elif kind in ("replication", "shared-store"):
-            inner = made(node, kind)
-            name = {"primary": "primary", "master": "primary", "colocated": "colocated"}
-            inner.children.append(made(node, name.get(role, "backup")))
+        form, _, role = node.name.rpartition("-")
+        if node.name in tables.HA_ALONE:
+            policy.children.append(self._ha_role(node, node.name))
+        elif form in tables.HA_FORMS and role in tables.HA_ROLES:
+            policy.children.append(made(node, form))
+            policy.children[0].children.append(self._ha_role(node, tables.HA_ROLES[role], form))
         else:
             self.report.problem(node.file, node.line, f"unknown element <{node.name}> in <server>")
             return
-        policy.children.append(inner)
         self.core.children.append(policy)
+
+    def _ha_role(self, node: Node, name: str, form: str = "") -> Node:
+        """Converts the attributes of a role to elements, and its children."""
+        entry = made(node, name)
+        for attribute, text in node.attributes.items():
+            if attribute == "excluded-connectors":
+                entry.children.append(listed(node, "excludes", text))
+            else:
+                entry.children.append(made(node, tables.HA.get(attribute, attribute), text))
+        self._defaults(node, entry, tables.HA_DEFAULTS.get((form, name), {}))
+        for child in node.children:
+            if child.name == "scale-down":
+                entry.children.append(self._scale_down(child))
+            elif name == "colocated" and tables.HA_ROLES.get(child.name, name) != name:
+                entry.children.append(self._ha_role(child, tables.HA_ROLES[child.name], form))
+            else:
+                text = f"unknown element <{child.name}> in <{node.name}>"
+                self.report.problem(child.file, child.line, text)
+        return entry
 
     def _scale_down(self, node: Node) -> Node:
         entry = made(node, "scale-down")

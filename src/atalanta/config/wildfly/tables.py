@@ -143,6 +143,25 @@ DEFAULTS: Final[dict[str, dict[str, str]]] = {
     "cluster-connection": {"producer-window-size": "-1"},
     "bridge": {"producer-window-size": "-1"},
 }
+# <shared-store-primary> and the like: the element's form and role, and the role in broker.xml. master and slave are
+# the names of older versions.
+HA_ALONE: Final = ("live-only", "primary-only")
+HA_FORMS: Final = ("shared-store", "replication")
+HA_ROLES: Final = {
+    "primary": "primary",
+    "master": "primary",
+    "secondary": "backup",
+    "slave": "backup",
+    "colocated": "colocated",
+}
+HA: Final = {
+    "failover-on-server-shutdown": "failover-on-shutdown",
+    "max-saved-replicated-journal-size": "max-saved-replicated-journals-size",
+}
+# HAAttributes: a backup by replication gives back, unlike Artemis'.
+HA_DEFAULTS: Final[dict[tuple[str, str], dict[str, str]]] = {
+    ("replication", "backup"): {"allow-failback": "true"},
+}
 CORE_DEFAULTS: Final = {"max-disk-usage": "100"}
 
 # Attributes of links that WildFly lets be -1, without end (InfiniteOrPositiveValidators), and Artemis' broker.xml not.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
+from atalanta.kernel.queue.log_state import PAGE_FILE_DAMAGED
 from atalanta.kernel.queue.paging.iteration import validate_paged
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
-from atalanta.kernel.queue.paging.retained_messages import DAMAGED, retained_of
+from atalanta.kernel.queue.paging.retained_messages import retained_of
 from atalanta.kernel.queue.priorities import LEVELS, level_of
 from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED
 
@@ -67,6 +68,8 @@ def validate(broker: Broker) -> None:
         )
         assert previous < queue.next_sequence
         _validate_retained(queue)
+    leased = sum(1 for queue in broker.queues.values() if queue.leased)
+    assert leased == broker.queue_registry.leased, f"{leased} leased queues, {broker.queue_registry.leased} counted"
     prepared = [plan for branch in broker.branches.list_prepared() for plan in branch.plans]
     _validate_pending(broker.store, broker.queues, prepared)
     _validate_memory(broker.store, broker.queues)
@@ -85,7 +88,7 @@ def _validate_retained(queue: Queue) -> None:
     found = retained.sequences()
     assert found == sorted(set(found)), f"queue {queue.name}: order of retained messages"
     assert all(retained.released_through < sequence <= end for sequence in found)
-    damaged = any(why == DAMAGED for _, _, why in log.lost)
+    damaged = any(why == PAGE_FILE_DAMAGED for _, _, why in log.lost)
     assert damaged or len(found) == retained.messages(), (
         f"queue {queue.name}: {len(found)} retained, {retained.messages()} counted"
     )

@@ -247,9 +247,9 @@ class Recovery:
         elif kind == records.LOST:
             queue = self.broker.queue_registry.by_id.get(reader.int64("lost.queue"))
             start = reader.int64("lost.start")
-            reader.int64("lost.end")
+            end = reader.int64("lost.end")
             if queue is not None:
-                queue.log.add_lost(start, reader.simple_string("lost.why"))
+                queue.log.add_lost(start, end, reader.simple_string("lost.why"))
         elif kind == records.VALUE:
             key = reader.simple_string("value.key")
             length = reader.int32("value.length")
@@ -293,6 +293,7 @@ class Recovery:
                 lease.until = now + lease.ttl_ns
         for address in list(broker.addresses.values()):
             broker.address_registry.add(address)
+        broker.queue_registry.count_leased()
         retention.restore(broker.values, broker.paging, broker.queue_registry.by_id)
         self.paging.attach(broker.paging, broker.queue_registry.by_id)
         for stored, lsn in self.messages.values():
@@ -395,8 +396,7 @@ class Recovery:
             batch.add(records.ACKS, records.encode_acks(queue.id, [message_id for message_id, _ in found]))
             for _, sequence in found:
                 if queue.leased and sequence > 0:
-                    queue.log.add_lost(sequence, DAMAGED)
-                    batch.add(records.LOST, records.encode_lost(queue.id, sequence, DAMAGED))
+                    queue.log.record_lost(queue.id, sequence, sequence, DAMAGED, batch)
         self.broker.plans.append(batch, [], [], None, 0)
 
 

@@ -128,11 +128,11 @@ def encode_value(key: str, value: bytes | None) -> bytes:
     return writer.getvalue()
 
 
-def encode_lost(queue_id: int, sequence: int, why: str) -> bytes:
+def encode_lost(queue_id: int, start: int, end: int, why: str) -> bytes:
     writer = Writer()
     writer.int64(queue_id)
-    writer.int64(sequence)
-    writer.int64(sequence)
+    writer.int64(start)
+    writer.int64(end)
     writer.simple_string(why)
     return writer.getvalue()
 

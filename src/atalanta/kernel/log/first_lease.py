@@ -183,7 +183,7 @@ def make_paged_durable(store: MessageStore, queue: Queue, pages: list[Page]) -> 
     """
     for page in pages:
         page.make_durable()
-        store.paging.store_page(page)
+        store.paging.store_page(page, records.Batch())
     for reference in queue.references:
         if isinstance(reference, PagedReference) and not reference.durable and reference.page.all_durable():
             _make_durable(reference)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from atalanta.message.selector.selector import Filter
 
 READ_BYTES_MAX: Final = 4 << 20
+LOOK_BYTES_MAX: Final = 2 * READ_BYTES_MAX  # of the messages of one read, with the bodies that are not sent
 READ_LOOKS_MAX: Final = (
     20_000  # messages that one read examines, however few of them its selector takes
 )
@@ -187,9 +188,11 @@ class LogViews:
         end: int,
         bytes_max: int,
         selector: Filter | None,
+        bodies: bool = True,
     ) -> Chunk:
         """Returns the messages of (start, end] in order, within the limits (at least one).
 
+        `bodies`: false for a chunk whose messages are sent without them, and which may have more messages.
         BrokerError RANGE_LOST if the range begins below the acknowledged sequence, and is not retained.
         """
         queue = self.queue_for(name, incarnation)
@@ -199,7 +202,7 @@ class LogViews:
             raise BrokerError(RANGE_LOST, text)
         limit = min(bytes_max, READ_BYTES_MAX) if bytes_max > 0 else READ_BYTES_MAX
         end = min(end, queue.stable_end())
-        chunk = Chunk()
+        chunk = Chunk(bodies)
         chunk.next = end
         chunk.last = True
         self._fill(queue, chunk, start, end, limit, selector)
@@ -222,6 +225,7 @@ class LogViews:
         `chunk.last` is False if more is left.
         """
         size = 0
+        whole = 0
         looks = 0
         found = self._after(queue, start)
         while found:
@@ -238,8 +242,9 @@ class LogViews:
                     if not selector.matches(reference.message):
                         chunk.next = reference.sequence
                         continue
-                cost = cost_of(reference)
-                if chunk.references and size + cost > limit:
+                cost = chunk.cost_of(reference)
+                whole += reference.size
+                if chunk.references and (size + cost > limit or whole > LOOK_BYTES_MAX):
                     chunk.last = False
                     return
                 if cost > READ_BYTES_MAX:
@@ -433,7 +438,7 @@ class LogViews:
             self.retention.lease(queue, group)
             previous = queue.log.leases.get(group)
             held = Lease(group, 1 if previous is None else previous.epoch + 1, owner, ttl_ns)
-            queue.lease(held)
+            self.queues.lease(queue, held)
             changed = True
         held.ttl_ns = ttl_ns
         held.until = now + ttl_ns
@@ -457,10 +462,7 @@ class LogViews:
 
     def any_leased(self) -> bool:
         """Returns true if a queue of the node has ever had a lease, so that its messages are durable on arrival."""
-        for queue in self.queues.by_name.values():
-            if queue.leased:
-                return True
-        return False
+        return self.queues.leased > 0
 
     def end_leases(self, now: int) -> None:
         """Ends expired leases, which no longer pin their queue (the epoch stays), and releases retained messages."""
@@ -483,13 +485,14 @@ class LogViews:
     def lost_ranges(
         self, name: str, incarnation: str, start: int, end: int
     ) -> list[tuple[int, int, str]]:
-        """Returns the parts of (start, end] that left the queue without ack_through."""
+        """Returns the parts of (start, end] that left the queue without ack_through, by their first sequence."""
         queue = self.queue_for(name, incarnation)
+        self.store.paging.drop_damaged()  # what the requests before have found
         found: list[tuple[int, int, str]] = []
         for low, high, why in queue.log.lost:
             if high > start and low <= end:
                 found.append((max(low, start + 1), min(high, end), why))
-        return found
+        return sorted(found)
 
     def seek(self, name: str, timestamp_ms: int) -> int:
         """Returns the sequence before the first live or retained message whose timestamp is >= `timestamp_ms`.

@@ -80,8 +80,7 @@ class Retention(Observer):
             self.store.take_from_queue(reference)
             retained.keep(reference)
         else:
-            queue.log.add_lost(reference.sequence, NOT_KEPT)
-            batch.add(records.LOST, records.encode_lost(queue.id, reference.sequence, NOT_KEPT))
+            queue.log.record_lost(queue.id, reference.sequence, reference.sequence, NOT_KEPT, batch)
             self.store.drop_from_queue(reference)
 
     def close_range(self, queue: Queue) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.journal import records
+
 if TYPE_CHECKING:
     from atalanta.kernel.log.lease import Lease
     from atalanta.kernel.queue.paging.retained_ranges import RetainedRanges
 
+PAGE_FILE_DAMAGED: Final = "the page file is damaged"  # the reason of a lost range
 LOST_RANGES_MAX: Final = 1_000  # of a queue; then the two oldest become one, with all that lies between them
 
 
@@ -75,17 +78,27 @@ class LogState:
             len(self.leases) > 0 and self.acked_through < sequence and sequence <= self.shown_through
         )
 
-    def add_lost(self, sequence: int, why: str) -> None:
-        """Records that a shown message was removed without `ack_through`; neighbouring ranges are joined."""
+    def add_lost(self, start: int, end: int, why: str) -> None:
+        """Records that the messages from `start` to `end` left without `ack_through`; neighbouring ranges are joined.
+        """
         lost = self.lost
-        if lost and lost[-1][1] == sequence - 1 and lost[-1][2] == why:
-            lost[-1] = (lost[-1][0], sequence, why)
+        if lost and lost[-1][1] == start - 1 and lost[-1][2] == why:
+            lost[-1] = (lost[-1][0], end, why)
             return
         if len(lost) >= LOST_RANGES_MAX:
-            lost[:2] = [(lost[0][0], lost[1][1], "messages in between, for several reasons")]
-        lost.append((sequence, sequence, why))
+            first = min(lost[0][0], lost[1][0])  # the newer one may have the lower sequences
+            last = max(lost[0][1], lost[1][1])
+            lost[:2] = [(first, last, "messages in between, for several reasons")]
+        lost.append((start, end, why))
 
-    def add_lost_range(self, start: int, end: int, why: str) -> None:
-        """Records once that the messages from `start` to `end` are lost."""
-        if (start, end, why) not in self.lost:
-            self.lost.append((start, end, why))
+    def record_lost(self, queue_id: int, start: int, end: int, why: str, batch: records.Batch) -> None:
+        """Records a lost range here and in the batch; `queue_id` is that of this state's queue."""
+        self.add_lost(start, end, why)
+        batch.add(records.LOST, records.encode_lost(queue_id, start, end, why))
+
+    def lost_whole(self, start: int, end: int) -> bool:
+        """Returns true if one recorded range holds all sequences from `start` to `end`."""
+        for first, last, _ in self.lost:
+            if first <= start and end <= last:
+                return True
+        return False

@@ -24,6 +24,7 @@ from atalanta.message.encoding.buffer import Writer
 from atalanta.message.selector.selector import Filter, FilterError, parse
 
 if TYPE_CHECKING:
+    from atalanta.kernel.log.lease import Lease
     from atalanta.kernel.observer import Observer
     from atalanta.kernel.ports import Ids
     from atalanta.kernel.publish.plan_writer import PlanWriter
@@ -46,7 +47,10 @@ def parse_filter(text: str | None) -> Filter | None:
 
 
 class QueueRegistry:
-    """The queues by name and by binding id. `plans` writes the copies that a new queue starts with."""
+    """The queues by name and by binding id. `plans` writes the copies that a new queue starts with.
+
+    `leased`: the number of queues that have ever had a lease of a log-view group.
+    """
 
     def __init__(
         self,
@@ -69,6 +73,7 @@ class QueueRegistry:
         self.observers = observers
         self.by_name: dict[str, Queue] = {}
         self.by_id: dict[int, Queue] = {}
+        self.leased: int = 0
 
     def find(self, name: str) -> Queue:
         """Returns the queue of that name or FQQN (see `get`); BrokerError QUEUE_DOES_NOT_EXIST."""
@@ -86,6 +91,17 @@ class QueueRegistry:
         if queue is not None and at > 0 and queue.spec.address != name[:at]:
             return None
         return queue
+
+    # -- leases -------------------------------------------------------------------------------------
+    def lease(self, queue: Queue, lease: Lease) -> None:
+        """Adds or replaces a group's lease of a queue, which counts among the leased ones until it is deleted."""
+        if not queue.leased:
+            self.leased += 1
+        queue.lease(lease)
+
+    def count_leased(self) -> None:
+        """Counts the leased queues, at the end of the recovery."""
+        self.leased = sum(1 for queue in self.by_name.values() if queue.leased)
 
     # -- creation -----------------------------------------------------------------------------------
     def check_client_queue(self, name: str) -> None:
@@ -234,6 +250,8 @@ class QueueRegistry:
             self.messages.drop_from_queue(reference)
         del self.by_name[queue.name]
         del self.by_id[queue.id]
+        if queue.leased:
+            self.leased -= 1
         address = self.addresses.by_name.get(queue.spec.address)
         if address is not None:
             address.remove_queue(queue)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from atalanta.management.status import NodeStatus
 
 CONNECTOR_FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"
-FAILOVER: Final = "this broker has no backup to fail over to"
+NO_REPLICA: Final = "this broker has no replica"
 REPLAY: Final = "this broker keeps no retention journal (journal-retention-directory): nothing to replay"
 NO_CLUSTER: Final = "this broker has no cluster-connection: no other node can take its messages"
 NO_REDIRECT: Final = "this node has no cluster-connection: it cannot redirect clients"
@@ -87,9 +87,10 @@ class BrokerControl(Control):
             "Started": lambda call: not self.broker.stopping,
             "Active": lambda call: not self.broker.stopping,
             "Backup": lambda call: False,
-            "SharedStore": lambda call: False,
+            "SharedStore": lambda call: self.status.ha.shared_store,
             "ReplicaSync": lambda call: False,
-            "HAPolicy": lambda call: "Primary Only",
+            "HAPolicy": lambda call: self.status.ha.policy,
+            "ActivationSequence": lambda call: self.status.ha.epoch,
             "ClusterConnectionNames": lambda call: [],
             "DefaultClusterPassword": lambda call: self.broker.security.has_default_password,
             "Clustered": lambda call: False,
@@ -126,7 +127,7 @@ class BrokerControl(Control):
             "ConnectorServices": lambda call: [],
             "AcceptorsAsJSON": self.acceptors_as_json,
             "ConnectorsAsJSON": self.connectors_as_json,
-            "FailoverOnServerShutdown": lambda call: False,
+            "FailoverOnServerShutdown": lambda call: self.status.ha.failover_on_shutdown,
             "IncomingInterceptorClassNames": lambda call: [],
             "OutgoingInterceptorClassNames": lambda call: [],
             "BrokerPluginClassNames": lambda call: [],
@@ -146,11 +147,11 @@ class BrokerControl(Control):
             "rebuildPageCounters": [("", no_work)],
             "clearAuthenticationCache": [("", no_work)],
             "clearAuthorizationCache": [("", no_work)],
-            "forceFailover": [("", refuse(FAILOVER))],
+            "forceFailover": [("", self.force_failover)],
             "scaleDown": [("S", refuse(NO_CLUSTER))],
             "scaleDownProgress": [("", lambda call, given: encode_json({"phase": "none"}))],
             "listNetworkTopology": [("", empty_list)],
-            "freezeReplication": [("", refuse(FAILOVER))],
+            "freezeReplication": [("", refuse(NO_REPLICA))],
             "reloadConfigurationFile": [("", self.reload_configuration)],
             "listBrokerConnections": [("", empty_list)],
             "listLockCoordinatorsAsJSON": [("", empty_list)],
@@ -160,6 +161,11 @@ class BrokerControl(Control):
             "replay": [("ssS", refuse(REPLAY)), ("ssssS", refuse(REPLAY))],
             "rebalance": [("b", refuse(NO_REDIRECT))],
         }
+
+    def force_failover(self, call: Call, given: Parameters) -> object:
+        """Gives the shared store to another process of the pair, soon after the answer."""
+        self.process.fail_over()
+        return None
 
     def select(self, call: Call) -> bool:
         """Selects the broker, whose resource has no name."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from atalanta.files.replace import replace_file, sync_folder
 from atalanta.runtime.disk.folder_lock import DataFolderError, FolderLock, lock_folder
+from atalanta.runtime.ha.epoch_folders import has_epochs
 
 NODE_ID_NAME = "node-id"
 JOURNAL_NAME = "journal"
@@ -53,6 +54,7 @@ def open_data_folder(
     locks = [lock_folder(folder)]
     try:
         make_folder(journal)
+        refuse_epochs(journal)
         if not journal.is_relative_to(folder):
             locks.append(lock_folder(journal))
         node_id = read_node_id(folder)
@@ -100,6 +102,15 @@ def read_node_id(folder: Path) -> uuid.UUID | None:
 
 def has_journal(folder: Path) -> bool:
     return any(path.name.startswith("journal-") for path in folder.iterdir())
+
+
+def refuse_epochs(journal: Path) -> None:
+    """Refuses the folder of a pair: the messages are in the folders of its epochs."""
+    if has_epochs(journal):
+        raise DataFolderError(
+            f"{journal} belongs to a pair with a shared store, and this node has no <shared-store> in its "
+            "<ha-policy>: configure it, or give this node a folder of its own"
+        )
 
 
 def refuse_orphans(folder: Path, journal: Path) -> None:

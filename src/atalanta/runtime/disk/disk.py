@@ -25,6 +25,7 @@ from atalanta.runtime.disk.commit_file import CommitFile, write_all, write_synce
 from atalanta.runtime.disk.descriptors import DescriptorReserve
 from atalanta.runtime.disk.inline_commit import OwnCommits
 from atalanta.runtime.disk.reserve import NO_ROOM, DiskReserve, write_zeroed
+from atalanta.runtime.ha.epoch_lost import EpochLost
 from atalanta.runtime.process.logs import log_event
 
 logger = logging.getLogger("atalanta.runtime")
@@ -38,6 +39,10 @@ class FileDisk(Disk):
     `call_soon` schedules a call from the worker on the node's thread, like `loop.call_soon_threadsafe`.
     `committed(token)`, `failed(why)` and `no_room(name)` are called that way. `check_locks` raises an error if the
     folder is no longer locked by this process; it is called before a file is made.
+
+    `check`, for a folder that a successor may read at any time: called after the sync of each commit, before its
+    answer; EpochLost ends all work like a failed write. Then no file is written in place that a successor may have
+    linked: none is used again, and a new file is never made in an existing one.
     """
 
     def __init__(
@@ -50,8 +55,10 @@ class FileDisk(Disk):
         check_locks: Callable[[], None] | None = None,
         reserve: DiskReserve | None = None,
         no_room: Callable[[str], None] | None = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
         self.folder = folder
+        self._check = check
         self._check_locks = check_locks
         self._reserve = reserve
         self._no_room = no_room
@@ -184,6 +191,10 @@ class FileDisk(Disk):
         self._forget(name)
         self._add(lambda: self._do_delete(name))
 
+    def recycles(self) -> bool:
+        """Tells whether files may be used again: not those that a successor may have linked."""
+        return self._check is None
+
     def set_aside(self, name: str, spare_name: str) -> None:
         """Adds a job: rename, sync the folder."""
         self._forget(name)
@@ -208,7 +219,7 @@ class FileDisk(Disk):
         size = len(data) + len(more)
         try:
             took_s = self._write_commit(name, offset, data, more)
-        except OSError as error:
+        except (OSError, EpochLost) as error:
             self._answer_failed(self._failure(error))
             return size
         if self._own is not None:
@@ -288,6 +299,8 @@ class FileDisk(Disk):
         self._write_file.close()
 
     def _failure(self, error: Exception) -> str:
+        if isinstance(error, EpochLost):
+            return str(error)  # told by who lost it
         why = f"{self.folder}: {error}"
         log_event(logger, "disk_error", {"why": why}, error)
         return why
@@ -320,6 +333,8 @@ class FileDisk(Disk):
         self._report(self._answer, 0)
 
     def _write_new(self, path: Path, size: int, head: bytes) -> None:
+        if self._check is not None:
+            path.unlink(missing_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         file = self._files.open(path, flags, 0o640)
         try:
@@ -337,6 +352,8 @@ class FileDisk(Disk):
     def _do_reuse(self, spare_name: str, name: str, head: bytes) -> None:
         if self._check_locks is not None:
             self._check_locks()
+        if name == self._write_file.name:
+            self._write_file.close()
         old, new = self._folder(spare_name) / spare_name, self._folder(name) / name
         file = self._files.open(old, os.O_WRONLY)
         try:
@@ -345,6 +362,7 @@ class FileDisk(Disk):
             self._files.close(file)
         os.rename(old, new)
         self._sync_folder(name)
+        self._report(self._forget, name)  # the open file may be the one that was replaced
         self._report(self._answer, 0)
 
     def _do_commit(self, name: str, offset: int, data: bytes, token: int, more: bytes) -> None:
@@ -360,6 +378,8 @@ class FileDisk(Disk):
         if name != file.name:
             file.open(name, self._folder(name) / name)
         file.write(offset, data, more)
+        if self._check is not None:
+            self._check()
         self.busy_since = 0.0
         return time.monotonic() - begin
 

@@ -71,6 +71,11 @@ class Acceptor:
                 size = self.listen.receive_buffer_bytes
                 bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
 
+    def listen_early(self) -> None:
+        """Lets connections wait in the backlog for `accept`: their clients wait for an answer, and are not refused."""
+        for bound in self._sockets:
+            bound.listen(self.listen.backlog)
+
     async def accept(self) -> None:
         """Starts to accept. After the return a peer's connect succeeds."""
         loop = self.connections.loop

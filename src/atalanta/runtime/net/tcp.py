@@ -114,7 +114,7 @@ class Connections(Wire):
         """Closes every connection, after its output."""
         for number in list(self._open):
             self.close(number, why)
-        self.write_out()
+        self.driver.write_all()
 
     def abort_all(self) -> None:
         """Aborts the connections that are still open."""

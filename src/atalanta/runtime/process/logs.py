@@ -38,6 +38,9 @@ LEVELS: Final = {
     "member_unreachable": logging.WARNING,
     "node_id_shared": logging.ERROR,
     "not_dialed_back": logging.WARNING,
+    "epoch_lost": logging.ERROR,
+    "epoch_not_emptied": logging.WARNING,
+    "lease_expired": logging.WARNING,
     "group_undecided": logging.WARNING,
     "option_without_effect": logging.WARNING,
     "resource_not_created": logging.WARNING,
@@ -48,6 +51,7 @@ LEVELS: Final = {
     "second_grouping_handler": logging.ERROR,
     "slow_consumer": logging.WARNING,
     "store_and_forward_name_taken": logging.ERROR,
+    "store_wait_timed_out": logging.ERROR,
     "transaction_timed_out": logging.WARNING,
 }
 MESSAGE_TRACE: Final = "trace_"

@@ -93,15 +93,19 @@ def groups(nodes: list[str], pairs: list[tuple[str, str]]) -> list[list[str]]:
     return found
 
 
-def form(nodes: Callable[[], list[FileNode]], seed: int = 1) -> Plan:
+def form(
+    nodes: Callable[[], list[FileNode]],
+    substitutes: Callable[[str], list[FileNode]] = lambda label: [],
+    seed: int = 1,
+) -> Plan:
     """Starts all nodes, then all but one for each node, in separate simulations of half a minute.
 
-    `nodes` creates new nodes for each simulation.
+    `nodes` creates new nodes for each simulation. `substitutes` creates those that serve when one is away.
     """
     plan = _formed(nodes(), seed)
     if len(plan.nodes) > 2:
         for label in plan.nodes:
-            rest = [node for node in nodes() if node.label != label]
+            rest = [node for node in nodes() if node.label != label] + substitutes(label)
             plan.without[label] = _formed(rest, seed).islands()
     return plan
 

@@ -85,7 +85,10 @@ class Gateway(Protocol):
         selector: str | None,
         body_bytes_max: int,
     ) -> Iterator[Chunk]:
-        """Yields (start, end] in chunks, up to one with `last`. Bodies above `body_bytes_max` are not read."""
+        """Yields (start, end] in chunks, up to one with `last`. Bodies above `body_bytes_max` are not read.
+
+        With 0 the node sends no bodies.
+        """
         ...
 
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:

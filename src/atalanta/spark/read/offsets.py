@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from atalanta.client import LostRange
 from atalanta.spark.errors import SparkSourceError
+
+SPANS_MAX: Final = 20  # lost ranges that an error names
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,9 @@ class Offset:
 
 
 def spans(lost: Sequence[LostRange]) -> str:
-    """Returns lost ranges for an error text."""
-    return "; ".join(f"{part.start} to {part.end} ({part.why})" for part in lost)
+    """Returns lost ranges for an error text: the first ones, and the number of the others."""
+    named = "; ".join(f"{part.start} to {part.end} ({part.why})" for part in lost[:SPANS_MAX])
+    return named if len(lost) <= SPANS_MAX else f"{named}; and {len(lost) - SPANS_MAX} more ranges"
 
 
 def ranges(start: Offset, end: Offset) -> list[Range]:

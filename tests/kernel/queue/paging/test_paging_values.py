@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker import invariants
+from atalanta.kernel.journal import records
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
@@ -133,7 +134,7 @@ def test_a_newer_value_is_never_lost_and_never_followed_by_the_older_one(crash: 
         return
     if written_on:
         for page in bench.broker.paging.pages.values():
-            bench.broker.paging.store_page(page)
+            bench.broker.paging.store_page(page, records.Batch())
     bench.settle()
     if crash:
         bench.restart()

@@ -672,6 +672,45 @@ def test_a_log_view_reads_it_whole() -> None:
     assert bodies[0] == BODY and len(bodies) == 2
 
 
+@pytest.mark.parametrize("size", [5 << 20, 500_000, 10])
+def test_a_log_view_sends_no_bodies_if_it_is_asked_for_none(server: Server, size: int) -> None:
+    client = server.login()
+    client.create_queue("orders")
+    body = body_of(size)
+    send_large(client, "orders", body)
+    message = Message.create("orders", body, BYTES, True, 1_000)
+    message.put_property("colour", "blue")
+    client.send(SendMessage(message, False, -1, 0))
+    server.settle()
+    client.receive()
+    answer = client.call(LogRead(1, "orders", "", 0, 10, -1_000))
+    assert isinstance(answer, LogReadResponse), answer
+    assert (answer.count, answer.next, answer.last) == (2, 2, True) and len(answer.entries) < 1_000
+    entries = decode_entries(answer)
+    assert [(entry.sequence, entry.message.body) for entry in entries] == [(1, b""), (2, b"")]
+    assert entries[1].message.properties.get("colour") == "blue"
+    whole = client.call(LogRead(1, "orders", "", 1, 10, 1_000))
+    if isinstance(whole, LogReadResponse):
+        assert decode_entries(whole)[0].message.body == body
+    else:
+        assert isinstance(whole, LogReadLargeResponse) and whole.size == size
+
+
+def test_a_reader_without_bodies_does_not_keep_the_node_from_other_work() -> None:
+    """The bodies count against a limit of their own: the node reads them, from page files for instance."""
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    for _ in range(12):
+        client.send(SendMessage(Message.create("orders", bytes(1 << 20), BYTES, True, 1_000), False, -1, 0))
+        server.settle()
+    client.receive()
+    first = client.call(LogRead(1, "orders", "", 0, 12, -(2 << 20)))
+    assert isinstance(first, LogReadResponse) and 4 < first.count < 8 and not first.last
+    rest = client.call(LogRead(1, "orders", "", first.next, 12, -(2 << 20)))
+    assert isinstance(rest, LogReadResponse) and first.count + rest.count == 12 and rest.last
+
+
 def pieces_of(server: Server, client: Client, announced: LogReadLargeResponse) -> list[bytes]:
     """The pieces of the body of the only message, up to the end."""
     found: list[bytes] = []

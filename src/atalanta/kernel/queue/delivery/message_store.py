@@ -303,8 +303,7 @@ class MessageStore(MessageTable):
         sequence = reference.sequence
         if not reference.durable or not queue.log.is_shown(sequence):
             return
-        queue.log.add_lost(sequence, why)
-        batch.add(records.LOST, records.encode_lost(queue.id, sequence, why))
+        queue.log.record_lost(queue.id, sequence, sequence, why, batch)
 
     def drop_from_queue(self, reference: Reference) -> None:
         """Removes the reference from its queue in memory, and the message with its last reference."""

@@ -127,6 +127,32 @@ class Page:
                 return False
         return True
 
+    def last_of(self, block: int) -> int:
+        """Returns the last sequence that the block may have."""
+        return self.firsts[block + 1] - 1 if block + 1 < len(self.firsts) else self.last
+
+    def unread_ranges(self, block: int, floor: int) -> list[tuple[int, int]]:
+        """Returns ranges of sequences above `floor` that hold all unread and unfinished entries of the block.
+
+        The file is not read: sequences ascend, so the place of an entry limits its sequence on both sides. The ranges
+        are exact if the block has every sequence from its first one to its last, else too wide.
+        """
+        start = self.starts[block]
+        end = self.end_of(block)
+        first = self.firsts[block]
+        last = self.last_of(block)
+        ranges: list[tuple[int, int]] = []
+        for index in range(max(start, self.read), end):
+            low = max(first + index - start, floor + 1)
+            high = last - (end - 1 - index)
+            if high < low or self.is_finished(index):
+                continue
+            if ranges and low <= ranges[-1][1] + 1:
+                ranges[-1] = (ranges[-1][0], high)
+            else:
+                ranges.append((low, high))
+        return ranges
+
     def block_of(self, index: int) -> int:
         """Returns the block that holds the entry."""
         return _last_not_above(self.starts, index)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.journal import records
 from atalanta.kernel.memory.address_memory import PAGE
 from atalanta.kernel.ports import Pages
+from atalanta.kernel.queue.log_state import PAGE_FILE_DAMAGED
 from atalanta.kernel.queue.paging.page import Page, encode_page
 from atalanta.kernel.queue.paging.paged_queue import (
     BLOCK_BYTES,
@@ -412,12 +413,17 @@ class Paging:
         self.reader.take_damaged()  # the same blocks, read once more
 
     def _drop_damaged(self, queue: Queue, page: Page, why: str) -> None:
+        batch = records.Batch()
         left = 0
         left_bytes = 0
         for block in range(page.block_of(page.read), len(page.starts)):
             if page.block_is_finished(block):
                 continue
             entries = self.reader.read(queue, page, block)
+            if entries is None and queue.leased:
+                for start, end in page.unread_ranges(block, queue.log.released_through()):
+                    if not queue.log.lost_whole(start, end):
+                        queue.log.record_lost(queue.id, start, end, PAGE_FILE_DAMAGED, batch)
             for index in range(max(page.starts[block], page.read), page.end_of(block)):
                 if entries is not None:
                     entry = entries[index - page.starts[block]]
@@ -436,8 +442,10 @@ class Paging:
             self.touch(queue)
         if page.live <= 0:
             self.done(page)
+            if len(batch) > 0:
+                batch.append_to(self.store.journal)
         else:
-            self.store_page(page)
+            self.store_page(page, batch)
         self.store.trace.event(
             "page_file_damaged", {"queue": queue.name, "messages": lost, "why": why}
         )
@@ -481,9 +489,10 @@ class Paging:
             lsn = self.store.journal.append(records.PAGE_DONE, writer.getvalue())
             self.deletable.append((lsn, page))
 
-    def store_page(self, page: Page) -> None:
-        """Appends the page's state again, behind all older records about the page."""
-        page.lsn = self.store.journal.append(records.PAGE, encode_page(page, []))
+    def store_page(self, page: Page, batch: records.Batch) -> None:
+        """Appends the batch with the page's state again, behind all older records about the page."""
+        batch.add(records.PAGE, encode_page(page, []))
+        page.lsn = batch.append_to(self.store.journal)
 
     def record_bytes(self) -> int:
         """Returns the approximate size of the page records in the journal."""
@@ -493,4 +502,4 @@ class Paging:
         """Stores the page again, because the journal frees the segment with this PAGE record."""
         page = self.pages.get(number)
         if page is not None and page.lsn == lsn:
-            self.store_page(page)
+            self.store_page(page, records.Batch())

@@ -66,8 +66,9 @@ class QueuePages:
 class PagingRecovery:
     """Collects the records about pages from Recovery.
 
-    An id without a MESSAGE record is kept if a page may hold the message. `damaged`: large messages whose file is
-    damaged, also those outside of pages: queue -> (message id, sequence, 0 if it was scheduled).
+    An id without a MESSAGE record is kept if a page may hold the message; in `acked` it is true if no other page may
+    hold it. `damaged`: large messages whose file is damaged, also those outside of pages: queue -> (message id,
+    sequence, 0 if it was scheduled).
     """
 
     def __init__(self) -> None:
@@ -103,8 +104,9 @@ class PagingRecovery:
     def ack(self, queue_id: int, message_id: int) -> None:
         known = self.queues.get(queue_id)
         if known is not None:
-            for page in known.holding(message_id):
-                self.acked.setdefault(page.number, {})[message_id] = True
+            pages = known.holding(message_id)
+            for page in pages:
+                self.acked.setdefault(page.number, {})[message_id] = len(pages) == 1
 
     def deliver(self, queue_id: int, message_id: int, count: int, at_ms: int) -> None:
         known = self.queues.get(queue_id)
@@ -180,11 +182,11 @@ class PagingRecovery:
                 bodies.hold(body, 1)
                 page.bodies[index] = body
                 continue
-            page.finish(index)
             block = page.block_of(index)
             entries = paging.reader.read(queue, page, block)
             if entries is None:
-                continue  # the damaged block is reported
+                continue  # the damaged block is reported, with this message
+            page.finish(index)
             entry = entries[index - page.starts[block]]
             message_id = int(entry.message.id)
             if message_id not in acked and entry.sequence > queue.log.released_through():
@@ -202,7 +204,8 @@ def _count(
 ) -> int:
     """Examines every entry: marks the finished ones and counts the others. Returns the number of retained ones.
 
-    The entries of damaged blocks count, too, as far as they may be unfinished: Paging.drop_damaged reports them.
+    The entries of damaged blocks count, too, as far as they may be unfinished: Paging.drop_damaged reports them. An id
+    that another page may hold finishes none of them.
     """
     live = 0
     live_bytes = 0
@@ -215,14 +218,16 @@ def _count(
             continue
         entries = paging.reader.read(queue, page, block)
         if entries is None:
+            left = 0
             for index in range(page.starts[block], page.end_of(block)):
-                unread += 0 if page.is_finished(index) else 1
+                left += 0 if page.is_finished(index) else 1
+            unread += max(0, min(left, page.last_of(block) - released))
             continue
         for at, entry in enumerate(entries):
             index = page.starts[block] + at
             message_id = int(entry.message.id)
             below = entry.sequence <= released
-            was_acked = acked.pop(message_id, False)
+            was_acked = acked.pop(message_id, None) is not None
             if was_acked or not entry.durable or below:
                 if not page.is_finished(index):
                     page.finish(index)
@@ -239,7 +244,9 @@ def _count(
                 last = index + 1
             else:
                 live_bytes += entry.message.size
-    page.live = live + max(0, unread - len(acked))
+    for sure in acked.values():
+        unread -= 1 if sure else 0
+    page.live = live + max(0, unread)
     page.unread_bytes = live_bytes
     page.keep_back(kept, last)
     return kept

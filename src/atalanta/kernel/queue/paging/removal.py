@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.journal import records
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
 
@@ -37,7 +38,7 @@ def clear(paging: Paging, queue: Queue) -> int:
         if page.live <= 0:
             paging.done(page)
         else:
-            paging.store_page(page)
+            paging.store_page(page, records.Batch())
     return dropped
 
 

@@ -6,8 +6,9 @@ records or in page files; pages that were written before the acknowledgement are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from atalanta.kernel.queue.log_state import PAGE_FILE_DAMAGED
 from atalanta.kernel.queue.paging.paged_queue import (
     TAIL_MESSAGES,
     PagedQueue,
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.paging.paging import Paging
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
-
-DAMAGED: Final = "the page file of a retained message is damaged"
 
 
 class RetainedMessages(RetainedRanges):
@@ -155,8 +154,9 @@ class RetainedMessages(RetainedRanges):
         end = queue.log.acked_through
         entries = reader.read(queue, page, block)
         if entries is None:
-            following = page.firsts[block + 1] - 1 if block + 1 < len(page.firsts) else page.last
-            queue.log.add_lost_range(page.firsts[block], min(following, end), DAMAGED)
+            first, last = page.firsts[block], min(page.last_of(block), end)
+            if not queue.log.lost_whole(first, last):
+                queue.log.add_lost(first, last, PAGE_FILE_DAMAGED)
             return []
         found: list[PagedReference] = []
         for at, entry in enumerate(entries):

@@ -101,6 +101,23 @@ class QuorumVoteReply(Packet):
 
 
 @dataclass(eq=False, repr=False)
+class BackupRegistration(Packet):
+    """BACKUP_REGISTRATION: a real Artemis backup offers to replicate this node (refused)."""
+
+    user: str = field(metadata=wire(STRING))
+    password: str = field(metadata=wire(STRING))
+    wants_failback: bool = field(metadata=wire(BOOL))
+    connector: bytes = field(metadata=wire(REST))
+
+
+@dataclass(eq=False, repr=False)
+class BackupRegistrationFailed(Packet):
+    """BACKUP_REGISTRATION_FAILED: `problem` is 0 exception, 1 authentication, 2 already replicating."""
+
+    problem: int = field(metadata=wire(INT32))
+
+
+@dataclass(eq=False, repr=False)
 class BackupRequest(Packet):
     """BACKUP_REQUEST: the request for a colocated backup (not served)."""
 
@@ -129,6 +146,8 @@ PACKETS: Final = numbered(
         packet_types.SCALEDOWN_ANNOUNCEMENT: ScaleDownAnnouncement,
         packet_types.QUORUM_VOTE: QuorumVote,
         packet_types.QUORUM_VOTE_REPLY: QuorumVoteReply,
+        packet_types.BACKUP_REGISTRATION: BackupRegistration,
+        packet_types.BACKUP_REGISTRATION_FAILED: BackupRegistrationFailed,
         packet_types.BACKUP_REQUEST: BackupRequest,
         packet_types.BACKUP_REQUEST_RESPONSE: BackupRequestResponse,
     }

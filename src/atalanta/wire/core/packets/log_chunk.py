@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
 
-from atalanta.message.codec import decode_message, write_message
+from atalanta.message.codec import decode_message, write_bodiless, write_message
 from atalanta.message.encoding.buffer import DecodeError, Reader
 from atalanta.message.message import Message
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES, write_frame_header
@@ -63,7 +63,7 @@ numbered({LOG_READ_RESP: LogReadResponse})
 
 
 class ChunkWriter:
-    """Collects the entries of one chunk."""
+    """Collects the entries of one chunk, with the bodies of the messages."""
 
     def __init__(self) -> None:
         self.count: int = 0
@@ -74,7 +74,7 @@ class ChunkWriter:
         return len(self._out)
 
     def add(self, sequence: i64, delivery_count: i32, message: Message) -> None:
-        write_entry(self._out, sequence, delivery_count, message)
+        write_entry(self._out, sequence, delivery_count, message, True)
         self.count += 1
 
     def getvalue(self) -> bytes:
@@ -86,18 +86,21 @@ class ChunkWriter:
         )
 
 
-def message_bytes(message: Message) -> i64:
+def message_bytes(message: Message, bodies: bool) -> i64:
     """Returns the number of bytes of a message in its entry, without the entry's header."""
-    size: i64 = len(message.body) + len(message.head) + 12
-    return size
+    size: i64 = len(message.head) + 12
+    return size + len(message.body) if bodies else size
 
 
-def write_entry(out: BytesWriter, sequence: i64, delivery_count: i32, message: Message) -> None:
-    """Writes an entry, which has ENTRY_HEADER_BYTES more than message_bytes."""
+def write_entry(out: BytesWriter, sequence: i64, delivery_count: i32, message: Message, bodies: bool) -> None:
+    """Writes an entry, which has ENTRY_HEADER_BYTES more than message_bytes; without `bodies` its body is empty."""
     write_i64_be(out, sequence)
     write_i32_be(out, delivery_count)
-    write_i32_be(out, i32(message_bytes(message)))
-    write_message(out, message, message.id)
+    write_i32_be(out, i32(message_bytes(message, bodies)))
+    if bodies:
+        write_message(out, message, message.id)
+    else:
+        write_bodiless(out, message, message.id)
 
 
 def decode_entries(packet: LogReadResponse) -> list[LogEntry]:

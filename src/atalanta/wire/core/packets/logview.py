@@ -112,7 +112,10 @@ class LogPlanResponse(Packet):
 
 @dataclass(eq=False, repr=False)
 class LogRead(LogQueuePacket):
-    """LOG_READ: asks for one bounded chunk of (start, end]."""
+    """LOG_READ: asks for one bounded chunk of (start, end].
+
+    A negative `max_bytes` asks for as many bytes of messages without their bodies; an older node sends the bodies.
+    """
 
     start: int = field(metadata=wire(INT64))
     end: int = field(metadata=wire(INT64))

@@ -15,9 +15,12 @@ from atalanta.wire.core import packet_types
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.cluster import (
+    BackupRegistration,
+    BackupRequest,
     ClusterConnect,
     ClusterProof,
     NodeAnnounce,
+    QuorumVote,
     ScaleDownAnnouncement,
 )
 from atalanta.wire.core.packets.connection import (
@@ -31,6 +34,7 @@ from atalanta.wire.core.packets.connection import (
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2, ReattachSession
 from atalanta.wire.core.packets.topology import SubscribeTopology, SubscribeTopologyV2
 from atalanta.wire.core.server.frame_connection import SERVER_VERSION, FrameConnection
+from atalanta.wire.core.server.pair_requests import answer_pair_request
 from atalanta.wire.core.server.reattach import end_session, reattach, remember
 from atalanta.wire.core.server.redirect import CoreRedirect
 from atalanta.wire.core.server.requests.closed_session import answer_closed
@@ -60,7 +64,13 @@ if TYPE_CHECKING:
 UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 64 << 10
 REDIRECT_VERSION_MIN: Final = 131  # reads DISCONNECT_V3
 ROUTING_VERSION_MIN: Final = 131  # Artemis 2.18
-CLUSTER_PACKETS: Final = (packet_types.NODE_ANNOUNCE, packet_types.SCALEDOWN_ANNOUNCEMENT)
+CLUSTER_PACKETS: Final = (
+    packet_types.NODE_ANNOUNCE,
+    packet_types.SCALEDOWN_ANNOUNCEMENT,
+    packet_types.QUORUM_VOTE,
+    packet_types.BACKUP_REGISTRATION,
+    packet_types.BACKUP_REQUEST,
+)
 # Packet types that are processed before login, each with its only channel.
 HANDSHAKE_CHANNELS: Final[dict[int, int]] = {
     packet_types.PING: 0,
@@ -187,6 +197,8 @@ class CoreConnection(FrameConnection):
             self.host.cluster.announced(now, self, packet)
         elif isinstance(packet, ScaleDownAnnouncement):
             self.host.cluster.scaled_down(now, packet)
+        elif isinstance(packet, BackupRegistration | BackupRequest | QuorumVote):
+            answer_pair_request(self, now, packet)
         else:
             self.host.closing.append((self.conn, "the peer disconnected"))
 

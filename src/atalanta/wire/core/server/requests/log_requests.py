@@ -180,14 +180,14 @@ def _queues(session: CoreSession, pattern: str) -> list[str]:
 
 def _read(session: CoreSession, packet: LogRead) -> None:
     chunk = session.broker.log_views.read(
-        packet.queue, packet.incarnation, packet.start, packet.end, packet.max_bytes,
-        parse_filter(packet.selector),
+        packet.queue, packet.incarnation, packet.start, packet.end, abs(packet.max_bytes),
+        parse_filter(packet.selector), packet.max_bytes >= 0,
     )  # fmt: skip
     if chunk.large:
         session.reply(_large(chunk.references[0], packet.correlation, chunk.next, chunk.last))
         return
     for reference in chunk.references:
-        if reference.message.large is not None:
+        if chunk.bodies and reference.message.large is not None:
             LargeChunk(session, packet.correlation, chunk).go_on()
             return
     _send(session, packet.correlation, chunk)
@@ -201,12 +201,12 @@ def _send(session: CoreSession, correlation: int, chunk: Chunk) -> None:
     ]
     size: i64 = CHUNK_HEADER_BYTES
     for message in messages:
-        size += ENTRY_HEADER_BYTES + message_bytes(message)
+        size += ENTRY_HEADER_BYTES + message_bytes(message, chunk.bodies)
     out = session.connection.start_frame(LOG_READ_RESP, session.channel, size)
     write_chunk_header(out, correlation, chunk.next, chunk.last, len(messages))
     for index, message in enumerate(messages):
         reference = chunk.references[index]
-        write_entry(out, reference.sequence, reference.delivery_count, message)
+        write_entry(out, reference.sequence, reference.delivery_count, message, chunk.bodies)
 
 
 def _large(reference: Reference, correlation: int, next: int, last: bool) -> LogReadLargeResponse:

@@ -118,9 +118,13 @@ def test_without_a_cluster_connection_it_has_no_effect_and_that_is_said(tmp_path
     assert [each.name for each in configuration.unsupported] == ["scale-down"]
 
 
-def test_a_backup_still_does_not_start_as_a_primary(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="describes a backup"):
-        read(tmp_path, "<ha-policy><shared-store><backup/></shared-store></ha-policy>")
+def test_the_element_of_a_backup_is_checked_and_has_no_effect(tmp_path: Path) -> None:
+    text = "<ha-policy><shared-store><backup><scale-down>{}</scale-down></backup></shared-store></ha-policy>"
+    configuration = read(tmp_path, text.format("<group-name>west</group-name>"))
+    assert configuration.scale_down is None
+    assert [(each.name, each.lost) for each in configuration.unsupported] == [("scale-down", True)]
+    with pytest.raises(ConfigError, match="unknown element <enabeld>"):
+        read(tmp_path, text.format("<enabeld>true</enabeld>"))
 
 
 # -- what `atalanta check` says ---------------------------------------------------------------------------

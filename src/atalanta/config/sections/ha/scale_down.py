@@ -1,7 +1,7 @@
-"""The section `<ha-policy>`: the role of a node, and `<scale-down>` of a node without backup.
+"""The element `<scale-down>` of a policy, and the older forms of Artemis 1.4.
 
-Forms of Artemis 1.4 are read too: `<live-only>`, `<scale-down>true</scale-down>`, `<scale-down-group-name>` and
-`<scale-down-clustername>`, in the policy or directly in `<core>`.
+Those are `<scale-down>true</scale-down>`, `<scale-down-group-name>` and `<scale-down-clustername>`, in the policy or
+directly in `<core>`.
 """
 
 from __future__ import annotations
@@ -15,61 +15,51 @@ from atalanta.config.sections.references import CLUSTER_CONNECTION, References
 from atalanta.config.xml.reader import BadValue, Handler, XmlReader, boolean, into
 from atalanta.config.xml.tree import Node
 
-ALONE: Final = ("primary-only", "live-only")
 OLD_NAMES: Final = ("scale-down-group-name", "scale-down-clustername")
 
 
-class HaSection:
-    def __init__(self, configuration: Configuration, report: Report) -> None:
+class ScaleDownReader:
+    """Reads the element into `Configuration.scale_down`; `references` has the names that it mentions."""
+
+    def __init__(self, configuration: Configuration, report: Report, references: References) -> None:
         self.configuration = configuration
         self.report = report
+        self.references = references
         self.reader = XmlReader(report)
-        self.references = References(configuration, report, self.reader)
 
     def handlers(self) -> dict[str, Handler]:
+        """Returns the readers of the element in all its forms, for a node without a backup."""
         old: dict[str, Handler] = dict.fromkeys(OLD_NAMES, self._old)
-        return {"ha-policy": self._policy, "scale-down": self._scale_down, **old}
+        return {"scale-down": self._alone, **old}
 
     def finish(self) -> None:
-        """Checks that referenced names are defined, and that there is a cluster to take the messages."""
-        self.references.check()
+        """Checks that there is a cluster to take the messages."""
         configuration = self.configuration
-        config = configuration.scale_down
-        if config is not None and not configuration.cluster_connections:
+        if configuration.scale_down is not None and not configuration.cluster_connections:
             file, line = configuration.position("scale-down", "")
             self.report.without_effect(
                 file, line, "scale-down", "there is no cluster-connection: this node is alone", True
             )
 
-    # -- policies -------------------------------------------------------------------------------
-    def _policy(self, node: Node) -> None:
-        policies = [child.name for child in node.children]
-        if len(node.children) == 1 and policies[0] in ALONE:
-            alone: dict[str, Handler] = dict.fromkeys(OLD_NAMES, self._old)
-            self.reader.read(node.children[0], [], {"scale-down": self._scale_down, **alone})
-            return
-        for policy in node.children:
-            for role in policy.children:
-                if role.name in ("backup", "slave") and policy.name != "colocated":
-                    self.report.problem(
-                        role.file,
-                        role.line,
-                        "this file describes a backup, which is not supported yet",
-                        "started as it is, it would be a second primary",
-                    )
+    def of_backup(self, node: Node) -> None:
+        """Reads and checks the element of a backup, which Artemis gives another meaning."""
+        self._read(node, ScaleDownConfig())
         self.report.without_effect(
-            node.file, node.line, "ha-policy", "not supported yet: this node has no backup", True
-        )
+            node.file, node.line, "scale-down",
+            "not supported in a backup: once active it serves the messages itself, and gives them to no other node",
+            True,
+        )  # fmt: skip
 
-    # -- scale-down -----------------------------------------------------------------------------
     def _config(self, node: Node) -> ScaleDownConfig:
         if self.configuration.scale_down is None:
             self.configuration.scale_down = ScaleDownConfig()
             self.configuration.positions["scale-down", ""] = (node.file, node.line)
         return self.configuration.scale_down
 
-    def _scale_down(self, node: Node) -> None:
-        config = self._config(node)
+    def _alone(self, node: Node) -> None:
+        self._read(node, self._config(node))
+
+    def _read(self, node: Node, config: ScaleDownConfig) -> None:
         config.enabled = True
         if node.text and not node.children:
             try:

@@ -1,0 +1,164 @@
+"""The passive run of a node with a shared store: its ports are bound, and it waits until it may take the store.
+
+A port that is bound and does not listen refuses clients, so they go on to the next server of their list. As soon as
+the store may be taken, the ports listen: clients that lost the former node wait in the backlog until this node has
+read its journal, instead of trying again after their retry interval.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from atalanta.ha.folder_lease import ACTIVE, STOPPED
+from atalanta.ha.policy import PRIMARY, HaPolicy
+from atalanta.runtime.ha.holder_watch import HolderWatch
+from atalanta.runtime.ha.pair_members import PairMembers
+from atalanta.runtime.ha.shared_store import HeldEpoch, SharedStore, StoreView
+from atalanta.runtime.ha.store_requests import PROMOTE, take_request
+from atalanta.runtime.process.logs import log_event
+
+log = logging.getLogger("atalanta.app")
+
+LOOK_S: Final = 0.05
+# A backup lets a waiting primary go first: after a failback both see that the store is free.
+PRIMARY_FIRST_S: Final = 1.0
+RETRY_S: Final = 1.0
+
+
+class Doors(Protocol):
+    """The bound ports of the shell."""
+
+    def listen_early(self) -> None:
+        """Lets clients connect and wait."""
+
+
+class PassiveRun:
+    """One wait for the store. A stop signal, or a lost network, ends it."""
+
+    def __init__(
+        self,
+        store: SharedStore,
+        policy: HaPolicy,
+        members: PairMembers,
+        title: str,
+        monotonic_ns: Callable[[], int],
+        wait_ms: int = -1,
+    ) -> None:
+        """`title` names this process for people. A primary waits for `wait_ms` at most, -1 for ever."""
+        self.store = store
+        self.policy = policy
+        self.members = members
+        self.title = title
+        self.paused = False
+        self.timed_out = False
+        self.primary = policy.role == PRIMARY
+        self._monotonic_ns = monotonic_ns
+        waits_ns = wait_ms * 1_000_000 if self.primary and wait_ms >= 0 else sys.maxsize
+        self._until_ns = monotonic_ns() + waits_ns
+        self._wake = asyncio.Event()
+        self._stopping = ""
+        self._told = ""
+        self._free_since_ns = -1
+        self._watch = HolderWatch(asyncio.get_running_loop(), self._wake.set)
+
+    # --- asked by the network guard ---------------------------------------------------------------
+
+    def pause(self, why: str) -> bool:
+        """Ends the wait in order to begin again."""
+        self.paused = True
+        self.request_stop(why)
+        return True
+
+    def request_stop(self, why: str) -> None:
+        """Ends the wait."""
+        if not self._stopping:
+            self._stopping = why
+            log_event(log, "node_stopping", {"why": why})
+        self._wake.set()
+
+    def request_reload(self, why: str) -> None:
+        """Changes nothing: the files are read again when this node becomes active."""
+
+    # --- the wait ---------------------------------------------------------------------------------
+
+    async def wait(self, doors: Doors, waiting: Callable[[StoreView], None]) -> HeldEpoch | None:
+        """Returns the epoch when it was taken, None after a stop or the longest wait.
+
+        `waiting` is called once if the store is not free.
+        """
+        try:
+            while not self._stopping:
+                held = await self._try(doors, waiting)
+                if held is not None:
+                    return held
+                if self._monotonic_ns() >= self._until_ns:
+                    self.timed_out = True
+                    return None
+                await self._pause()
+        finally:
+            self._watch.close()
+        return None
+
+    async def _pause(self) -> None:
+        """Waits for the next look; the end of the holder's process, or a stop, ends it."""
+        try:
+            await asyncio.wait_for(self._wake.wait(), LOOK_S)
+        except TimeoutError:
+            return
+        if not self._stopping:
+            self._wake.clear()
+
+    async def _try(self, doors: Doors, waiting: Callable[[StoreView], None]) -> HeldEpoch | None:
+        try:
+            view = await asyncio.to_thread(self.store.look)
+            await self.members.beat()
+        except OSError as error:
+            await self._failed(error)
+            return None
+        self._watch.follow(view.lock if view.state == ACTIVE else None)
+        why = self._may_take(view)
+        if not why:
+            if self._told != "waits":
+                self._told = "waits"
+                waiting(view)
+            return None
+        doors.listen_early()
+        log_event(log, "store_free", {"epoch": view.epoch, "why": why})
+        try:
+            held = await asyncio.to_thread(self.store.take, self.title)
+        except OSError as error:
+            await self._failed(error)
+            return None
+        if held is None:
+            log_event(log, "store_taken_by_another", {"epoch": view.epoch + 1})
+        return held
+
+    def _may_take(self, view: StoreView) -> str:
+        """Returns the reason why the store may be taken now, "" if it may not."""
+        now_ns = self._monotonic_ns()
+        why = self.store.may_take(view, self.primary or self._promoted(view), now_ns)
+        if not why:
+            self._free_since_ns = -1
+            return ""
+        if self._free_since_ns < 0:
+            self._free_since_ns = now_ns
+        if not self.primary and view.released and self.members.primary_waits():
+            waited_s = (now_ns - self._free_since_ns) / 1e9
+            return why if waited_s >= PRIMARY_FIRST_S else ""
+        return why
+
+    def _promoted(self, view: StoreView) -> bool:
+        """Tells whether an operator wants this backup to serve, though the primary was stopped."""
+        return view.state == STOPPED and take_request(self.store.journal, PROMOTE)
+
+    async def _failed(self, error: OSError) -> None:
+        """Tells once that the folder cannot be used, and waits: another try follows."""
+        text = str(error)
+        if text != self._told:
+            self._told = text
+            log_event(log, "store_unreadable", {"why": text})
+        await asyncio.sleep(RETRY_S)

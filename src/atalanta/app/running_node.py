@@ -1,0 +1,151 @@
+"""A running node: a shell with bound ports, and the node that runs on it to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from atalanta.app.configuration_files import change_settings, read_again, watched_files
+from atalanta.app.startup_error import StartupError
+from atalanta.app.storage import Storage
+from atalanta.app.transports import listens, secure_connectors
+from atalanta.app.user_files import operate_users
+from atalanta.config.configuration import Configuration
+from atalanta.kernel.ports import Disk, LargeFiles
+from atalanta.message.encoding.buffer import DecodeError
+from atalanta.node.config import NodeConfig, Ports
+from atalanta.node.node import Node
+from atalanta.runtime.disk.disk import FileDisk
+from atalanta.runtime.disk.memory_disk import MemoryDisk
+from atalanta.runtime.lifecycle.critical_analyzer import critical_analyzer
+from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown
+from atalanta.runtime.lifecycle.lifecycle import Lifecycle
+from atalanta.runtime.lifecycle.reloader import Reloader
+from atalanta.runtime.net.limits import limits_of_this_process
+from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.logs import log_event
+from atalanta.runtime.shell import Shell
+from atalanta.store.errors import JournalDamaged, JournalForeign
+from atalanta.tls.errors import TlsError
+
+if TYPE_CHECKING:
+    from atalanta.web.server import WebServer
+
+log = logging.getLogger("atalanta.app")
+
+Ready = Callable[[list[str]], None]
+
+
+def bound_shell(configuration: Configuration, signals: bool) -> Shell:
+    """Returns a shell whose ports are bound, in the running loop. StartupError names what cannot be used."""
+    shell = Shell(asyncio.get_running_loop(), limits_of_this_process(), signals=signals)
+    try:
+        shell.links.secure(secure_connectors(configuration))
+        shell.bind(listens(configuration))
+    except TlsError as error:
+        raise StartupError(exit_codes.BAD_CONFIGURATION, [str(error)]) from error
+    except OSError as error:
+        raise StartupError(exit_codes.UNAVAILABLE, [error.strerror or str(error)]) from error
+    return shell
+
+
+async def run_node(
+    shell: Shell,
+    config: NodeConfig,
+    configuration: Configuration,
+    storage: Storage,
+    ready: Ready,
+    server: WebServer | None,
+    begun: Callable[[Node], None] | None = None,
+) -> int:
+    """Runs the node of a bound shell to its end. Returns the exit status.
+
+    `begun` is called with the node before it recovers.
+    """
+    broker = configuration.broker
+    disk = storage.disk(shell.loop, shell.driver, configuration.own.commits_in_loop)
+    large = storage.large_files(
+        shell.loop,
+        shell.driver,
+        broker.global_max_size_bytes,
+        configuration.journal.large_message_sync,
+    )
+    if storage.folder is not None:
+        shell.watch_disk(storage.folder.journal, broker.disk_scan_period_ms / 1_000, storage.reserve)
+    node = Node(config, ports(shell, disk, large))
+    log_event(
+        log,
+        "node_starting",
+        {"node_id": storage.node_id, "name": broker.name, "configuration": configuration.path},
+    )
+    if begun is not None:
+        begun(node)
+    more = []
+    if server is not None:
+        server.show(node.management)
+        more = [f"web={server.address}"]
+    try:
+        return await shell.run(
+            node,
+            disk,
+            lambda words: ready([*words, *more]),
+            lifecycle(shell, node, disk, configuration, storage),
+        )
+    except (JournalDamaged, JournalForeign, DecodeError) as error:
+        place = storage.folder.journal if storage.folder is not None else "memory"
+        line = f"the journal in {place} cannot be read: {error}"
+        raise StartupError(exit_codes.BAD_DATA, [line]) from error
+    finally:
+        large.close()
+        if server is not None:
+            server.show(None)
+
+
+def lifecycle(
+    shell: Shell,
+    node: Node,
+    disk: FileDisk | MemoryDisk,
+    configuration: Configuration,
+    storage: Storage,
+) -> Lifecycle:
+    """Returns the parts that start and stop with the node."""
+    broker = configuration.broker
+    reloader = Reloader(
+        shell.loop,
+        shell.trace,
+        lambda: read_again(configuration, storage),
+        shell.apply,
+        watched_files(configuration),
+        broker.configuration_file_refresh_period_ms / 1_000,
+    )
+    graceful_shutdown = None
+    if broker.graceful_shutdown_enabled:
+        graceful_shutdown = GracefulShutdown(
+            broker.graceful_shutdown_timeout_ms, node.broker.clients.client_count
+        )
+    return Lifecycle(
+        reloader,
+        lambda operation: operate_users(configuration, operation),
+        critical_analyzer(shell.loop, shell.request_stop, broker, lambda: disk.busy_since),
+        node.scale_down,
+        graceful_shutdown,
+        node.arriving,
+        lambda change: change_settings(configuration, storage, change),
+    )
+
+
+def ports(shell: Shell, disk: Disk, large: LargeFiles) -> Ports:
+    """Returns the shell's implementations of all ports."""
+    return Ports(
+        wire=shell.connections,
+        disk=disk,
+        timers=shell.timers,
+        links=shell.links,
+        ids=shell.ids,
+        trace=shell.trace,
+        passwords=shell.passwords,
+        large=large,
+        process=shell,
+    )

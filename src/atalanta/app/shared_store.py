@@ -1,0 +1,318 @@
+"""The runs of a node with a shared store: passive until it may take the store, then active, and so on.
+
+Source: SharedStorePrimaryActivation and SharedStoreBackupActivation of Artemis. Differences: an epoch protects the
+store, not only a lock (runtime/ha/); a node that has lost its store becomes passive, in the same process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from atalanta.app.node_config import node_config
+from atalanta.app.passive_run import PassiveRun
+from atalanta.app.running_node import Ready, bound_shell, run_node
+from atalanta.app.startup_error import StartupError
+from atalanta.app.storage import epoch_storage, refuse_artemis_journal
+from atalanta.app.web import start_web
+from atalanta.config.configuration import Configuration
+from atalanta.ha.folder_lease import RELEASED, STOPPED
+from atalanta.ha.lease import LeaseTerms
+from atalanta.ha.policy import BACKUP, PRIMARY
+from atalanta.kernel.security.security import Security
+from atalanta.management.status import HaStatus
+from atalanta.runtime.disk.folder_lock import DataFolderError
+from atalanta.runtime.ha.member_file import MemberRecord
+from atalanta.runtime.ha.pair_members import PairMembers, member_name
+from atalanta.runtime.ha.shared_store import HeldEpoch, SharedStore, StoreView
+from atalanta.runtime.ha.store_requests import HANDOVER, take_request, withdraw_requests
+from atalanta.runtime.ids import SystemIds
+from atalanta.runtime.network_check.check import network_check
+from atalanta.runtime.network_check.guard import NetworkGuard
+from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.event_loop import trim_allocator, unsettle_collector
+from atalanta.runtime.process.logs import log_event
+from atalanta.wire.core.transport import TransportConfiguration
+
+if TYPE_CHECKING:
+    from atalanta.node.node import Node
+    from atalanta.runtime.shell import Shell
+    from atalanta.web.server import WebServer
+
+log = logging.getLogger("atalanta.app")
+
+ATTEND_S: Final = 0.5
+# A store is given back when its holder has served for so long: a primary that fails again and again takes it rarely.
+FAILBACK_AFTER_S: Final = 5.0
+
+
+def open_store(configuration: Configuration) -> SharedStore:
+    """Opens the folders that the pair has in common. StartupError if they cannot be used."""
+    journal = configuration.journal_folder
+    refuse_artemis_journal(journal)
+    try:
+        return SharedStore(
+            journal,
+            configuration.paging_folder,
+            configuration.large_messages_folder,
+            LeaseTerms(configuration.ha.lease_ms * 1_000_000),
+            SystemIds().uuid,
+        )
+    except DataFolderError as error:
+        raise StartupError(exit_codes.FOLDER_TAKEN, [str(error)]) from error
+    except OSError as error:
+        line = f"the shared store {journal} cannot be used: {error}"
+        raise StartupError(exit_codes.DISK_FAILED, [line]) from error
+
+
+async def serve_store(
+    configuration: Configuration,
+    security: Security,
+    store: SharedStore,
+    ready: Ready,
+    web: str | None = None,
+) -> int:
+    """Runs this process of the pair in the running loop, and returns the exit status."""
+    loop = asyncio.get_running_loop()
+    server = await start_web(web) if web is not None else None
+    check = network_check(loop, configuration.network_check) or NoCheck()
+    guard = NetworkGuard(loop, check, configuration.network_check.period_ms / 1_000)
+    try:
+        if server is not None:
+            guard.on_change = server.network_changed
+        return await guard.run(SharedStoreRuns(configuration, security, store, ready, server, guard).next)
+    finally:
+        if server is not None:
+            await server.stop()
+
+
+class NoCheck:
+    """The check of a node whose network is not checked."""
+
+    async def why_lost(self) -> str:
+        """Returns the reason for a lost network: there is none."""
+        return ""
+
+    def close(self) -> None:
+        """Ends nothing."""
+
+
+class SharedStoreRuns:
+    """The runs of one process. `next` is called by the network guard."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        security: Security,
+        store: SharedStore,
+        ready: Ready,
+        server: WebServer | None,
+        guard: NetworkGuard,
+    ) -> None:
+        self.configuration = configuration
+        self.security = security
+        self.store = store
+        self.ready = ready
+        self.server = server
+        self.guard = guard
+        self.policy = configuration.ha
+        self.title = title_of(configuration)
+        own = MemberRecord(
+            name=member_name(),
+            role=self.policy.role,
+            connectors=announced_connectors(configuration),
+            wants="failback" if self.policy.role == PRIMARY else "",
+            beat=0,
+        )
+        self.members = PairMembers(store.members_folder, own, time.monotonic_ns)
+
+    async def next(self) -> int | None:
+        """Waits for the store and serves, again and again. Returns the exit status, None after a lost network."""
+        while True:
+            self._tell_web("passive")
+            shell = bound_shell(self.configuration, signals=False)
+            wait_ms = self.configuration.journal.lock_acquisition_timeout_ms
+            passive = PassiveRun(
+                self.store, self.policy, self.members, self.title, time.monotonic_ns, wait_ms
+            )
+            self.guard.born(passive)
+            try:
+                held = await passive.wait(shell, self._waiting)
+            except BaseException:
+                shell.accept_no_more()
+                raise
+            finally:
+                self.members.leave()
+            if held is None:
+                shell.accept_no_more()
+                if passive.timed_out:
+                    log_event(log, "store_wait_timed_out", {"waited_ms": wait_ms, "store": self.store.journal})
+                    return exit_codes.FOLDER_TAKEN
+                return None if passive.paused else exit_codes.STOPPED
+            self._tell_web("active")
+            active = ActiveRun(self, shell, held)
+            self.guard.born(shell)
+            if await active.run():
+                return active.status
+            unsettle_collector()
+            trim_allocator()
+
+    def _tell_web(self, role: str) -> None:
+        if self.server is not None:
+            self.server.role_changed(role)
+
+    def _waiting(self, view: StoreView) -> None:
+        """Tells that this process is passive: another one serves, or has stopped without a failover."""
+        log_event(
+            log,
+            "node_passive",
+            {"role": self.policy.role, "epoch": view.epoch, "store": self.store.journal},
+        )
+        self.ready(["role=passive"])
+
+
+class ActiveRun:
+    """One epoch of this process: from the taken store to its end."""
+
+    def __init__(self, runs: SharedStoreRuns, shell: Shell, held: HeldEpoch) -> None:
+        self.runs = runs
+        self.shell = shell
+        self.held = held
+        self.status = exit_codes.STOPPED
+        self.lost = ""
+        self.gives = ""  # why the store is given to another process
+        self._since = time.monotonic()
+        self._backups: dict[str, TransportConfiguration] = {}
+        self._attendance: asyncio.Task[None] | None = None
+
+    async def run(self) -> bool:
+        """Serves to the end of the epoch. Returns whether the process ends then; `status` is its exit status."""
+        runs = self.runs
+        held = self.held
+        log_event(log, "node_active", {"role": runs.policy.role, "epoch": held.epoch})
+        storage = epoch_storage(runs.configuration, runs.store.node_id, held)
+        storage.settings.read(runs.configuration)
+        config = node_config(runs.configuration, runs.security, runs.store.node_id)
+        self.shell.clock.begin_above(held.clock_floor_ns)
+        self.shell.driver.hold_output(held.hold)
+        self.shell.on_fail_over = lambda: self._give("an operator asked for a failover")
+        held.start(self._on_lost, self.shell.clock.now)
+        withdraw_requests(runs.store.journal)
+        try:
+            self.status = await run_node(
+                self.shell, config, runs.configuration, storage, self._ready, runs.server, self._begun
+            )
+        finally:
+            if self._attendance is not None:
+                self._attendance.cancel()
+            await asyncio.to_thread(self._end)
+        if self.lost:
+            log_event(log, "store_lost", {"epoch": held.epoch, "why": self.lost})
+            return False
+        if self.gives:
+            return runs.policy.role == BACKUP and not runs.policy.restart_backup
+        return True
+
+    def _ready(self, words: list[str]) -> None:
+        self.runs.ready(["role=active", *words])
+        # The files may have changed while this process was passive.
+        self.shell.loop.call_soon(self.shell.request_reload, "the node is active")
+
+    def _on_lost(self, why: str) -> None:
+        """Records the loss of the epoch, from any thread, and ends the node also when it has nothing to send."""
+        self.lost = why
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self.shell.loop.call_soon_threadsafe(self.shell.driver.disk_failed, why)
+
+    def _end(self) -> None:
+        """Tells the others how this epoch ended. After a failure the release of the lock tells it."""
+        if self.lost or self.status not in (exit_codes.STOPPED, exit_codes.MESSAGES_LEFT):
+            self.held.abandon()
+        elif self.gives or self.shell.paused or self.runs.policy.failover_on_shutdown:
+            self.held.stop(RELEASED)
+        else:
+            self.held.stop(STOPPED)
+
+    # --- the other processes ----------------------------------------------------------------------
+
+    def _begun(self, node: Node) -> None:
+        """Begins to read the files of the passive processes, for the node that has just been built."""
+        node.status.set_ha(
+            HaStatus("Shared Store Primary", True, self.runs.policy.failover_on_shutdown, self.held.epoch)
+        )
+        self._attendance = self.shell.loop.create_task(self._attend())
+
+    async def _attend(self) -> None:
+        told = ""
+        while True:
+            await asyncio.sleep(ATTEND_S)
+            try:
+                await self.runs.members.read()
+                request = await asyncio.to_thread(take_request, self.runs.store.journal, HANDOVER)
+            except OSError as error:
+                if str(error) != told:
+                    told = str(error)
+                    log_event(log, "store_unreadable", {"why": told})
+                continue
+            self._announce()
+            if request:
+                self._give("an operator asked for a handover")
+            elif self._gives_back():
+                self._give("the primary is back")
+
+    def _announce(self) -> None:
+        """Tells the cluster which process would take over: the first backup, else a primary that waits."""
+        alive = self.runs.members.alive
+        connectors = alive[0].connectors if alive else {}
+        backups = {name: transport(name, values) for name, values in connectors.items()}
+        if described(backups) != described(self._backups):
+            self._backups = backups
+            self.shell.driver.backups(backups)
+
+    def _gives_back(self) -> bool:
+        policy = self.runs.policy
+        served_s = time.monotonic() - self._since
+        wanted = any(each.wants == "failback" for each in self.runs.members.alive)
+        return policy.role == BACKUP and policy.allow_failback and wanted and served_s >= FAILBACK_AFTER_S
+
+    def _give(self, why: str) -> None:
+        if not self.gives:
+            self.gives = why
+            self.shell.request_stop(why)
+
+
+def title_of(configuration: Configuration) -> str:
+    """Returns the name of this process for people: its broker, role and machine."""
+    name = configuration.broker.name
+    return f"{name} ({configuration.ha.role}, process {os.getpid()} of {socket.gethostname()})"
+
+
+def announced_connectors(configuration: Configuration) -> dict[str, dict[str, object]]:
+    """Returns the parameters of each cluster connection's connector, by the name of the cluster connection."""
+    settings = configuration.cluster_settings()
+    if settings is None:
+        return {}
+    return {
+        each.name: dict(settings.connectors[each.connector].transport_params())
+        for each in settings.cluster_connections
+    }
+
+
+def transport(name: str, values: Mapping[str, object]) -> TransportConfiguration:
+    """Returns the connector that a member's file describes."""
+    made = TransportConfiguration(name)
+    for key, value in values.items():
+        if isinstance(value, (bool, int, str)):
+            made.put(key, value)
+    return made
+
+
+def described(backups: dict[str, TransportConfiguration]) -> dict[str, dict[str, str]]:
+    """Returns the parameters of connectors, to compare them."""
+    return {name: each.parameters for name, each in backups.items()}

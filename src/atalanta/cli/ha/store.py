@@ -1,0 +1,167 @@
+"""`atalanta ha status`, `handover`, `promote`: a pair with a shared store, by its folder alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from atalanta.cli.output.outcome import NOT_THERE, TIMED_OUT, Refused, reported
+from atalanta.cli.output.tables import show_table
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.problems import ConfigError
+from atalanta.ha.folder_lease import ACTIVE, STOPPED
+from atalanta.runtime.ha.epoch_folders import EPOCHS_NAME
+from atalanta.runtime.ha.member_file import MemberRecord, read_members
+from atalanta.runtime.ha.shared_store import MEMBERS_NAME, StoreView, look_at_store
+from atalanta.runtime.ha.store_requests import HANDOVER, PROMOTE, post_request, take_request
+from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, BAD_DATA
+
+SUBFOLDERS: Final = ("", "journal", "data/journal")
+LIFE_S: Final = 1.2  # in which a process that lives writes its file, and its lease, at least once
+LOOK_S: Final = 0.1
+
+
+@dataclass
+class PairState:
+    """The state of a pair, seen over LIFE_S."""
+
+    journal: Path
+    view: StoreView
+    renewed: bool
+    waiting: list[MemberRecord]
+
+    @property
+    def state(self) -> str:
+        """Returns the state in words."""
+        if self.view.state != ACTIVE:
+            return self.view.state
+        if self.view.holder_gone:
+            return "ended"
+        return ACTIVE if self.renewed else "silent"
+
+
+def run_status(place: Path, json_output: bool) -> None:
+    """Shows which process serves and which ones wait."""
+    with reported():
+        seen = look(place)
+        holder = seen.view.record.holder if seen.view.record is not None else ""
+        if json_output:
+            typer.echo(json.dumps(described(seen, holder)))
+            return
+        rows = [("active" if seen.state == ACTIVE else seen.state, holder, "", str(seen.view.epoch))]
+        rows += [("passive", address_of(each), each.role, "") for each in seen.waiting]
+        show_table(["state", "process", "role", "epoch"], rows, right=["epoch"])
+        if seen.state != ACTIVE:
+            typer.echo(REMEDIES[seen.state], err=True)
+
+
+REMEDIES: Final = {
+    "none": "no process has served this store yet: start the primary",
+    "released": "the store is free: a waiting process takes it at once; start one if none waits",
+    "stopped": "the process that served was stopped without a failover: start a primary, or `atalanta ha promote`",
+    "ended": "the process that served has ended: a waiting process takes the store at once; start one if none waits",
+    "silent": "the process that served does not renew its lease: a waiting process takes the store after lease_ms",
+}
+
+
+def run_handover(place: Path, wait_s: float) -> None:
+    """Lets a waiting process serve."""
+    with reported():
+        seen = look(place)
+        if seen.state != ACTIVE:
+            raise Refused(f"no process serves this store now: {REMEDIES[seen.state]}", TIMED_OUT)
+        if not seen.waiting:
+            raise Refused("no other process waits for this store: start the backup first", TIMED_OUT)
+        request(seen, HANDOVER, wait_s)
+
+
+def run_promote(place: Path, wait_s: float) -> None:
+    """Lets a backup serve after a stop without a failover."""
+    with reported():
+        seen = look(place)
+        if seen.state != STOPPED:
+            raise Refused(
+                f"the store is {seen.state}, not stopped: nothing to promote (`atalanta ha handover` moves the service "
+                "of a process that is active)",
+                TIMED_OUT,
+            )
+        if not seen.waiting:
+            raise Refused("no process waits for this store: start the backup first", TIMED_OUT)
+        request(seen, PROMOTE, wait_s)
+
+
+def request(seen: PairState, what: str, wait_s: float) -> None:
+    """Posts the request, and waits until another process has begun an epoch."""
+    post_request(seen.journal, what)
+    end = time.monotonic() + wait_s
+    while time.monotonic() < end:
+        time.sleep(LOOK_S)
+        view = look_at_store(seen.journal)
+        if view.epoch > seen.view.epoch and view.complete and view.record is not None:
+            typer.echo(f"{view.record.holder} serves, epoch {view.epoch}")
+            return
+    take_request(seen.journal, what)
+    raise Refused(f"no other process serves after {wait_s:g} s; the request is withdrawn", TIMED_OUT)
+
+
+def look(place: Path) -> PairState:
+    """Looks twice, so that what is alive has changed."""
+    journal = find_store(place)
+    before, members = look_at_store(journal), beats(journal)
+    time.sleep(LIFE_S)
+    view = look_at_store(journal)
+    waiting = [
+        each for each in read_members(journal / MEMBERS_NAME) if members.get(each.name) not in (None, each.beat)
+    ]
+    renewed = view.epoch != before.epoch or view.content != before.content
+    return PairState(journal, view, renewed, waiting)
+
+
+def beats(journal: Path) -> dict[str, int]:
+    """Returns the count of each member's file."""
+    return {each.name: each.beat for each in read_members(journal / MEMBERS_NAME)}
+
+
+def find_store(place: Path) -> Path:
+    """Returns the journal folder of a pair. Refused (66, 65) if there is none."""
+    configured = place / "etc" / "broker.xml" if place.is_dir() else place
+    if configured.is_file():
+        try:
+            journal = read_broker_xml(configured, dict(os.environ)).journal_folder
+        except ConfigError as error:
+            raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
+        candidates = [journal]
+    elif place.is_dir():
+        candidates = [place / below for below in SUBFOLDERS]
+    else:
+        raise Refused(f"{place}: there is no such folder or file", NOT_THERE)
+    for folder in candidates:
+        if (folder / EPOCHS_NAME).is_dir():
+            return folder
+    raise Refused(f"{candidates[0]}: this is not the store of a pair, or no process of it was started yet", BAD_DATA)
+
+
+def address_of(member: MemberRecord) -> str:
+    """Returns host:port of a waiting process, as it would be announced."""
+    for values in member.connectors.values():
+        return f"{values.get('host', '')}:{values.get('port', '')}"
+    return member.name
+
+
+def described(seen: PairState, holder: str) -> dict[str, object]:
+    """Returns the state for programs."""
+    record = seen.view.record
+    return {
+        "store": str(seen.journal),
+        "state": seen.state,
+        "epoch": seen.view.epoch,
+        "holder": holder,
+        "lease_ms": 0 if record is None else record.length_ns // 1_000_000,
+        "passive": [{"role": each.role, "address": address_of(each)} for each in seen.waiting],
+    }

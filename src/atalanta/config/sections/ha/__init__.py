@@ -1,0 +1,1 @@
+"""The section `<ha-policy>`, with its managers and scale-down."""

@@ -1,0 +1,184 @@
+"""The section `<ha-policy>`: the form of high availability and the role of the node.
+
+`master`, `slave` and `live-only` are the names of older files for `primary`, `backup` and `primary-only`. Each value
+is read from the element of the role itself. Artemis takes the first one anywhere below it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Final
+
+from atalanta.config.configuration import Configuration
+from atalanta.config.problems import Report
+from atalanta.config.sections.ha.lock_manager import LockManagerReader, manager_effect
+from atalanta.config.sections.ha.scale_down import OLD_NAMES, ScaleDownReader
+from atalanta.config.sections.references import References
+from atalanta.config.xml.reader import Handler, XmlReader, into
+from atalanta.config.xml.tree import Node
+from atalanta.ha.policy import BACKUP, COLOCATED, PRIMARY, REPLICATION, SHARED_STORE, HaPolicy
+from atalanta.ha.policy_elements import (
+    Colocation,
+    ReplicationBackup,
+    ReplicationPrimary,
+    SharedStoreBackup,
+    SharedStorePrimary,
+)
+
+KIND: Final = "ha-policy"
+LOCK_TIMEOUT: Final = "journal-lock-acquisition-timeout"
+MANAGER: Final = "manager"
+ALONE: Final = ("primary-only", "live-only")
+FORMS: Final = (SHARED_STORE, REPLICATION)
+ROLES: Final = {"primary": PRIMARY, "master": PRIMARY, "backup": BACKUP, "slave": BACKUP}
+OLD_ROLES: Final = ("master", "slave")
+ELEMENTS: Final[dict[tuple[str, str], type[Any]]] = {
+    (SHARED_STORE, PRIMARY): SharedStorePrimary,
+    (SHARED_STORE, BACKUP): SharedStoreBackup,
+    (REPLICATION, PRIMARY): ReplicationPrimary,
+    (REPLICATION, BACKUP): ReplicationBackup,
+}
+
+
+class HaSection:
+    """Reads the section into `Configuration.ha` and `Configuration.scale_down`."""
+
+    def __init__(self, configuration: Configuration, report: Report) -> None:
+        self.configuration = configuration
+        self.report = report
+        self.reader = XmlReader(report)
+        self.references = References(configuration, report, self.reader)
+        self.scale_down = ScaleDownReader(configuration, report, self.references)
+        self.managers = LockManagerReader(report)
+
+    @property
+    def policy(self) -> HaPolicy:
+        return self.configuration.ha
+
+    def handlers(self) -> dict[str, Handler]:
+        return {KIND: self._section, **self.scale_down.handlers()}
+
+    def finish(self, core: Node) -> None:
+        """Checks that referenced names are defined, and that the other sections fit the policy."""
+        self.references.check()
+        self.scale_down.finish()
+        if self.policy.form == SHARED_STORE:
+            self._check_shared_store()
+        for node in core.all(LOCK_TIMEOUT):
+            self._check_lock_timeout(node)
+
+    def finish_own(self) -> None:
+        """Checks the policy with the table `[ha]` of atalanta.toml, which has been read into it."""
+        self.managers.finish(self.policy.manager)
+
+    def _check_shared_store(self) -> None:
+        configuration = self.configuration
+        file, line = configuration.position(KIND, "")
+        if not configuration.broker.persistence_enabled:
+            self.report.problem(
+                file, line, "a shared store needs messages on disk, and persistence-enabled is false",
+                "remove persistence-enabled, or the ha-policy",
+            )  # fmt: skip
+        if not configuration.cluster_connections:
+            configuration.warnings.append(
+                f"{file}:{line}: ha-policy: there is no cluster-connection: clients and other nodes do not learn of"
+                " the backup, they need its address in their own configuration"
+            )
+
+    def _check_lock_timeout(self, node: Node) -> None:
+        why = ""
+        if self.configuration.journal.lock_acquisition_timeout_ms == 0:
+            self.report.problem(node.file, node.line, f"{LOCK_TIMEOUT} is above 0, or -1")
+        elif self.policy.form != SHARED_STORE:
+            why = "no effect (without a shared store a folder in use is refused at once)"
+        elif self.policy.role == BACKUP:
+            why = "no effect (a backup waits for ever)"
+        if why and self.configuration.journal.lock_acquisition_timeout_ms > 0:
+            self.report.without_effect(node.file, node.line, LOCK_TIMEOUT, why)
+
+    # -- forms ----------------------------------------------------------------------------------
+    def _section(self, node: Node) -> None:
+        if (KIND, "") in self.configuration.positions:
+            self.report.problem(node.file, node.line, "ha-policy is given twice", "keep one of them")
+        self.configuration.positions[KIND, ""] = (node.file, node.line)
+        if len(node.children) > 1:
+            names = ", ".join(child.name for child in node.children)
+            text = f"ha-policy has one policy, not {len(node.children)}: {names}"
+            self.report.problem(node.file, node.line, text, "keep one of them")
+        handlers: dict[str, Handler] = dict.fromkeys(ALONE, self._alone)
+        self.reader.read(node, [], {**handlers, **dict.fromkeys(FORMS, self._form)})
+
+    def _alone(self, node: Node) -> None:
+        handlers = self.scale_down.handlers()
+        self.reader.read(node, [], {name: handlers[name] for name in ("scale-down", *OLD_NAMES)})
+
+    def _form(self, node: Node) -> None:
+        self.policy.form = node.name
+        handlers = self._roles()
+        self.reader.read(node, [], {**handlers, COLOCATED: self._colocated})
+        if len(node.children) != 1:
+            self.report.problem(
+                node.file, node.line, f"<{node.name}> says one role of this node, not {len(node.children)}",
+                "<primary/> or <backup/>",
+            )  # fmt: skip
+            return
+        role = node.children[0]
+        if self.policy.role == COLOCATED:
+            self.report.problem(
+                role.file, role.line, "this file describes a colocated backup, which is not supported yet",
+                "started as it is, it would be one primary without a backup; as <shared-store> give the primary and the"
+                " backup a file and a process each",
+            )  # fmt: skip
+        elif self.policy.form == REPLICATION and self.policy.role == BACKUP:
+            self.report.problem(
+                role.file, role.line, "this file describes a backup by replication, which is not supported yet",
+                "started as it is, it would be a second primary; backups with a <shared-store> are supported",
+            )  # fmt: skip
+        elif self.policy.form == REPLICATION:
+            position = self.configuration.position(KIND, "")
+            self.report.without_effect(*position, KIND, "not supported yet: this node has no backup", True)
+
+    # -- roles ----------------------------------------------------------------------------------
+    def _roles(self) -> dict[str, Handler]:
+        return dict.fromkeys(ROLES, self._role)
+
+    def _role(self, node: Node) -> None:
+        """Reads the element of a role, and puts its values into the policy."""
+        policy = self.policy
+        policy.role = ROLES[node.name]
+        values = ELEMENTS[policy.form, policy.role]()
+        handlers: dict[str, Handler] = {}
+        if policy.role == BACKUP:
+            handlers["scale-down"] = self.scale_down.of_backup
+        if policy.form == REPLICATION:
+            handlers[MANAGER] = self._old_manager if node.name in OLD_ROLES else self._manager
+        self.reader.read(node, [into(values)], handlers)
+        for entry in fields(values):
+            if hasattr(policy, entry.name):
+                value = getattr(values, entry.name)
+                setattr(policy, entry.name, None if value == "" else value)
+
+    def _colocated(self, node: Node) -> None:
+        handlers = self._roles()
+        if self.policy.form == REPLICATION:
+            handlers["excludes"] = self._excludes
+        self.reader.read(node, [into(Colocation())], handlers)
+        self.policy.role = COLOCATED
+
+    def _excludes(self, node: Node) -> None:
+        def connector(child: Node) -> None:
+            self.references.connector(child)
+
+        self.reader.read(node, [], {"connector-ref": connector})
+
+    def _manager(self, node: Node) -> None:
+        self.policy.manager = self.managers.read(node)
+        self.report.without_effect(node.file, node.line, MANAGER, manager_effect(self.policy.form))
+
+    def _old_manager(self, node: Node) -> None:
+        """Reads a manager below `<master>` or `<slave>`: Artemis does not read it there, and votes instead."""
+        self._manager(node)
+        self.configuration.warnings.append(
+            f"{node.file}:{node.line}: manager: is taken here; Artemis ignores it below <master> and <slave>, and needs"
+            " the names <primary> and <backup>"
+        )

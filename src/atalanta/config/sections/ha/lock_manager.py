@@ -1,0 +1,74 @@
+"""The element `<manager>` of a replication: Artemis' lock managers, and what they are called here."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from atalanta.config.problems import Report, nearest
+from atalanta.config.xml.reader import BadValue, XmlReader, convert
+from atalanta.config.xml.tree import Node
+from atalanta.ha.manager_config import CLASSES, DEFAULT_CLASS, ManagerConfig
+from atalanta.ha.policy import REPLICATION
+
+
+def manager_effect(form: str) -> str:
+    """Returns the reason why a manager has no effect on a node of that form of high availability."""
+    if form == REPLICATION:
+        return "no effect (replication is not supported yet)"
+    return "no effect (only the nodes of a replication need one)"
+
+
+class LockManagerReader:
+    """Reads the element. A class of somebody else is a problem, unless atalanta.toml names a manager instead."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.reader = XmlReader(report)
+        self.unknown: list[Node] = []  # <class-name> elements with other classes
+
+    def read(self, node: Node) -> ManagerConfig | None:
+        """Returns the manager of the element; None for an unknown class."""
+        names: list[Node] = []
+        sections: list[Node] = []
+        properties: list[Node] = []
+        self.reader.read(node, [], {"class-name": names.append, "properties": sections.append})
+        for section in sections:
+            self.reader.read(section, [], {"property": properties.append})
+        name = names[0].text if names else DEFAULT_CLASS
+        described = CLASSES.get(name.rpartition(".")[2])
+        if described is None:
+            self.unknown.append(names[0])
+            return None
+        config = described()
+        for each in properties:
+            self._property(config, each)
+        required = fields(described)[0]
+        if not getattr(config, required.name):
+            self.report.problem(
+                node.file, node.line, f"the manager has no property {required.metadata['xml']}",
+                required.metadata["why"],
+            )  # fmt: skip
+        return config
+
+    def finish(self, manager: ManagerConfig | None) -> None:
+        """Reports unknown classes, unless another file says which `manager` the node has."""
+        for node in [] if manager is not None else self.unknown:
+            self.report.problem(
+                node.file, node.line, f"{node.text} is a Java class, which cannot be loaded",
+                f"{', '.join(CLASSES)}, or [ha.manager] in atalanta.toml",
+            )  # fmt: skip
+
+    def _property(self, config: Any, node: Node) -> None:
+        self.reader.read(node, [], attributes=("key", "value"))
+        key, text = (node.attributes.get(name, "") for name in ("key", "value"))
+        known = {entry.metadata["xml"]: entry for entry in fields(config)}
+        entry = known.get(key)
+        if entry is None:
+            text = f"unknown property '{key}' of the manager"
+            self.report.problem(node.file, node.line, text, nearest(key, known) or ", ".join(known))
+            return
+        try:
+            setattr(config, entry.name, convert(text, entry.metadata))
+        except BadValue as error:
+            self.report.problem(node.file, node.line, f"{key}: {error}")

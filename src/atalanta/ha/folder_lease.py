@@ -1,0 +1,194 @@
+"""The lease of a shared folder: an epoch is a directory, its holder renews a record in it, and a candidate takes the
+next one.
+
+`mkdir` of the next number is the compare-and-set: it succeeds once. Directories of epochs are never removed, so that
+no number is used twice. The rules need two orders of steps, and clocks only for deliveries:
+
+- Confirm: the holder writes and syncs its journal, then looks for the next epoch. The taker makes the next epoch,
+  then reads the journal. So one of the two sees the other, whatever pauses.
+- Deliver: the holder writes its record, then looks for the next epoch. Only if there is none does the lease count,
+  from the instant BEFORE the write. The taker makes the next epoch, then reads the record again. If the holder has
+  renewed meanwhile, the taker waits until that lease must be over. An epoch becomes complete only after that wait:
+  so a later taker needs to know nothing about the epochs before the newest complete one.
+
+Every instant is of the own monotonic clock, in nanoseconds (see lease.py for the arithmetic).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from atalanta.ha.lease import LeaseTerms
+
+ACTIVE: Final = "active"
+RELEASED: Final = "released"  # the holder has ended and gives the folder to whoever comes first
+STOPPED: Final = "stopped"  # the holder has ended, and no backup shall take its place
+
+
+@dataclass(frozen=True)
+class FolderRecord:
+    """The record of an epoch's holder. Each attempt to renew it has another count, so that a late write is a change.
+
+    `length_ns` is the holder's lease, `clock_ns` the node's clock in nanoseconds since 1970 at the renewal, `boot` the
+    boot id of the holder's machine, "" if unknown. `patience_ns`: a holder that reads a large journal cannot renew
+    meanwhile, and sends nothing; nobody shall take the next epoch for so long, unless its process has ended.
+    """
+
+    epoch: int
+    holder: str
+    renewals: int
+    state: str = ACTIVE
+    length_ns: int = 0
+    clock_ns: int = 0
+    boot: str = ""
+    patience_ns: int = 0
+
+
+@dataclass(frozen=True)
+class EpochView:
+    """The newest epoch as a candidate has read it; `epoch` 0: there is none yet.
+
+    `record` is None if there is none, or if it cannot be read. `content` is what was read, to notice each change.
+    `holder_gone` tells that the holder's process has surely ended.
+    """
+
+    epoch: int
+    complete: bool = False
+    record: FolderRecord | None = None
+    content: bytes = b""
+    holder_gone: bool = False
+
+    @property
+    def state(self) -> str:
+        """Returns the state of the epoch: "active", "released", "stopped"; "none" without any epoch."""
+        if self.epoch == 0:
+            return "none"
+        return ACTIVE if self.record is None else self.record.state
+
+    @property
+    def released(self) -> bool:
+        """Tells whether the holder has given the folder to whoever comes first."""
+        return self.state == RELEASED
+
+
+class FolderHolder:
+    """The holder of one epoch. `lost` is final: the process ends its node."""
+
+    def __init__(self, terms: LeaseTerms, epoch: int, holder: str, boot: str = "", patience_ns: int = 0) -> None:
+        """`patience_ns`: what the records say until `serves` is called."""
+        self.terms = terms
+        self.patience_ns = patience_ns
+        self.record = FolderRecord(epoch, holder, 0, ACTIVE, terms.length_ns, 0, boot)
+        # The lease begins with the first renewal.
+        self.until_ns: int = 0
+        self.lost: bool = False
+
+    def next_record(self, clock_ns: int, state: str = ACTIVE) -> FolderRecord:
+        """Returns the record to write. Read the monotonic clock before, for `on_renewed`."""
+        last = self.record
+        self.record = FolderRecord(
+            last.epoch, last.holder, last.renewals + 1, state, last.length_ns, max(last.clock_ns, clock_ns), last.boot,
+            self.patience_ns,
+        )  # fmt: skip
+        return self.record
+
+    @property
+    def starts(self) -> bool:
+        """Tells whether the holder has not begun to serve, and asks for patience."""
+        return self.patience_ns > 0
+
+    def serves(self) -> None:
+        """Records that the holder has begun to serve: from now on it renews in time."""
+        self.patience_ns = 0
+
+    def on_renewed(self, sent_ns: int, next_exists: bool) -> None:
+        """Records that the write of a record has succeeded, and what a look for the next epoch has found AFTER it."""
+        self.on_look(next_exists)
+        if not self.lost:
+            self.until_ns = max(self.until_ns, sent_ns + self.terms.length_ns)
+
+    def on_look(self, next_exists: bool) -> None:
+        """Records whether the next epoch exists."""
+        if next_exists:
+            self.lost = True
+            self.until_ns = 0
+
+    def may_deliver(self, now: int) -> bool:
+        """Tells whether output may leave at `now`."""
+        return now < self.until_ns
+
+    def may_confirm(self, next_exists: bool) -> bool:
+        """Tells whether what was synced before the look for the next epoch may be confirmed."""
+        self.on_look(next_exists)
+        return not self.lost
+
+
+class FolderCandidate:
+    """The waiting node's view of the folder: when it may make the next epoch, and when it may serve it."""
+
+    def __init__(self, terms: LeaseTerms) -> None:
+        self.terms = terms
+        self.seen: EpochView | None = None
+        self.since_ns: int = 0
+
+    def on_look(self, now: int, view: EpochView) -> None:
+        """Records what was read; `now` is the instant after that."""
+        seen = self.seen
+        if seen is None or seen.epoch != view.epoch or seen.content != view.content:
+            self.since_ns = now
+        self.seen = view
+
+    def may_take(self, now: int, primary: bool) -> str:
+        """Returns why the next epoch may be made at `now`, "" if it may not."""
+        view = self.seen
+        if view is None:
+            return ""
+        if view.epoch == 0:
+            return "no node has served this folder yet" if primary else ""
+        if view.state == RELEASED:
+            return "the holder has released the folder"
+        if view.state == STOPPED:
+            return "the holder was stopped" if primary else ""
+        if view.holder_gone:
+            return "the holder's process has ended"
+        patience_ns = 0 if view.record is None else view.record.patience_ns
+        if now >= self.since_ns + max(patience_ns, self._wait_ns(view)):
+            return f"no renewal for {(now - self.since_ns) / 1e9:.1f} s"
+        return ""
+
+    def wait_ns(self, made_ns: int, again: EpochView) -> int:
+        """Returns how long after `made_ns` the taker must wait before it serves: until all earlier leases are over.
+
+        `made_ns` is an instant after the new epoch was made, `again` the epoch before it, read after that.
+        """
+        if again.epoch == 0:
+            return 0
+        if not again.complete:
+            # Its holder may have taken it while the lease of the epoch before was not over yet.
+            return self._wait_ns(again)
+        if again.state != ACTIVE or again.holder_gone:
+            return 0
+        seen = self.seen
+        if seen is not None and seen.epoch == again.epoch and seen.content == again.content:
+            return max(0, self.since_ns + self._wait_ns(again) - made_ns)
+        return self._wait_ns(again)  # renewed just before the new epoch was made
+
+    def _wait_ns(self, view: EpochView) -> int:
+        """Returns the longer one of the own waiting time and that for the holder's lease."""
+        record = view.record
+        if record is None or record.length_ns <= self.terms.length_ns:
+            return self.terms.wait_ns
+        return LeaseTerms(record.length_ns).wait_ns
+
+
+def clock_floor_ns(records: list[FolderRecord]) -> int:
+    """Returns the instant above which a successor's clock begins: no holder of these epochs has passed it.
+
+    A holder that ended in good order has written its last instant. Any other one may have served until its lease ended.
+    """
+    floor = 0
+    for record in records:
+        later = record.length_ns if record.state == ACTIVE else 0
+        floor = max(floor, record.clock_ns + later)
+    return floor

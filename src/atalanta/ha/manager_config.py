@@ -1,0 +1,81 @@
+"""The managers that decide which node of a replicated group is active, as the files configure them.
+
+A manager keeps one small value that changes by compare-and-set (register.py). Artemis calls them lock managers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from atalanta.kernel.option import OptionGroup, ignored, option
+
+
+@dataclass(eq=False, repr=False)
+class ManagerConfig(OptionGroup):
+    """The base of the four kinds. The first option of each has no default: it must be given."""
+
+
+@dataclass(eq=False, repr=False)
+class FileManager(ManagerConfig):
+    """A folder that all nodes of the group see; Artemis' FileBasedLockManager."""
+
+    folder: str = option("", "locks-folder", "an existing folder, the same for all nodes of the group")
+
+
+@dataclass(eq=False, repr=False)
+class ZooKeeperManager(ManagerConfig):
+    """An ensemble of ZooKeeper; Artemis' CuratorDistributedLockManager, with its properties."""
+
+    connect_string: str = option("", "connect-string", "host:port of the servers, with commas")
+    namespace: str | None = option(None, "namespace", "the node below which the group's value lies")
+    session_ms: int = option(
+        18_000, "session-ms", "silence after which a session ends", unit="ms", minimum=1
+    )
+    session_percent: int = ignored(
+        33,
+        "session-percent",
+        "no lock depends on the session here",
+        unit="percent",
+        minimum=0,
+        maximum=100,
+    )
+    connection_ms: int = option(
+        8000, "connection-ms", "how long a connection may take", unit="ms", minimum=1
+    )
+    retries: int = option(
+        1, "retries", "attempts after the first, -1 for ever", unit="count", minimum=-1
+    )
+    retries_ms: int = option(1000, "retries-ms", "pause between attempts", unit="ms", minimum=1)
+
+
+@dataclass(eq=False, repr=False)
+class EtcdManager(ManagerConfig):
+    """A cluster of etcd, by its HTTP gateway."""
+
+    endpoints: str = option("", "endpoints", "http://host:port of the members, with commas")
+    namespace: str | None = option(None, "namespace", "the prefix of the group's key")
+
+
+@dataclass(eq=False, repr=False)
+class QuorumManager(ManagerConfig):
+    """The built-in register: a majority of voters keeps the value."""
+
+    voters: str = option("", "voters", "host:port of all voters, this node's own too, with commas")
+
+
+MANAGERS: Final[dict[str, type[ManagerConfig]]] = {
+    "file": FileManager,
+    "etcd": EtcdManager,
+    "zookeeper": ZooKeeperManager,
+    "quorum": QuorumManager,
+}
+
+# The last part of Artemis' class names, today's and those until 2.40.
+CLASSES: Final[dict[str, type[ManagerConfig]]] = {
+    "CuratorDistributedLockManager": ZooKeeperManager,
+    "CuratorDistributedPrimitiveManager": ZooKeeperManager,
+    "FileBasedLockManager": FileManager,
+    "FileBasedPrimitiveManager": FileManager,
+}
+DEFAULT_CLASS: Final = "CuratorDistributedLockManager"

@@ -1,0 +1,43 @@
+"""The high-availability policy of a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from atalanta.ha.manager_config import ManagerConfig
+from atalanta.kernel.option import OptionGroup, option
+
+NONE: Final = "none"
+SHARED_STORE: Final = "shared-store"
+REPLICATION: Final = "replication"
+
+PRIMARY: Final = "primary"
+BACKUP: Final = "backup"
+COLOCATED: Final = "colocated"
+
+
+@dataclass(eq=False, repr=False)
+class HaPolicy(OptionGroup):
+    """The policy of one node: its form and role, and the values that the element of its role has.
+
+    Fields with a description are keys of the table `[ha]` of atalanta.toml.
+    """
+
+    form: str = NONE  # NONE, SHARED_STORE or REPLICATION
+    role: str = PRIMARY  # PRIMARY, BACKUP or COLOCATED
+    failover_on_shutdown: bool = False
+    allow_failback: bool = True
+    restart_backup: bool = True
+    group_name: str | None = None  # replication: pairs only with nodes of the same group
+    cluster_name: str | None = None  # replication: the cluster connection that finds the others
+    manager: ManagerConfig | None = None
+    lease_ms: int = option(
+        2000,
+        "lease_ms",
+        "silence of the active node's renewals after which another node may take over, if the end of its process"
+        " cannot be seen; the active node renews four times as often",
+        unit="ms",
+        minimum=200,
+        maximum=60_000,
+    )

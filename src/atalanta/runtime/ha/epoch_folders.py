@@ -1,0 +1,138 @@
+"""The folders of the epochs of a shared store, and their names.
+
+    <journal>/epochs/00000007/            segments, reserve files, management-settings.xml
+    <journal>/epochs/00000007/lease       the holder's record (lease_file.py)
+    <journal>/epochs/00000007/holder.lock locked by the holder for its life (holder_lock.py)
+    <journal>/epochs/00000007/complete    everything was inherited, and every earlier lease is over
+    <pages>/epochs/00000007/              page files
+    <large>/epochs/00000007/              large messages
+
+Directories of epochs are emptied later, and never removed: no number is used twice. Files of a node without a shared
+store, in <journal>, <pages> and <large> themselves, are epoch 0.
+
+Every look for a name opens its directory first. A network file system then asks its server, and does not answer from
+what it had seen before (close-to-open consistency).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from atalanta.files.replace import sync_folder
+from atalanta.message.encoding.digits import all_digits
+from atalanta.runtime.disk.descriptors import DescriptorReserve
+
+EPOCHS_NAME: Final = "epochs"
+COMPLETE_NAME: Final = "complete"
+NAME_DIGITS: Final = 8
+
+
+@dataclass(frozen=True)
+class EpochFolders:
+    """The folders of one epoch; `number` 0 is that of the files of a node without a shared store."""
+
+    number: int
+    journal: Path
+    pages: Path
+    large: Path
+
+
+def epoch_name(number: int) -> str:
+    """Returns the name of an epoch's folders; names sort like numbers."""
+    return f"{number:0{NAME_DIGITS}d}"
+
+
+def epoch_number(name: str) -> int:
+    """Returns the number in a folder's name; 0 for any other name."""
+    if all_digits(name, len(name)) and len(name) >= NAME_DIGITS and name == epoch_name(int(name)):
+        return int(name)
+    return 0
+
+
+def present(folder: Path, name: str, files: DescriptorReserve | None = None) -> bool:
+    """Tells whether the folder has that name now. OSError for everything else but that the name is missing."""
+    flags = os.O_RDONLY | os.O_DIRECTORY
+    opened = os.open(folder, flags | os.O_CLOEXEC) if files is None else files.open(folder, flags)
+    try:
+        os.stat(name, dir_fd=opened)
+    except FileNotFoundError:
+        return False
+    finally:
+        if files is None:
+            os.close(opened)
+        else:
+            files.close(opened)
+    return True
+
+
+def epochs_of(journal: Path) -> list[int]:
+    """Returns the numbers of all epochs of a journal folder, sorted; none for the folder of a node without them."""
+    try:
+        names = os.listdir(journal / EPOCHS_NAME)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(number for number in map(epoch_number, names) if number > 0)
+
+
+def has_epochs(journal: Path) -> bool:
+    """Tells whether the journal folder belongs to processes with a shared store."""
+    return (journal / EPOCHS_NAME).is_dir()
+
+
+class Epochs:
+    """All epochs of a store. `pages` and `large` are the folders of this node id."""
+
+    def __init__(self, journal: Path, pages: Path, large: Path) -> None:
+        self.journal = journal
+        self.pages = pages
+        self.large = large
+        self.marks = journal / EPOCHS_NAME
+        self._newest = 0
+
+    def folders(self, number: int) -> EpochFolders:
+        """Returns the folders of an epoch; they need not exist."""
+        if number == 0:
+            return EpochFolders(0, self.journal, self.pages, self.large)
+        name = epoch_name(number)
+        return EpochFolders(
+            number, self.marks / name, self.pages / EPOCHS_NAME / name, self.large / EPOCHS_NAME / name
+        )
+
+    def numbers(self) -> list[int]:
+        """Returns the numbers of all epochs, sorted, and 0 before them."""
+        return [0, *epochs_of(self.journal)]
+
+    def exists(self, number: int) -> bool:
+        """Tells whether the epoch was made. Raises OSError if that is unknown."""
+        return present(self.marks, epoch_name(number))
+
+    def newest(self) -> int:
+        """Returns the number of the newest epoch, complete or not; 0 without any."""
+        if self._newest == 0:
+            self._newest = max(epochs_of(self.journal), default=0)
+        while self.exists(self._newest + 1):
+            self._newest += 1
+        return self._newest
+
+    def make(self, number: int) -> bool:
+        """Makes an epoch, once for all processes; returns False if another one was faster."""
+        try:
+            (self.marks / epoch_name(number)).mkdir(mode=0o750)
+        except FileExistsError:
+            return False
+        sync_folder(self.marks)
+        return True
+
+    def is_complete(self, number: int) -> bool:
+        """Tells whether the epoch has inherited everything. Raises OSError if that is unknown."""
+        return number == 0 or present(self.marks / epoch_name(number), COMPLETE_NAME)
+
+    def newest_complete(self, below: int) -> int:
+        """Returns the newest complete epoch below that number; 0 if none is."""
+        number = below - 1
+        while not self.is_complete(number):
+            number -= 1
+        return number

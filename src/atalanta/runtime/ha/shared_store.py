@@ -1,0 +1,214 @@
+"""A shared store: the data folders that the processes of a pair have in common, and how one of them takes them.
+
+Changes to the design note of the pair: `take` needs no instant (it reads the clock itself) and may be called at any
+time, also by an operator's command; it waits by itself until every earlier lease is over. The lease is renewed from the
+beginning of `take` on; `HeldEpoch.start` only tells whom to call. StoreView has `lock`, the path of the holder's lock,
+None without one, and `released`.
+
+A shared store needs: an atomic mkdir, and that a name which one process has made is found by another process that opens
+the directory afterwards. Local file systems, NFS, GFS2, OCFS2 and CephFS have both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from atalanta.files.replace import replace_file, sync_folder
+from atalanta.ha.folder_lease import RELEASED, EpochView, FolderCandidate, clock_floor_ns
+from atalanta.ha.lease import LeaseTerms
+from atalanta.runtime.disk.data_folder import (
+    NODE_ID_NAME,
+    make_folder,
+    read_node_id,
+    refuse_orphans,
+)
+from atalanta.runtime.disk.folder_lock import DataFolderError, lock_folder
+from atalanta.runtime.ha.epoch_folders import EPOCHS_NAME, Epochs
+from atalanta.runtime.ha.epoch_lost import EpochLost
+from atalanta.runtime.ha.held_epoch import HeldEpoch
+from atalanta.runtime.ha.holder_lock import FREE, LOCK_NAME, LOCKED, MISSING, boot_id, look_at_lock
+from atalanta.runtime.ha.inheritance import empty, inherit, mark_complete
+from atalanta.runtime.ha.lease_file import decode_record, read_content
+
+__all__ = ["EpochLost", "HeldEpoch", "SharedStore", "StoreView"]
+
+MEMBERS_NAME: Final = "members"
+# Two processes that start with a new folder at the same time: one of them waits for the other.
+FOUND_TRIES: Final = 20
+FOUND_WAIT_S: Final = 0.1
+
+
+@dataclass(frozen=True)
+class StoreView(EpochView):
+    """What a look has found. `lock`: the path of the holder's lock, None if there is none."""
+
+    lock: Path | None = None
+
+
+class SharedStore:
+    """The shared folders of a pair, as one process sees them. Used by one thread at a time.
+
+    `journal`, `pages_root` and `large_root` are the configured folders; page files and large messages are in a folder
+    of the node id below. `new_id` returns 16 bytes for a new pair.
+    """
+
+    def __init__(
+        self,
+        journal: Path,
+        pages_root: Path,
+        large_root: Path,
+        terms: LeaseTerms,
+        new_id: Callable[[], bytes],
+        monotonic_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        """Opens the folder, or makes it one of a pair; a node without a pair must not use it then.
+
+        Raises DataFolderError or OSError.
+        """
+        self.journal = journal.absolute()
+        self.members_folder = self.journal / MEMBERS_NAME
+        self.terms = terms
+        self._monotonic_ns = monotonic_ns
+        self._boot = boot_id()
+        self._candidate = FolderCandidate(terms)
+        self._seen_locked = 0  # the epoch whose lock was seen locked last
+        self.node_id: uuid.UUID = found_store(self.journal, new_id)
+        pages, large = (root.absolute() / str(self.node_id) for root in (pages_root, large_root))
+        for folder in (pages, large):
+            make_folder(folder)
+        self._epochs = Epochs(self.journal, pages, large)
+
+    def look(self) -> StoreView:
+        """Reads the newest epoch, and whether its holder has ended. Raises OSError."""
+        view = self._view(self._epochs.newest())
+        self._candidate.on_look(self._monotonic_ns(), view)
+        return view
+
+    def may_take(self, view: StoreView, primary: bool, now_ns: int) -> str:
+        """Returns why `take` may be called after the look that returned `view`, "" if it may not.
+
+        `now_ns` is an instant of the monotonic clock.
+        """
+        return self._candidate.may_take(now_ns, primary)
+
+    def take(self, holder: str = "") -> HeldEpoch | None:
+        """Makes the next epoch and everything in it. Returns None if another process was faster. Blocking.
+
+        It waits until every earlier lease is over. `holder` names this process for people. Raises OSError; the epoch is
+        left to the next taker then, who inherits from the same one.
+        """
+        seen = self._candidate.seen
+        number = (self.look() if seen is None else seen).epoch + 1
+        if not self._epochs.make(number):
+            return None
+        made_ns = self._monotonic_ns()
+        folders = self._epochs.folders(number)
+        source = self._epochs.newest_complete(number)
+        held = HeldEpoch(
+            self._epochs,
+            folders,
+            self.terms,
+            holder or f"process {os.getpid()} of {socket.gethostname()}",
+            source,
+            self._clock_floor_ns(source, number),
+        )
+        try:
+            wait_ns = self._candidate.wait_ns(made_ns, self._view(number - 1))
+            inherit(self._epochs.folders(source), folders, self.node_id.bytes, held.check)
+            while (left_ns := made_ns + wait_ns - self._monotonic_ns()) > 0:
+                held.check()
+                time.sleep(min(left_ns / 1e9, 0.05))
+            held.check()
+            mark_complete(folders)
+            held.check()
+        except EpochLost:
+            held.abandon()
+            return None
+        except BaseException:
+            held.stop(RELEASED)
+            with contextlib.suppress(OSError):
+                empty(folders)  # the disk may be full; the next epoch needs the room
+            raise
+        return held
+
+    def _view(self, number: int) -> StoreView:
+        """Reads one epoch."""
+        view, locked = read_view(self._epochs, number, self._boot, self._seen_locked)
+        if locked:
+            self._seen_locked = number
+        return view
+
+    def _clock_floor_ns(self, source: int, number: int) -> int:
+        """Returns the instant above which the clock of epoch `number` begins."""
+        found = []
+        for earlier in range(max(1, source), number):
+            record = decode_record(read_content(self._epochs.folders(earlier).journal))
+            if record is not None:
+                found.append(record)
+        return clock_floor_ns(found)
+
+
+def look_at_store(journal: Path) -> StoreView:
+    """Reads the newest epoch of a pair, for an operator: changes nothing. Raises OSError.
+
+    `holder_gone` is known for a holder of this machine only.
+    """
+    epochs = Epochs(journal, journal, journal)
+    return read_view(epochs, epochs.newest(), boot_id(), 0)[0]
+
+
+def read_view(epochs: Epochs, number: int, boot: str, seen_locked: int) -> tuple[StoreView, bool]:
+    """Reads one epoch. Returns the view, and whether the holder's lock is locked.
+
+    `boot` is the boot id of this machine; `seen_locked` the epoch whose lock this process has seen locked.
+    """
+    if number == 0:
+        return StoreView(0), False
+    folder = epochs.folders(number).journal
+    complete = epochs.is_complete(number)
+    # The lock before the record: a holder that has ended in good order has written its last record.
+    lock = look_at_lock(folder)
+    content = read_content(folder)
+    record = decode_record(content)
+    same_machine = record is not None and record.boot == boot != ""
+    gone = lock == FREE and (seen_locked == number or same_machine)
+    path = None if lock == MISSING else folder / LOCK_NAME
+    return StoreView(number, complete, record, content, gone, path), lock == LOCKED
+
+
+def found_store(journal: Path, new_id: Callable[[], bytes]) -> uuid.UUID:
+    """Returns the node id of the pair. Makes the folder of a new pair, or one out of that of a node that is stopped.
+
+    Raises DataFolderError, also if that node still runs, or OSError.
+    """
+    make_folder(journal)
+    for tries_left in reversed(range(FOUND_TRIES)):
+        if (journal / EPOCHS_NAME).is_dir():
+            break
+        try:
+            lock = lock_folder(journal)
+        except DataFolderError:
+            if not tries_left:
+                raise
+            time.sleep(FOUND_WAIT_S)
+            continue
+        try:
+            if read_node_id(journal) is None:
+                refuse_orphans(journal, journal)
+                replace_file(journal / NODE_ID_NAME, f"{uuid.UUID(bytes=new_id())}\n".encode("ascii"))
+            (journal / EPOCHS_NAME).mkdir(mode=0o750, exist_ok=True)
+            sync_folder(journal)
+        finally:
+            lock.close()
+    node_id = read_node_id(journal)
+    if node_id is None:
+        raise DataFolderError(f"{journal / NODE_ID_NAME} is missing: put the file back; its text is the node id")
+    return node_id

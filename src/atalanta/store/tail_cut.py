@@ -1,0 +1,96 @@
+"""The cut of a journal's tail: blocks that the other members of a group do not have leave the journal.
+
+The blocks are kept aside, in files with a header and blocks like a segment:
+
+    cut-<epoch, 10 digits>-<first lsn, 20 digits>-<segment number, 20 digits>.log
+
+Epoch and lsn are those of the first block in the file. A segment without other blocks is renamed, the last one first.
+From a segment with blocks on both sides the rear ones are copied. Then a file with the blocks that stay takes its
+place. So after a crash in between, the journal is whole up to some block of the old tail, and the same cut completes
+what is left.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.kernel.ports import Disk
+from atalanta.store.block import BlockHead
+from atalanta.store.segment import (
+    NAME_SUFFIX,
+    SEGMENT_HEAD_SIZE,
+    Segment,
+    is_spare,
+    spare_name,
+)
+
+CUT_PREFIX: Final = "cut-"
+
+
+class CutPart:
+    """The blocks of one segment from offset `begin` to `end` that are cut; `name` is the file that keeps them."""
+
+    def __init__(self, segment: Segment, begin: int, end: int, head: BlockHead) -> None:
+        self.segment = segment
+        self.begin = begin
+        self.end = end
+        self.name = f"{CUT_PREFIX}{head.epoch:010d}-{head.first:020d}-{segment.number:020d}{NAME_SUFFIX}"
+
+
+class TailCut:
+    """The blocks that are cut, by segment, oldest first.
+
+    A recovery without a cut has none.
+    """
+
+    def __init__(self) -> None:
+        self.blocks: int = 0
+        self.parts: list[CutPart] = []
+        self._spares: list[Segment] = []
+        self._incomplete: str = ""
+
+    def add(self, segment: Segment, position: int, end: int, head: BlockHead) -> None:
+        """Adds the next block: the one from `position` to `end` of `segment`."""
+        self.blocks += 1
+        if self.parts and self.parts[len(self.parts) - 1].segment is segment:
+            self.parts[len(self.parts) - 1].end = end
+        else:
+            self.parts.append(CutPart(segment, position, end, head))
+
+    def take_empty(self, spares: list[Segment], incomplete: str) -> None:
+        """Adds the empty segments behind the blocks. `incomplete` names one whose creation was cut off, or is empty."""
+        self._spares = spares
+        self._incomplete = incomplete
+
+    def names(self) -> list[str]:
+        """Returns the names of the files that keep the blocks."""
+        return [part.name for part in self.parts]
+
+    def size_bytes(self) -> int:
+        """Returns the size of all blocks that are cut."""
+        return sum([part.end - part.begin for part in self.parts])
+
+    def start(self, disk: Disk) -> None:
+        """Adds the jobs that cut. The jobs hold up to one segment in memory."""
+        for name in disk.names():
+            if is_spare(name):
+                # It may have been a segment whose number is given once more.
+                disk.delete(name)
+        if self._incomplete:
+            disk.delete(self._incomplete)
+        for spare in reversed(self._spares):
+            disk.delete(spare.name)
+        for part in reversed(self.parts):
+            if part.begin == SEGMENT_HEAD_SIZE:
+                disk.set_aside(part.segment.name, part.name)
+            else:
+                self._divide(disk, part)
+
+    def _divide(self, disk: Disk, part: CutPart) -> None:
+        segment = part.segment
+        tail = disk.read(segment.name, part.begin, part.end - part.begin)
+        disk.create(part.name, SEGMENT_HEAD_SIZE + len(tail), segment.head() + tail)
+        rest = disk.read(segment.name, 0, part.begin)
+        temporary = spare_name(segment.number)
+        disk.create(temporary, segment.size, b"")
+        disk.reuse(temporary, segment.name, rest)

@@ -1,0 +1,285 @@
+"""Pairs with a shared store, as real processes: kills, pauses, stops, failback; what was confirmed arrives once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from atalanta.client import Connection, Message, ReceivedMessage, connect
+from tests.app.pair import Pair
+from tests.broker_process import BrokerProcess, refused
+from tests.waiting import DEADLINE_S
+
+pytestmark = pytest.mark.process
+
+LEASE = "[ha]\nlease_ms = 500\n"
+
+
+class Load:
+    """A sender whose messages are numbered, and what it was told."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.confirmed: list[int] = []
+        self.next = 0
+        self.stopping = False
+
+    async def run(self) -> None:
+        """Sends until `stopping`; each send waits for its confirmation."""
+        producer = await self.connection.producer("orders")
+        while not self.stopping:
+            number = self.next
+            self.next += 1
+            await producer.send(Message(str(number)))
+            self.confirmed.append(number)
+
+    async def past(self, count: int) -> None:
+        """Waits until `count` more messages are confirmed."""
+        wanted = len(self.confirmed) + count
+        async with asyncio.timeout(DEADLINE_S):
+            while len(self.confirmed) < wanted:
+                await asyncio.sleep(0.005)
+
+
+@contextlib.asynccontextmanager
+async def loaded(pair: Pair) -> AsyncIterator[Load]:
+    """Yields a running load. Afterwards every confirmed message is in the queue, once."""
+    async with asyncio.timeout(120), connect(pair.url) as connection:
+        load = Load(connection)
+        sending = asyncio.create_task(load.run())
+        try:
+            yield load
+        finally:
+            load.stopping = True
+            await sending
+        consumer = await connection.consumer("orders", ack="auto")
+        found: Counter[int] = Counter()
+        while (message := await consumer.receive(1)) is not None:
+            found[number_of(message)] += 1
+        assert sorted(set(load.confirmed) - set(found)) == []
+        assert [number for number, times in found.items() if times > 1] == []
+
+
+def run(pair: Pair, scenario: Callable[[Pair, Load], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with loaded(pair) as load:
+            await load.past(50)
+            await scenario(pair, load)
+            await load.past(50)
+
+    with pair:
+        pair.start()
+        asyncio.run(main())
+
+
+def number_of(message: ReceivedMessage | None) -> int:
+    assert message is not None and message.text is not None
+    return int(message.text)
+
+
+def connects(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_backup_is_bound_and_refuses_clients(tmp_path: Path) -> None:
+    with Pair(tmp_path) as pair:
+        pair.start()
+        assert connects(pair.primary.port)
+        assert not connects(pair.backup.port)
+        assert pair.backup.lines() == ["ready role=passive"]
+        assert pair.primary.end(signal.SIGTERM) == 0
+        assert pair.backup.end(signal.SIGTERM) == 0
+
+
+def test_a_backup_waits_for_the_first_start_of_a_primary(tmp_path: Path) -> None:
+    with Pair(tmp_path) as pair:
+        pair.backup.start()
+        pair.backup.until_role("passive")
+        time.sleep(0.3)
+        assert pair.backup.role() == "passive"
+        pair.primary.start()
+        pair.primary.until_role("active")
+        assert pair.backup.role() == "passive"
+
+
+def test_the_backup_serves_after_a_kill(tmp_path: Path) -> None:
+    async def kill(pair: Pair, load: Load) -> None:
+        assert pair.primary.end(signal.SIGKILL) == -signal.SIGKILL
+        await load.past(1)
+        assert pair.backup.role() == "active"
+
+    run(Pair(tmp_path, backup="<allow-failback>false</allow-failback>"), kill)
+
+
+def test_a_paused_primary_confirms_nothing_and_becomes_passive(tmp_path: Path) -> None:
+    async def pause(pair: Pair, load: Load) -> None:
+        pair.primary.process.send_signal(signal.SIGSTOP)
+        await asyncio.to_thread(pair.backup.until_role, "active")
+        pair.primary.process.send_signal(signal.SIGCONT)
+        await asyncio.to_thread(pair.primary.until_role, "passive")
+        await load.past(1)
+        assert "store_lost" in pair.primary.log()
+
+    run(Pair(tmp_path, backup="<allow-failback>false</allow-failback>", own=LEASE), pause)
+
+
+def test_kills_in_turn(tmp_path: Path) -> None:
+    async def kills(pair: Pair, load: Load) -> None:
+        for _ in range(3):
+            for one, other in ((pair.primary, pair.backup), (pair.backup, pair.primary)):
+                one.end(signal.SIGKILL)
+                await load.past(20)
+                await asyncio.to_thread(other.until_role, "active")
+                one.start()
+                await asyncio.to_thread(one.until_role, "passive")
+
+    run(Pair(tmp_path, backup="<allow-failback>false</allow-failback>"), kills)
+
+
+def test_a_graceful_stop_leaves_the_backup_passive_unless_the_policy_says_otherwise(
+    tmp_path: Path,
+) -> None:
+    with Pair(tmp_path) as pair:
+        pair.start()
+        assert pair.primary.end(signal.SIGTERM) == 0
+        time.sleep(0.5)
+        assert pair.backup.role() == "passive"
+        pair.primary.start()
+        pair.primary.until_role("active")
+
+
+def test_a_primary_waits_for_its_turn_as_long_as_the_file_says(tmp_path: Path) -> None:
+    more = "<journal-lock-acquisition-timeout>500</journal-lock-acquisition-timeout>"
+    with Pair(tmp_path, backup="<allow-failback>false</allow-failback>", more=more) as pair:
+        pair.start()
+        assert pair.primary.end(signal.SIGKILL) != 0
+        pair.backup.until_role("active")
+        pair.primary.start()
+        pair.primary.until_role("passive")
+        assert pair.primary.wait() == 75
+        assert "store_wait_timed_out" in pair.primary.log()
+        assert pair.backup.role() == "active"
+
+
+def test_failover_on_shutdown_and_failback(tmp_path: Path) -> None:
+    async def stop_and_start(pair: Pair, load: Load) -> None:
+        assert await asyncio.to_thread(pair.primary.end, signal.SIGTERM) == 0
+        await asyncio.to_thread(pair.backup.until_role, "active")
+        await load.past(20)
+        pair.primary.start()
+        await asyncio.to_thread(pair.primary.until_role, "active")
+        await asyncio.to_thread(pair.backup.until_role, "passive")
+        await load.past(20)
+
+    run(Pair(tmp_path, primary="<failover-on-shutdown>true</failover-on-shutdown>"), stop_and_start)
+
+
+def test_clients_learn_of_the_backup(tmp_path: Path) -> None:
+    async def main(pair: Pair) -> None:
+        async with asyncio.timeout(60), connect(f"tcp://127.0.0.1:{pair.primary.port}") as connection:
+            while not any(each.backup_port == pair.backup.port for each in connection.topology):
+                await asyncio.sleep(0.05)
+
+    with Pair(tmp_path) as pair:
+        pair.start()
+        asyncio.run(main(pair))
+
+
+def command(*words: object) -> subprocess.CompletedProcess[str]:
+    """Runs `atalanta ha`."""
+    line = [sys.executable, "-m", "atalanta", "ha", *map(str, words)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=DEADLINE_S)
+
+
+def test_an_operator_sees_the_pair_and_hands_over(tmp_path: Path) -> None:
+    async def hand_over(pair: Pair, load: Load) -> None:
+        folder = pair.backup.broker_xml.parent.parent
+        seen = await asyncio.to_thread(command, "status", folder, "--json")
+        state = json.loads(seen.stdout)
+        assert (state["state"], state["epoch"]) == ("active", 1)
+        assert state["holder"].startswith("primary (primary, process ")
+        assert [each["role"] for each in state["passive"]] == ["backup"]
+        done = await asyncio.to_thread(command, "handover", folder)
+        assert done.returncode == 0, done.stderr
+        assert re.fullmatch(r"backup \(backup, .*\) serves, epoch 2\n", done.stdout)
+        await asyncio.to_thread(pair.primary.until_role, "passive")
+
+    run(Pair(tmp_path, backup="<allow-failback>false</allow-failback>"), hand_over)
+
+
+def test_an_operator_promotes_a_backup_of_a_stopped_primary(tmp_path: Path) -> None:
+    with Pair(tmp_path) as pair:
+        pair.start()
+        refused = command("promote", pair.store / "journal")
+        assert refused.returncode == 75
+        assert "the store is active, not stopped" in refused.stderr
+        assert pair.primary.end(signal.SIGTERM) == 0
+        done = command("promote", pair.store / "journal")
+        assert done.returncode == 0, done.stderr
+        pair.backup.until_role("active")
+
+
+def test_force_failover_and_the_attributes_of_management(tmp_path: Path) -> None:
+    async def force(pair: Pair, load: Load) -> None:
+        management = load.connection.management()
+        broker = "broker"
+        told = {
+            name: await management.get(broker, name)
+            for name in ("HAPolicy", "SharedStore", "ActivationSequence", "Active", "Backup")
+        }
+        assert told == {
+            "HAPolicy": "Shared Store Primary",
+            "SharedStore": True,
+            "ActivationSequence": 1,
+            "Active": True,
+            "Backup": False,
+        }
+        await management.call(broker, "forceFailover")
+        await asyncio.to_thread(pair.backup.until_role, "active")
+
+    run(Pair(tmp_path, backup="<allow-failback>false</allow-failback>"), force)
+
+
+def test_a_node_becomes_a_pair_and_takes_its_messages_along(tmp_path: Path) -> None:
+    async def send(url: str) -> None:
+        async with connect(url) as connection:
+            producer = await connection.producer("orders", routing="anycast")
+            for number in range(100):
+                await producer.send(Message(str(number)))
+
+    async def receive(url: str) -> list[int]:
+        async with connect(url) as connection:
+            consumer = await connection.consumer("orders", ack="auto")
+            return [number_of(await consumer.receive(30)) for _ in range(100)]
+
+    with Pair(tmp_path) as pair:
+        xml = pair.primary.broker_xml
+        of_a_pair = xml.read_text()
+        xml.write_text(re.sub(r"<ha-policy>.*</ha-policy>", "", of_a_pair))
+        alone = f"tcp://127.0.0.1:{pair.primary.port}"
+        with BrokerProcess(xml) as broker:
+            asyncio.run(send(alone))
+            assert broker.end(signal.SIGTERM) == 0
+        xml.write_text(of_a_pair)
+        pair.start()
+        pair.primary.end(signal.SIGKILL)
+        assert asyncio.run(receive(pair.url)) == list(range(100))
+        pair.backup.end(signal.SIGKILL)
+        # Without the policy the node would not see the messages of the epochs.
+        xml.write_text(re.sub(r"<ha-policy>.*</ha-policy>", "", of_a_pair))
+        with refused(xml) as broker:
+            assert broker.wait() == 75
+            assert "belongs to a pair with a shared store" in broker.log()

@@ -1,0 +1,252 @@
+"""The section `<ha-policy>`: every form of Artemis, and what is said of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.configuration import Configuration
+from atalanta.config.problems import ConfigError
+from atalanta.config.restart import needs_restart
+from atalanta.ha.policy import HaPolicy
+
+FILE = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
+<acceptors><acceptor name="a">tcp://127.0.0.1:61616</acceptor></acceptors>
+<connectors>
+  <connector name="own">tcp://127.0.0.1:61616</connector>
+  <connector name="other">tcp://127.0.0.1:61617</connector>
+</connectors>
+{policy}
+{more}
+</core></configuration>
+"""
+CLUSTER = """<cluster-connections><cluster-connection name="c"><connector-ref>own</connector-ref>
+<static-connectors><connector-ref>other</connector-ref></static-connectors>
+</cluster-connection></cluster-connections>
+<cluster-user>u</cluster-user><cluster-password>p</cluster-password>"""
+
+
+def read(folder: Path, policy: str, more: str = CLUSTER) -> Configuration:
+    path = folder / "broker.xml"
+    path.write_text(FILE.format(policy=f"<ha-policy>{policy}</ha-policy>", more=more))
+    return read_broker_xml(path, {})
+
+
+def refused(folder: Path, policy: str, more: str = CLUSTER) -> str:
+    """Returns the problems of a file that is not taken."""
+    with pytest.raises(ConfigError) as error:
+        read(folder, policy, more)
+    return str(error.value)
+
+
+def without_effect(configuration: Configuration) -> list[str]:
+    """Returns the names of what the file asks for and this node does not give."""
+    return [each.name for each in configuration.unsupported]
+
+
+def test_without_the_section_a_node_has_no_policy(tmp_path: Path) -> None:
+    path = tmp_path / "broker.xml"
+    path.write_text(FILE.format(policy="", more=CLUSTER))
+    assert read_broker_xml(path, {}).ha == HaPolicy()
+    assert HaPolicy().form == "none"
+
+
+# -- shared store -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("<primary/>", HaPolicy("shared-store", "primary")),
+        ("<master/>", HaPolicy("shared-store", "primary")),
+        (
+            "<primary><failover-on-shutdown>true</failover-on-shutdown></primary>",
+            HaPolicy("shared-store", "primary", failover_on_shutdown=True),
+        ),
+        # The code's defaults: Artemis' schema says that restart-backup is false.
+        (
+            "<backup/>",
+            HaPolicy("shared-store", "backup", allow_failback=True, restart_backup=True),
+        ),
+        (
+            "<slave><allow-failback>false</allow-failback><restart-backup>false</restart-backup>"
+            "<failover-on-shutdown>true</failover-on-shutdown></slave>",
+            HaPolicy("shared-store", "backup", True, False, False),
+        ),
+    ],
+)
+def test_a_shared_store(tmp_path: Path, policy: str, expected: HaPolicy) -> None:
+    configuration = read(tmp_path, f"<shared-store>{policy}</shared-store>")
+    assert configuration.ha == expected
+    assert configuration.unsupported == [] and configuration.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        ("<primary><failover-on-shutdown>perhaps</failover-on-shutdown></primary>", "neither true nor false"),
+        ("<primary><allow-failback>true</allow-failback></primary>", "unknown element <allow-failback>"),
+        ("<backup><restart-backups>true</restart-backups></backup>", "did you mean 'restart-backup'?"),
+        ("<primery/>", "did you mean 'primary'?"),
+        ("", "says one role of this node, not 0 (<primary/> or <backup/>)"),
+        ("<primary/><backup/>", "says one role of this node, not 2"),
+    ],
+)  # fmt: skip
+def test_mistakes_name_line_and_remedy(tmp_path: Path, policy: str, says: str) -> None:
+    said = refused(tmp_path, f"<shared-store>{policy}</shared-store>")
+    assert says in said and "broker.xml:7: " in said
+
+
+def test_options_that_change_nothing_are_listed(tmp_path: Path) -> None:
+    policy = "<wait-for-activation>false</wait-for-activation><failback-delay>1</failback-delay>"
+    configuration = read(tmp_path, f"<shared-store><primary>{policy}</primary></shared-store>")
+    assert without_effect(configuration) == ["wait-for-activation", "failback-delay"]
+
+
+def test_a_shared_store_without_messages_on_disk_is_refused(tmp_path: Path) -> None:
+    more = "<persistence-enabled>false</persistence-enabled>" + CLUSTER
+    said = refused(tmp_path, "<shared-store><primary/></shared-store>", more)
+    assert "broker.xml:7: a shared store needs messages on disk" in said
+    assert "remove persistence-enabled" in said
+
+
+def test_without_a_cluster_connection_nobody_learns_of_the_backup(tmp_path: Path) -> None:
+    configuration = read(tmp_path, "<shared-store><primary/></shared-store>", "")
+    (warning,) = configuration.warnings
+    assert "broker.xml:7: ha-policy: there is no cluster-connection: clients" in warning
+
+
+def test_a_second_section_is_a_problem(tmp_path: Path) -> None:
+    more = "<ha-policy><primary-only/></ha-policy>"
+    said = refused(tmp_path, "<shared-store><primary/></shared-store>", more)
+    assert "broker.xml:8: ha-policy is given twice" in said
+
+
+@pytest.mark.parametrize(
+    ("policy", "effect"),
+    [
+        ("<shared-store><primary/></shared-store>", []),
+        ("<shared-store><backup/></shared-store>", ["journal-lock-acquisition-timeout"]),
+        ("<primary-only/>", ["journal-lock-acquisition-timeout"]),
+    ],
+)
+def test_how_long_a_primary_waits_for_the_store(tmp_path: Path, policy: str, effect: list[str]) -> None:
+    more = "<journal-lock-acquisition-timeout>{}</journal-lock-acquisition-timeout>" + CLUSTER
+    configuration = read(tmp_path, policy, more.format(5000))
+    assert configuration.journal.lock_acquisition_timeout_ms == 5000
+    assert without_effect(configuration) == effect
+    assert without_effect(read(tmp_path, policy, more.format(-1))) == []
+    assert "is above 0, or -1" in refused(tmp_path, policy, more.format(0))
+
+
+def test_another_policy_needs_a_restart(tmp_path: Path) -> None:
+    before = read(tmp_path, "<shared-store><primary/></shared-store>")
+    after = read(tmp_path, "<shared-store><backup/></shared-store>")
+    assert needs_restart(before, after) == ["ha-policy"]
+
+
+# -- replication ------------------------------------------------------------------------------------------
+REPLICATION = """<group-name>west</group-name><cluster-name>c</cluster-name>
+<initial-replication-sync-timeout>9000</initial-replication-sync-timeout>
+<max-saved-replicated-journals-size>-1</max-saved-replicated-journals-size>
+<retry-replication-wait>100</retry-replication-wait>
+<vote-on-replication-failure>true</vote-on-replication-failure>
+<quorum-size>2</quorum-size><vote-retries>3</vote-retries><vote-retry-wait>10</vote-retry-wait>
+<quorum-vote-wait>5</quorum-vote-wait>"""
+NAMES = [
+    "group-name", "cluster-name", "initial-replication-sync-timeout", "max-saved-replicated-journals-size",
+    "retry-replication-wait", "vote-on-replication-failure", "quorum-size", "vote-retries", "vote-retry-wait",
+    "quorum-vote-wait",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["primary", "master"])
+@pytest.mark.parametrize("check", ["check-for-active-server", "check-for-live-server"])
+def test_a_primary_by_replication_starts_and_says_that_it_has_no_backup(
+    tmp_path: Path, name: str, check: str
+) -> None:
+    more = f"<{check}>true</{check}><coordination-id>x</coordination-id>"
+    policy = f"<replication><{name}>{REPLICATION}{more}</{name}></replication>"
+    configuration = read(tmp_path, policy)
+    assert configuration.ha == HaPolicy("replication", "primary", group_name="west", cluster_name="c")
+    assert without_effect(configuration) == [*NAMES, check, "coordination-id", "ha-policy"]
+    (lost,) = [each for each in configuration.unsupported if each.lost]
+    assert (lost.name, lost.why) == ("ha-policy", "not supported yet: this node has no backup")
+
+
+def test_defaults_of_replication_are_not_listed(tmp_path: Path) -> None:
+    policy = "<vote-retries>12</vote-retries><quorum-size>-1</quorum-size>"
+    configuration = read(tmp_path, f"<replication><primary>{policy}</primary></replication>")
+    assert without_effect(configuration) == ["ha-policy"]
+
+
+@pytest.mark.parametrize("name", ["backup", "slave"])
+def test_a_backup_by_replication_is_refused(tmp_path: Path, name: str) -> None:
+    more = "<allow-failback>true</allow-failback><restart-backup>false</restart-backup>"
+    said = refused(tmp_path, f"<replication><{name}>{REPLICATION}{more}</{name}></replication>")
+    assert "broker.xml:7: this file describes a backup by replication" in said
+    assert "it would be a second primary" in said and "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        ("<vote-retries>-2</vote-retries>", "vote-retries: -2 is less than -1"),
+        ("<initial-replication-sync-timeout>0</initial-replication-sync-timeout>", "0 is less than 1"),
+        ("<group-nam>x</group-nam>", "did you mean 'group-name'?"),
+        ("<failover-on-shutdown>true</failover-on-shutdown>", "unknown element <failover-on-shutdown>"),
+        ("<quorum-vote-wait>30 s</quorum-vote-wait>", "'30 s' is not a number"),
+    ],
+)
+def test_values_of_replication_are_checked(tmp_path: Path, policy: str, says: str) -> None:
+    said = refused(tmp_path, f"<replication><primary>{policy}</primary></replication>")
+    assert "broker.xml:7: " in said and says in said
+
+
+def test_a_value_of_an_inner_element_is_not_one_of_the_outer(tmp_path: Path) -> None:
+    """Artemis takes the group of `<scale-down>` for that of a backup that has none."""
+    inside = "<scale-down><group-name>west</group-name></scale-down>"
+    configuration = read(tmp_path, f"<shared-store><backup>{inside}</backup></shared-store>")
+    assert configuration.ha.group_name is None
+
+
+# -- colocated, several ------------------------------------------------------------------------------------
+COLOCATED = """<request-backup>true</request-backup><backup-request-retries>3</backup-request-retries>
+<backup-request-retry-interval>10</backup-request-retry-interval><max-backups>2</max-backups>
+<backup-port-offset>7</backup-port-offset>"""
+
+
+@pytest.mark.parametrize("roles", [("primary", "backup"), ("master", "slave")])
+@pytest.mark.parametrize("form", ["shared-store", "replication"])
+def test_colocated_backups_are_refused_with_the_remedy(
+    tmp_path: Path, form: str, roles: tuple[str, str]
+) -> None:
+    inside = COLOCATED + "".join(f"<{role}/>" for role in roles)
+    if form == "replication":
+        inside += "<excludes><connector-ref>other</connector-ref></excludes>"
+    said = refused(tmp_path, f"<{form}><colocated>{inside}</colocated></{form}>")
+    assert "broker.xml:7: this file describes a colocated backup" in said
+    assert "give the primary and the backup a file and a process each" in said and "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        ("<replication><colocated><max-backups>-1</max-backups></colocated></replication>", "-1 is less than 0"),
+        (
+            "<replication><colocated><excludes><connector-ref>x</connector-ref></excludes></colocated></replication>",
+            "there is no connector 'x'",
+        ),
+        ("<shared-store><colocated><excludes/></colocated></shared-store>", "unknown element <excludes>"),
+        ("<primary-only/><shared-store><backup/></shared-store>", "one policy, not 2: primary-only, shared-store"),
+        ("<replicated/>", "did you mean 'replication'?"),
+        ("<replication/>", "says one role of this node, not 0"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_the_form(tmp_path: Path, policy: str, says: str) -> None:
+    assert says in refused(tmp_path, policy)
+
+
+def test_an_empty_section_is_that_of_a_node_alone(tmp_path: Path) -> None:
+    configuration = read(tmp_path, "")
+    assert configuration.ha == HaPolicy() and configuration.unsupported == []

@@ -1,0 +1,47 @@
+"""Exhaustive searches of a small shared folder: its promises hold in every state, and each planted fault is found."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.ha.explorer import explore
+from tests.ha.folder_world import FOLDER_FAULTS, FolderParts, FolderScope, FolderWorld
+
+RIGHT_STATES = 4_000
+DEEP_STATES = 100_000
+
+WHOLE = {
+    "leases": FolderScope(renewals=1, ticks=4, rates=(3, 5)),
+    "an unknown renewal": FolderScope(renewals=2, ticks=3, unknown=1, rates=(3, 5)),
+    "a confirmation": FolderScope(messages=1, ticks=4, pauses=2, early=1, rates=(4, 4)),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_nothing_is_wrong_in_a_whole_scope(name: str) -> None:
+    result = explore(FolderWorld(WHOLE[name], FolderParts()), 100_000)
+    assert result.complete and not result.wrong, result
+
+
+@pytest.mark.parametrize("name", FOLDER_FAULTS)
+def test_a_planted_fault_is_found(name: str) -> None:
+    fault = FOLDER_FAULTS[name]
+    result = explore(FolderWorld(fault.scope, fault.parts), 60_000)
+    assert fault.finds in result.wrong, result
+
+
+def test_nothing_is_wrong_in_the_scopes_of_the_faults() -> None:
+    for scope in {fault.scope for fault in FOLDER_FAULTS.values()}:
+        result = explore(FolderWorld(scope, FolderParts()), RIGHT_STATES)
+        assert not result.wrong, result
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("rates", [(3, 5, 5), (5, 3, 3), (4, 4, 4)])
+def test_nothing_is_wrong_in_a_wide_scope(rates: tuple[int, ...]) -> None:
+    scope = FolderScope(
+        messages=2, renewals=3, ticks=8, pauses=1, unknown=1, crashes=2, releases=1, takes=3, early=1, prunes=1,
+        rates=rates, behind=9, proof=True,
+    )  # fmt: skip
+    result = explore(FolderWorld(scope, FolderParts()), DEEP_STATES)
+    assert not result.wrong, result
