@@ -25,7 +25,7 @@ def test_a_listener_is_above_all_connections() -> None:
 def test_without_a_free_high_descriptor_the_low_one_stays() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     read, write = os.pipe()
-    taken = []
+    taken: list[int] = []
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
         while len(taken) < 200:

@@ -320,12 +320,23 @@ class Host(Machine):
         self.ending()
         self.stops.append(self.world.now)
         self.world.note(f"{self.name} stops")
-        self.up = False
-        self.life += 1
-        self.node = None
+        self.freeze()
         self.network.leave(self)
         self.disk.crash()
         self.large.crash()
+
+    def freeze(self) -> None:
+        """Simulates a process that is stopped: its connections stay open, and it reads and sends nothing."""
+        self.up = False
+        self.life += 1
+        self.node = None
+
+    def take_over(self, former: Host) -> None:
+        """Starts with the disk of a host that has ended, as the backup of a pair with a shared store does."""
+        self.disk = former.disk
+        self.large = former.large
+        self.large.attach(HostLarge(self))
+        self.start()
 
     # -- inputs ---------------------------------------------------------------------------------
     def give(self, call: Callable[[Node], None]) -> None:

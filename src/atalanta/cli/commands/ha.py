@@ -1,4 +1,7 @@
-"""`atalanta ha`: pairs with a shared store, and voters of a register. The work is in cli/ha/ and runtime/ha/."""
+"""`atalanta ha`: pairs with a shared store, and voters of a register.
+
+The work is in cli/cluster/shared_store.py and app/witness.py.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def status(place: Place, json_output: Json = False) -> None:
     \b
     atalanta ha status broker
     """
-    from atalanta.cli.ha.store import run_status
+    from atalanta.cli.cluster.shared_store import run_status
 
     run_status(place, json_output)
 
@@ -50,7 +53,7 @@ def handover(place: Place, wait: Wait = 30.0) -> None:
     \b
     atalanta ha handover broker
     """
-    from atalanta.cli.ha.store import run_handover
+    from atalanta.cli.cluster.shared_store import run_handover
 
     run_handover(place, wait)
 
@@ -62,7 +65,7 @@ def promote(place: Place, wait: Wait = 30.0) -> None:
     \b
     atalanta ha promote broker
     """
-    from atalanta.cli.ha.store import run_promote
+    from atalanta.cli.cluster.shared_store import run_promote
 
     run_promote(place, wait)
 
