@@ -203,3 +203,19 @@ def test_a_backup_that_announces_itself_is_half_of_a_pair_and_not_linked_to(rig:
     peer.send(NodeAnnounce("pair", None, False, 5, primary), CLUSTER_CHANNEL)
     rig.run(1)
     assert pair(rig, host, "pair") == ["primary:61616", "backup:61616"]
+
+
+def test_a_late_announcement_of_the_other_half_by_a_clock_that_is_ahead_does_not_last(rig: Rig) -> None:
+    """As of a paused machine whose clock jumped ahead when it went on; it has lost the store and ends soon."""
+    hosts = members(rig)
+    backup = backup_of(rig, hosts[1])
+    rig.run(1)
+    late = RawPeer(rig, "late")
+    late.log_in_as_member(hosts[0])
+    ahead = rig.world.now // 1_000_000 + 3_600_000
+    late.send(NodeAnnounce("node-1", None, False, ahead, connector(backup)), CLUSTER_CHANNEL)
+    rig.run(0.001)
+    rig.until(lambda: pair(rig, hosts[0], "node-1") == ["n1:61616", "n2:61616"], 5)
+    rig.until(lambda: linked(hosts[0]) == 1, 10)
+    rig.stored(hosts[0], "prices", [b"after"], MULTICAST)
+    rig.until(lambda: count(hosts[1], "reports") == 1)

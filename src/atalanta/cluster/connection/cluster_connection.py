@@ -129,6 +129,10 @@ class ClusterConnection(MemberListener, BridgeListener):
         if self.stopping or backup is None or (known is not None and known == backup):
             return
         self.members.set_backup(now, backup)
+        self.announce_pair()
+
+    def announce_pair(self) -> None:
+        """Announces this node and its backup over the open links."""
         for record in self.peers.values():
             if record.bridge is not None and record.bridge.ready:
                 record.bridge.announce_pair()

@@ -52,6 +52,10 @@ class LocalNode:
         """Begins an announcement: it has a new event id."""
         self.event_id = max(self.event_id + 1, now // 1_000_000)
 
+    def raise_event_id(self, event_id: int) -> None:
+        """Lets the next announcement have an event id above this one."""
+        self.event_id = max(self.event_id, event_id)
+
     def member(self) -> Member:
         """Returns this node's own entry in the topology."""
         scale_down = self.settings.scale_down

@@ -33,6 +33,10 @@ class MemberListener:
         """Handles a member that is new or updated."""
         raise NotImplementedError
 
+    def announce_pair(self) -> None:
+        """Announces this node and its backup over the open links: members that follow another one hear of it there."""
+        raise NotImplementedError
+
 
 class Members:
     """The members that a cluster connection knows."""
@@ -105,6 +109,7 @@ class Members:
             # An older update tells of this node's last run, or of the other half of its pair before a failover.
             if update.primary is not None and update.event_id > self.local.event_id:
                 self.check_copied_folder([update.primary])
+                self._announce_above(now, update)
             return
         if not node_id or FQQN in node_id:
             # The name of its store-and-forward queue would not be valid. No broker announces such an id.
@@ -121,6 +126,17 @@ class Members:
             self.local.trace.event("member", {"node": node_id, "at": at})
         self.subscribers.send_member(accepted)
         self.listener.member_changed(now, accepted)
+
+    def _announce_above(self, now: int, update: Member) -> None:
+        """Announces this node above an announcement of the other half of its pair, whose clock was ahead.
+
+        That half has lost the store, or this node would have. The members ignore lower event ids.
+        """
+        backup = self.local.backup
+        if backup is not None and update.primary is not None and backup.same_target(update.primary):
+            self.local.raise_event_id(update.event_id)
+            self.announce_again(now)
+            self.listener.announce_pair()
 
     def check_copied_folder(self, connectors: list[TransportConfiguration]) -> None:
         """Records `duplicate_node_id` if another node announces this node's id: one data folder is a copy."""
