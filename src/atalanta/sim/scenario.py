@@ -84,13 +84,7 @@ class Scenario:
         self.replays = 0
         self.shape = Shape()
         self.shape.draw(self.world)
-        joining = self.world.random(
-            "join"
-        )  # a separate generator: the simulations of older seeds stay the same
-        self.joins_at: int = 0
-        if nodes > 2 and joining.random() < 0.3:
-            self.shape.joiner = nodes - 1
-            self.joins_at = int(joining.uniform(0.1, 0.7) * min(seconds, LATE_SECONDS_MAX) * SECOND)
+        self.joins_at: int = self._draw_joiner(nodes)
         self.departed = ScaleDownRecord()
         if load is None:
             self.shape.draw_pair(self.world, nodes)
@@ -113,10 +107,7 @@ class Scenario:
             self.network.names[HEADLESS].append((self.pair.backup.name, 0))
         senders = [*self.producers, *(each for subject in self.subjects for each in subject.senders)]
         self.departed.watch(self.hosts, senders)
-        for client in self._clients():
-            patience = self.world.random(f"patience/{client.name}")
-            if patience.random() < PATIENT_SHARE:
-                client.window_bytes = patience.choice((1, 2_000, 1 << 20))
+        self._give_patience()
         self.faults = Faults(
             self.world,
             self.network,
@@ -140,6 +131,22 @@ class Scenario:
         self._prepare_departures()
         self.faults.staying = [name for subject in self.subjects for name in subject.staying]
         self.ledger.excuses = self.departed.excuses
+
+    def _draw_joiner(self, nodes: int) -> int:
+        """Returns when the last node joins (ns), 0 if no node does."""
+        # A separate generator: the simulations of older seeds stay the same.
+        joining = self.world.random("join")
+        if nodes <= 2 or joining.random() >= 0.3:
+            return 0
+        self.shape.joiner = nodes - 1
+        return int(joining.uniform(0.1, 0.7) * min(self.seconds, LATE_SECONDS_MAX) * SECOND)
+
+    def _give_patience(self) -> None:
+        """Lets some clients reattach their sessions after a lost connection."""
+        for client in self._clients():
+            patience = self.world.random(f"patience/{client.name}")
+            if patience.random() < PATIENT_SHARE:
+                client.window_bytes = patience.choice((1, 2_000, 1 << 20))
 
     def _make_subjects(self, nodes: int, load: Load | None) -> list[Subject]:
         if load is not None:
