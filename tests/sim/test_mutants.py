@@ -122,7 +122,7 @@ BY_PAIRS = [
     (pairs.taker_does_not_wait, 4, 1),
     (pairs.output_waits_for_no_lease, 4, 3),
     (pairs.files_are_shared, 4, 3),
-    (pairs.clock_floor_forgotten, 17, 4),
+    (pairs.clock_floor_forgotten, 46, 8),
     pytest.param(pairs.incomplete_epoch_is_inherited, 18, 6, marks=SOAK),
     pytest.param(pairs.no_look_before_the_answer, 17, 16, marks=SOAK),
 ]
