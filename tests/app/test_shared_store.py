@@ -137,7 +137,7 @@ def test_a_paused_primary_confirms_nothing_and_becomes_passive(tmp_path: Path) -
 
 def test_kills_in_turn(tmp_path: Path) -> None:
     async def kills(pair: Pair, load: Load) -> None:
-        for _ in range(3):
+        for _ in range(2):
             for one, other in ((pair.primary, pair.backup), (pair.backup, pair.primary)):
                 one.end(signal.SIGKILL)
                 await load.past(20)
@@ -283,3 +283,29 @@ def test_a_node_becomes_a_pair_and_takes_its_messages_along(tmp_path: Path) -> N
         with refused(xml) as broker:
             assert broker.wait() == 75
             assert "belongs to a pair with a shared store" in broker.log()
+
+
+def test_a_backup_that_shall_not_restart_ends_when_it_has_given_the_store_back(tmp_path: Path) -> None:
+    policy = "<failover-on-shutdown>true</failover-on-shutdown><restart-backup>false</restart-backup>"
+    with Pair(tmp_path, "<failover-on-shutdown>true</failover-on-shutdown>", policy) as pair:
+        pair.start()
+        assert pair.primary.end(signal.SIGTERM) == 0
+        pair.backup.until_role("active")
+        pair.primary.start()
+        pair.primary.until_role("active")
+        assert pair.backup.wait() == 0
+
+
+def test_an_error_of_the_start_is_no_stop_in_good_order(tmp_path: Path) -> None:
+    """Otherwise the backup would wait for this primary for ever."""
+    with Pair(tmp_path) as pair:
+        pair.start()
+        pair.primary.end(signal.SIGTERM)
+        pair.backup.end(signal.SIGTERM)
+        newest = max((pair.store / "journal" / "epochs").iterdir())
+        (newest / "management-settings.xml").write_text("<core><nonsense/></core>")
+        pair.primary.start()
+        assert pair.primary.wait() == 78
+        assert "management-settings.xml" in pair.primary.log()
+        state = json.loads(command("status", pair.store / "journal", "--json").stdout)
+        assert state["state"] == "ended"

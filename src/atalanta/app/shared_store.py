@@ -19,14 +19,16 @@ from atalanta.app.node_config import node_config
 from atalanta.app.passive_run import PassiveRun
 from atalanta.app.running_node import Ready, bound_shell, run_node
 from atalanta.app.startup_error import StartupError
-from atalanta.app.storage import epoch_storage, refuse_artemis_journal
+from atalanta.app.storage import Storage, epoch_storage, refuse_artemis_journal
 from atalanta.app.web import start_web
 from atalanta.config.configuration import Configuration
+from atalanta.config.problems import ConfigError
 from atalanta.ha.folder_lease import RELEASED, STOPPED
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.policy import BACKUP, PRIMARY
 from atalanta.kernel.security.security import Security
 from atalanta.management.status import HaStatus
+from atalanta.node.config import NodeConfig
 from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.runtime.ha.member_file import MemberRecord
 from atalanta.runtime.ha.pair_members import PairMembers, member_name
@@ -161,6 +163,8 @@ class SharedStoreRuns:
             active = ActiveRun(self, shell, held)
             self.guard.born(shell)
             if await active.run():
+                if active.gives:
+                    self.guard.ended()
                 return active.status
             unsettle_collector()
             trim_allocator()
@@ -186,7 +190,7 @@ class ActiveRun:
         self.runs = runs
         self.shell = shell
         self.held = held
-        self.status = exit_codes.STOPPED
+        self.status = exit_codes.BUG  # until the run has ended without an error
         self.lost = ""
         self.gives = ""  # why the store is given to another process
         self._since = time.monotonic()
@@ -198,15 +202,14 @@ class ActiveRun:
         runs = self.runs
         held = self.held
         log_event(log, "node_active", {"role": runs.policy.role, "epoch": held.epoch})
-        storage = epoch_storage(runs.configuration, runs.store.node_id, held)
-        storage.settings.read(runs.configuration)
-        config = node_config(runs.configuration, runs.security, runs.store.node_id)
-        self.shell.clock.begin_above(held.clock_floor_ns)
-        self.shell.driver.hold_output(held.hold)
-        self.shell.give_store_with(lambda: self._give("an operator asked for a failover"))
-        held.start(self._on_lost, self.shell.clock.now)
-        withdraw_requests(runs.store.journal)
         try:
+            storage = epoch_storage(runs.configuration, runs.store.node_id, held)
+            config = self._config(storage)
+            self.shell.clock.begin_above(held.clock_floor_ns)
+            self.shell.driver.hold_output(held.hold)
+            self.shell.give_store_with(lambda: self._give("an operator asked for a failover"))
+            held.start(self._on_lost, self.shell.clock.now)
+            withdraw_requests(runs.store.journal)
             self.status = await run_node(
                 self.shell, config, runs.configuration, storage, self._ready, runs.server, self._begun
             )
@@ -220,6 +223,16 @@ class ActiveRun:
         if self.gives:
             return runs.policy.role == BACKUP and not runs.policy.restart_backup
         return True
+
+    def _config(self, storage: Storage) -> NodeConfig:
+        """Returns the configuration of the node, with the settings that the epoch has stored."""
+        runs = self.runs
+        try:
+            storage.settings.read(runs.configuration)
+        except ConfigError as error:
+            lines = [str(problem) for problem in error.problems]
+            raise StartupError(exit_codes.BAD_CONFIGURATION, lines) from error
+        return node_config(runs.configuration, runs.security, runs.store.node_id)
 
     def _ready(self, words: list[str]) -> None:
         self.runs.ready(["role=active", *words])
@@ -236,7 +249,7 @@ class ActiveRun:
         """Tells the others how this epoch ended. After a failure the release of the lock tells it."""
         if self.lost or self.status not in (exit_codes.STOPPED, exit_codes.MESSAGES_LEFT):
             self.held.abandon()
-        elif self.gives or self.shell.paused or self.runs.policy.failover_on_shutdown:
+        elif self.shell.paused or self.runs.policy.failover_on_shutdown:
             self.held.stop(RELEASED)
         else:
             self.held.stop(STOPPED)
@@ -284,9 +297,9 @@ class ActiveRun:
         return policy.role == BACKUP and policy.allow_failback and wanted and served_s >= FAILBACK_AFTER_S
 
     def _give(self, why: str) -> None:
-        if not self.gives:
+        """Stops the node, without a wait for its clients: they follow."""
+        if self.shell.pause(why):
             self.gives = why
-            self.shell.request_stop(why)
 
 
 def title_of(configuration: Configuration) -> str:

@@ -8,6 +8,7 @@ a process that has ended.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -79,8 +80,9 @@ class PairMembers:
         return any(each.role == PRIMARY for each in self.alive)
 
     def leave(self) -> None:
-        """Removes the own file: this process is active now, or ends."""
-        remove_member(self.folder, self.own.name)
+        """Removes the own file: this process is active now, or ends. One that stays is no sign of life."""
+        with contextlib.suppress(OSError):
+            remove_member(self.folder, self.own.name)
         self._beat_at_ns = -1
 
 

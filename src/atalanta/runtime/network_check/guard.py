@@ -82,6 +82,10 @@ class NetworkGuard:
         if self._stopping:
             living.request_stop(self._stopping)
 
+    def ended(self) -> None:
+        """Records that the run has ended for good, also if it was paused."""
+        self._living = None
+
     async def _lives(self, live: Callable[[], Awaitable[int | None]]) -> int:
         wait_s = 0.0
         while True:
