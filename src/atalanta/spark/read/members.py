@@ -68,10 +68,13 @@ class Members:
 
     # -- positions ------------------------------------------------------------------------------
     def poll(self, max_age_s: float) -> dict[str, Located]:
-        """Returns node id -> position, for every node that answers now and has the queue."""
+        """Returns node id -> position, for every node that answers now and has the queue.
+
+        An answer that is younger than `max_age_s` is not asked for again; 0 always asks.
+        """
         with self.lock:
             now = time.monotonic()
-            if now - self.polled_at_s <= max_age_s:
+            if now - self.polled_at_s < max_age_s:
                 return self.found
             found: dict[str, Located] = {}
             for link in list(self.links.values()):
