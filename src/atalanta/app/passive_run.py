@@ -48,8 +48,12 @@ class PassiveRun:
         title: str,
         monotonic_ns: Callable[[], int],
         wait_ms: int = -1,
+        told: str = "",
     ) -> None:
-        """`title` names this process for people. A primary waits for `wait_ms` at most, -1 for ever."""
+        """`title` names this process for people. A primary waits for `wait_ms` at most, -1 for ever.
+
+        `told` is that of a wait that ended with `again`: what it has told is not told once more.
+        """
         self.store = store
         self.policy = policy
         self.members = members
@@ -63,7 +67,7 @@ class PassiveRun:
         self._until_ns = monotonic_ns() + waits_ns
         self._wake = asyncio.Event()
         self._stopping = ""
-        self._told = ""
+        self.told = told
         self._free_since_ns = -1
         self._doors: Doors | None = None
         self._watch = HolderWatch(asyncio.get_running_loop(), self._wake.set, self._open_doors)
@@ -126,8 +130,8 @@ class PassiveRun:
         self._watch.follow(view.lock if view.state == ACTIVE else None)
         why = self._may_take(view)
         if not why:
-            if self._told != "waits":
-                self._told = "waits"
+            if self.told != "waits":
+                self.told = "waits"
                 waiting(view)
             return None
         doors.listen_early()
@@ -174,7 +178,7 @@ class PassiveRun:
     async def _failed(self, error: OSError) -> None:
         """Tells once that the folder cannot be used, and waits: another try follows."""
         text = str(error)
-        if text != self._told:
-            self._told = text
+        if text != self.told:
+            self.told = text
             log_event(log, "store_unreadable", {"why": text})
         await asyncio.sleep(RETRY_S)

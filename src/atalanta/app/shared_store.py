@@ -136,12 +136,13 @@ class SharedStoreRuns:
 
     async def next(self) -> int | None:
         """Waits for the store and serves, again and again. Returns the exit status, None after a lost network."""
+        told = ""
         while True:
             self._tell_web("passive")
             shell = bound_shell(self.configuration, signals=False)
             wait_ms = self.configuration.journal.lock_acquisition_timeout_ms
             passive = PassiveRun(
-                self.store, self.policy, self.members, self.title, time.monotonic_ns, wait_ms
+                self.store, self.policy, self.members, self.title, time.monotonic_ns, wait_ms, told
             )
             self.guard.born(passive)
             try:
@@ -154,11 +155,13 @@ class SharedStoreRuns:
             if held is None:
                 shell.accept_no_more()
                 if passive.again:
+                    told = passive.told
                     continue
                 if passive.timed_out:
                     log_event(log, "store_wait_timed_out", {"waited_ms": wait_ms, "store": self.store.journal})
                     return exit_codes.FOLDER_TAKEN
                 return None if passive.paused else exit_codes.STOPPED
+            told = ""
             self._tell_web("active")
             active = ActiveRun(self, shell, held)
             self.guard.born(shell)

@@ -36,7 +36,7 @@ Wait = Annotated[float, typer.Option(min=0, help="seconds to wait for the answer
 
 @application.command()
 def status(place: Place, json_output: Json = False) -> None:
-    """Which process serves, since when, and which ones wait.
+    """Show which process serves, in which epoch, and which ones wait.
 
     \b
     atalanta ha status broker

@@ -48,7 +48,7 @@ FOUND_WAIT_S: Final = 0.1
 
 @dataclass(frozen=True)
 class StoreView(EpochView):
-    """What a look has found. `lock`: the path of the holder's lock, None if there is none."""
+    """The findings of a look. `lock`: the path of the holder's lock, None if there is none."""
 
     lock: Path | None = None
 
