@@ -12,6 +12,7 @@ from typing import Final
 from atalanta.cluster.connection.cluster_connection import ClusterConnection
 from atalanta.cluster.discovery.jgroups_channels import JGROUPS_PREFIX
 from atalanta.cluster.part import Part
+from atalanta.ha.register import Register
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.disk_limit import DiskLimit
@@ -71,6 +72,10 @@ class Node:
         self.ports = ports
         self.failed: str | None = None
         self.stopped = False
+        # Why this node is no longer the active one of its group. `failed` is set, too: the shell ends the run.
+        self.deposed = ""
+        # The service was given to another member. The shell sends what is left and ends the run.
+        self.handed_over = False
         self.commit_timer = False
         self.connections: dict[int, Connection] = {}
         self.acceptors = {acceptor.name: acceptor for acceptor in config.acceptors}
@@ -515,6 +520,22 @@ class Node:
             connection = self.connections.get(conn)
             if connection is not None:
                 connection.flush(now)
+
+    # -- the group ------------------------------------------------------------------------------
+    def may_send(self, now: int) -> bool:
+        """Tells whether output to clients may leave: no other member of the group serves, or can begin to."""
+        return True
+
+    def on_register(self, now: int, version: int, register: Register | None) -> None:
+        """Handles the register of the group, as read or written; None if it does not exist."""
+
+    def on_register_uncertain(self, now: int, why: str) -> None:
+        """Handles that a request to the register has no certain outcome."""
+
+    def hand_over(self, now: int) -> bool:
+        """Gives the service to a member of the group that has everything; `stop` was called before, and clients are
+        gone. Returns False if there is no such member. `handed_over` tells when it is done."""
+        return False
 
     def validate(self) -> None:
         """Asserts the invariants that hold between inputs (used by the simulator)."""
