@@ -41,7 +41,6 @@ class MemberStatus:
     active: str
     durable: int
     behind: int
-    in_sync: list[str]
     followers: list[FollowerStatus]
     beat: int
 
