@@ -122,6 +122,7 @@ class MemberConnection(Connection):
         self.remote = remote
         self.member: str = ""
         self.connectors: Mapping[str, TransportConfiguration] = {}
+        self.primary: bool = False  # its configured role
         self._protocol = protocol
         self._opened = now
         self._last_seen = now
@@ -181,6 +182,7 @@ class MemberConnection(Connection):
             return
         self.member = hello.member
         self.connectors = hello.connectors
+        self.primary = hello.primary
         protocol.host.wire.logged_in(self.conn)
         protocol.members.on_member(now, self)
 
