@@ -115,7 +115,9 @@ class PageFiles(ports.Pages):
         return self._bytes(number, 0, self._size(number)) if data is None else data
 
     def stamp(self, number: int) -> tuple[int, int]:
-        """Returns the size of the file and the checksum of its table, which has those of all blocks. Errors as in `read`.
+        """Returns the size of the file and the checksum of its table, which has those of all blocks.
+
+        Errors as in `read`.
         """
         count = len(self._table(number))
         checksum = self._bytes(number, PAGE_HEAD.size + count * PAGE_PLACE.size, PAGE_CRC.size)

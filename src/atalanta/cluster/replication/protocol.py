@@ -6,7 +6,8 @@ A follower dials, both prove the cluster password, and the follower says who it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Protocol as Interface
+from typing import TYPE_CHECKING, Final
+from typing import Protocol as Interface
 
 from atalanta.cluster.replication.member_codec import (
     FromActive,

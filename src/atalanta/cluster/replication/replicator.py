@@ -318,7 +318,7 @@ class Replicator(Part):
         """Ends the service for good: a follower may take over at once."""
         self._do(now, self.active.resign(now, why))
 
-    # --- actions --------------------------------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------------
 
     def _do(self, now: int, actions: list[Action]) -> None:
         for action in actions:

@@ -32,7 +32,7 @@ MEMBER_NAME: Final = "member"
 STORED: Final = "stored"
 NAME: Final = re.compile(r"[\w.-]{1,200}")
 # Of the configured name; the rest makes it unique.
-TITLE_CHARACTERS_MAX: Final = 100
+TITLE_CHARACTERS_MAX: Final = 50
 
 
 class MemberFolder:
