@@ -7,31 +7,15 @@ from atalanta.ha.block_stream import JumpPart
 from atalanta.ha.register import CompareAndSet, Register
 from atalanta.ha.replication import Ended, HandOver, Refusal
 from atalanta.store.config import JournalConfig
-from atalanta.wire.core.packets.message import SendMessage
-from tests.cluster.replication.group_rig import JOURNAL_ID, Group, Member, Scripted
-from tests.wire.core.server.server_rig import queue_request, text_message
-
-
-def publish(active: Member, conn: int, text: str, correlation: int, queue: str = "orders") -> None:
-    message = text_message(queue, text)
-    active.send(conn, SendMessage(message, requires_response=True, correlation=correlation, sender_id=0))
-
-
-def client(group: Group, queue: str = "orders") -> int:
-    """A client of the active node, whose queue exists."""
-    conn = group.active.login()
-    group.active.send(conn, queue_request(queue))
-    group.run(100)
-    group.active.received(conn)
-    return conn
-
-
-def joined(group: Group, name: str = "b") -> Scripted:
-    """A follower that is in sync."""
-    follower = Scripted(group.active, name)
-    group.until(lambda: name in group.in_sync())
-    group.run(10)
-    return follower
+from tests.cluster.replication.group_rig import (
+    JOURNAL_ID,
+    Group,
+    Scripted,
+    client,
+    joined,
+    publish,
+)
+from tests.wire.core.server.server_rig import queue_request
 
 
 def test_a_node_alone_confirms_by_itself() -> None:
