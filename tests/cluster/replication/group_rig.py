@@ -136,6 +136,7 @@ class GatedWire(Wire):
         self.closed: dict[int, str] = {}
         self.exempted: dict[int, bool] = {}
         self.arrivals: dict[int, Callable[[bytes], None]] = {}
+        self.ends: dict[int, Callable[[str], None]] = {}
 
     def exempt(self, conn: int) -> None:
         self.exempted[conn] = True
@@ -157,6 +158,8 @@ class GatedWire(Wire):
                 if arrival is not None:
                     for each in data:
                         arrival(each)
+        for conn in [each for each in self.ends if each in self.closed and each not in self.held]:
+            self.ends.pop(conn)(self.closed[conn])
 
 
 class MemberLarge(LargeInputs):
