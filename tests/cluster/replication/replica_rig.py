@@ -7,7 +7,12 @@ from collections.abc import Callable
 
 from atalanta.cluster.replication.active_search import Candidate
 from atalanta.cluster.replication.backup import Backup
-from atalanta.cluster.replication.backup_config import BackupConfig, BackupPorts, Identity, TakenOver
+from atalanta.cluster.replication.backup_config import (
+    BackupConfig,
+    BackupPorts,
+    Identity,
+    TakenOver,
+)
 from atalanta.ha.replication import Follower
 from atalanta.kernel.ports import Ids, Links
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -16,6 +21,13 @@ from atalanta.node.node import Node
 from atalanta.store.config import JournalConfig
 from atalanta.store.pages import page_number
 from atalanta.store.segment import segment_number
+from atalanta.wire.core.packets.consumer import Acknowledge, CreateConsumer, FlowToken
+from atalanta.wire.core.packets.message import (
+    ReceiveContinuation,
+    ReceiveLargeMessage,
+    ReceiveMessage,
+)
+from atalanta.wire.core.packets.session import SessionStart
 from atalanta.wire.core.transport import TransportConfiguration
 from tests.cluster.replication.group_rig import (
     GROUP,
@@ -138,7 +150,11 @@ class Replica(Member):
         life = self.life
 
         def give(name: str) -> Callable[..., None]:
-            return lambda *arguments: self.input(name, *arguments) if self.life == life else None  # type: ignore[return-value]
+            def call(*arguments: object) -> None:
+                if self.life == life:
+                    self.input(name, *arguments)
+
+            return call
 
         self.disk.attach(
             give("on_committed"), give("on_disk_failed"), lambda name: give("on_room")(False, name)
@@ -302,7 +318,11 @@ class ReplicaWorld(Group):
         one.peers[conn] = (other, far)
 
         def arrive(data: bytes) -> None:
-            self.schedule.at(MS, lambda: other.input("on_data", far, self.on_bytes(one, data)) if far in other.peers else None)
+            def deliver() -> None:
+                if far in other.peers:
+                    other.input("on_data", far, self.on_bytes(one, data))
+
+            self.schedule.at(MS, deliver)
 
         one.wire.arrivals[conn] = arrive
         one.wire.ends[conn] = lambda why: self.cut(one, conn, why)
@@ -321,3 +341,42 @@ class ReplicaWorld(Group):
         self.schedule.at(2 * MS, end)
         life = one.life
         self.schedule.at(0, lambda: one.input("on_closed", conn, why) if one.life == life else None)
+
+
+def drain(world: ReplicaWorld, queue: str = "orders") -> list[str | bytes]:
+    """Receives and acknowledges everything from the queue: texts, and the bodies of large messages."""
+    active = world.active
+    conn = active.login()
+    active.send(conn, CreateConsumer(consumer_id=1, queue=queue))
+    active.send(conn, SessionStart())
+    active.send(conn, FlowToken(1, 1 << 30))
+    found: list[str | bytes] = []
+    large: list[bytes] = []
+    last = 0
+    quiet = 0
+    while quiet < 20:
+        world.run(20)
+        quiet += 1
+        for packet in active.received(conn):
+            quiet = 0
+            if isinstance(packet, ReceiveMessage):
+                found.append(str(packet.message.text()))
+                active.send(conn, Acknowledge(1, packet.message.id, requires_response=False))
+            elif isinstance(packet, ReceiveLargeMessage):
+                last = packet.message.id
+                large = []
+            elif isinstance(packet, ReceiveContinuation):
+                large.append(packet.body)
+                if not packet.continues:
+                    found.append(b"".join(large))
+                    active.send(conn, Acknowledge(1, last, requires_response=False))
+    active.input("on_closed", conn, "the client ends")
+    world.run(100)
+    return found
+
+
+def paging() -> AddressSettingsRepository:
+    """Addresses that page early."""
+    settings = AddressSettingsRepository()
+    settings.add("#", {"max_size_bytes": 20_000, "page_size_bytes": 8_000})
+    return settings
