@@ -129,7 +129,6 @@ class MemberConnection(Connection):
         self.member: str = ""
         self.primary: bool = False
         self.connectors: Mapping[str, TransportConfiguration] = {}
-        self.primary: bool = False  # its configured role
         self._protocol = protocol
         self._wire = protocol.host.wire
         self._opened = now
@@ -188,7 +187,6 @@ class MemberConnection(Connection):
             self._refuse(now, hello.member, refusal)
             return
         self.member = hello.member
-        self.primary = hello.primary
         self.connectors = hello.connectors
         self.primary = hello.primary
         self._wire.logged_in(self.conn)
