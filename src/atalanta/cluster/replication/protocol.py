@@ -129,6 +129,7 @@ class MemberConnection(Connection):
         self.member: str = ""
         self.primary: bool = False
         self.connectors: Mapping[str, TransportConfiguration] = {}
+        self.primary: bool = False  # its configured role
         self._protocol = protocol
         self._wire = protocol.host.wire
         self._opened = now
@@ -189,6 +190,7 @@ class MemberConnection(Connection):
         self.member = hello.member
         self.primary = hello.primary
         self.connectors = hello.connectors
+        self.primary = hello.primary
         self._wire.logged_in(self.conn)
         protocol.members.on_member(now, self)
 
