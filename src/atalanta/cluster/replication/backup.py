@@ -72,6 +72,8 @@ WAITING_BYTES_MAX: Final = 16 << 20
 PRIMARY_FIRST_NS: Final = 300_000_000
 # After this time without an active node the member tells what it waits for.
 TELL_NS: Final = 5_000_000_000
+# How often a member without an active node looks whether it is in sync by now.
+LOOK_NS: Final = 500_000_000
 LIFE_SIZE: Final = 8
 ASKS: Final = "this member asks to become active"
 
@@ -108,6 +110,7 @@ class Backup(PassiveInputs):
         self._alone_since_ns = 0
         self._version = 0  # of the register, since `_version_ns`
         self._version_ns = 0
+        self._looked_ns = 0
         self._told = ""
 
     # --- life -------------------------------------------------------------------------------------
@@ -436,8 +439,14 @@ class Backup(PassiveInputs):
             return
         if self._promoted:
             self._do(now, follower.promote(now))
-        elif self._may_take_over(now, follower):
+        elif self._may_take_over(now, follower) or self._knows_too_little(now, follower):
+            self._looked_ns = now
             self._register.read()
+
+    def _knows_too_little(self, now: int, follower: Follower) -> bool:
+        """Tells whether the register must be read again: nobody is active, and this member may have come in sync."""
+        silent = self._search.link is None and follower.promise.is_over(now)
+        return silent and now >= self._looked_ns + LOOK_NS
 
     def _may_ask(self, follower: Follower) -> bool:
         """Tells whether no request of this member has an unknown outcome."""
