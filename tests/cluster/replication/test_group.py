@@ -53,25 +53,88 @@ def paging() -> AddressSettingsRepository:
     return settings
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_the_active_machine_is_killed_at_any_point_and_nothing_confirmed_is_lost(seed: int) -> None:
+def world(seed: int, names: str = "ab") -> tuple[Machines, Client]:
     journal = JournalConfig(JOURNAL_ID, segment_size_bytes=65_536, compact_min_segments=2, compact_percentage=50)
-    group = Machines(seed, journal=journal, settings=paging)
-    client = Client(group, seed)
+    group = Machines(seed, names, journal=journal, settings=paging)
+    return group, Client(group, seed)
+
+
+def work(group: Machines, client: Client, least: int, most: int) -> None:
+    for _ in range(group.draw.randint(least, most)):
+        client.act()
+        group.run(group.draw.randint(0, 12))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_active_machine_is_killed_at_any_point_and_nothing_confirmed_is_lost(seed: int) -> None:
+    group, client = world(seed)
     group.follow()
     for _ in range(3):
         group.until(lambda: len(group.in_sync()) == 2 and group.active() is not None)
-        for _ in range(group.draw.randint(20, 150)):
-            client.act()
-            group.run(group.draw.randint(0, 12))
+        work(group, client, 20, 150)
         client.take()
         active = group.active()
         if active is not None:
             active.crash()
             taken_over(group)
-            for _ in range(group.draw.randint(0, 30)):
-                client.act()
-                group.run(group.draw.randint(0, 12))
+            work(group, client, 0, 30)
             active.follow()
     client.check()
     assert len(client.confirmed) > 50
+
+
+def fault(group: Machines, kind: str) -> None:
+    """Does something to the group; afterwards every machine runs."""
+    machines = list(group.machines.values())
+    active = group.active()
+    victim = active if active is not None and group.draw.random() < 0.7 else group.draw.choice(machines)
+    if kind == "crash":
+        victim.crash()
+        group.run(group.draw.choice((1, 100, 3_000)))
+        victim.follow()
+    elif kind == "all":
+        for machine in machines:
+            machine.crash()
+        group.run(10)
+        for machine in group.draw.sample(machines, len(machines)):
+            machine.follow()
+            group.run(group.draw.choice((0, 0, 50, 4_000)))
+    elif kind == "silence":
+        group.silent = True
+        group.run(group.draw.choice((50, 700, 2_500, 6_000)))
+        group.silent = False
+        for machine in machines:
+            machine.break_pipes()
+    elif kind == "stop" and active is not None:
+        active.input("stop")
+        for _ in range(100):
+            group.run(20)
+            if not active.serving() or active.input("hand_over"):
+                break
+        else:
+            active.crash()
+            active.follow()
+    elif kind == "disk" and active is not None:
+        active.disk.fail_next_sync()
+    elif kind == "register":
+        group.manager.reachable = False
+        victim.crash()
+        group.run(group.draw.choice((100, 5_000)))
+        group.manager.reachable = True
+        group.manager.writes_lost = group.draw.randint(0, 3)
+        victim.follow()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_confirmed_is_lost_whatever_happens(seed: int) -> None:
+    group, client = world(seed, "abc" if seed % 2 else "ab")
+    group.follow()
+    group.until(lambda: group.active() is not None)
+    for _ in range(5):
+        if group.draw.random() < 0.6:
+            group.until(lambda: len(group.in_sync()) > 1 and group.active() is not None, 60_000)
+        work(group, client, 10, 80)
+        fault(group, group.draw.choice(("crash", "crash", "all", "silence", "stop", "disk", "register")))
+        work(group, client, 0, 20)
+    group.until(lambda: len(group.in_sync()) == len(group.machines) and group.active() is not None, 60_000)
+    client.check()
