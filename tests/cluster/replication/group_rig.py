@@ -152,6 +152,12 @@ class GatedWire(Wire):
         if conn not in self.closed:
             self.closed[conn] = why
 
+    def pause(self, conn: int) -> None:
+        self.paused.append(conn)
+
+    def resume(self, conn: int) -> None:
+        self.resumed.append(conn)
+
     def release(self, may_send: bool) -> None:
         """Sends what may leave; the shell calls it at the end of a batch of inputs."""
         for conn in list(self.held):

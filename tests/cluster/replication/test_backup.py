@@ -506,7 +506,7 @@ def test_a_damaged_stream_begins_again() -> None:
     world.begin()
     a, b = world["a"], world["b"]
     conn = client(world)
-    damaged = []
+    damaged: list[bytes] = []
 
     def damage(sender: Machine, data: bytes) -> bytes:
         if sender is a and b"needle" in data.replace(b"\0", b"") and len(damaged) < 3:
