@@ -127,7 +127,6 @@ class MemberConnection(Connection):
         self.conn = conn
         self.remote = remote
         self.member: str = ""
-        self.primary: bool = False
         self.connectors: Mapping[str, TransportConfiguration] = {}
         self._protocol = protocol
         self._wire = protocol.host.wire
