@@ -127,7 +127,6 @@ class MemberConnection(Connection):
         self.conn = conn
         self.remote = remote
         self.member: str = ""
-        self.primary: bool = False
         self.connectors: Mapping[str, TransportConfiguration] = {}
         self.primary: bool = False  # its configured role
         self._protocol = protocol
@@ -190,7 +189,6 @@ class MemberConnection(Connection):
         self.member = hello.member
         self.primary = hello.primary
         self.connectors = hello.connectors
-        self.primary = hello.primary
         self._wire.logged_in(self.conn)
         protocol.members.on_member(now, self)
 
