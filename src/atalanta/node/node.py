@@ -182,7 +182,7 @@ class Node:
         trace = self.ports.trace
         if report.torn_bytes:
             trace.event("journal_tail_cut", {"at": report.torn_at, "bytes": report.torn_bytes})
-        if report.expected:
+        if report.expected and self.replicator is None:  # a follower prepares its next file under another name
             trace.event("journal_segment_missing", {"file": report.expected})
         trace.event(
             "journal_recovered", {"records": report.records, "messages": len(self.broker.store.messages)}

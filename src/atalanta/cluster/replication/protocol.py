@@ -189,7 +189,6 @@ class MemberConnection(Connection):
         self.member = hello.member
         self.primary = hello.primary
         self.connectors = hello.connectors
-        self.primary = hello.primary
         self._wire.logged_in(self.conn)
         protocol.members.on_member(now, self)
 
