@@ -127,6 +127,7 @@ class MemberConnection(Connection):
         self.conn = conn
         self.remote = remote
         self.member: str = ""
+        self.primary: bool = False  # its configured role
         self.connectors: Mapping[str, TransportConfiguration] = {}
         self._protocol = protocol
         self._wire = protocol.host.wire
