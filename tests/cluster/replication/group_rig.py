@@ -138,6 +138,8 @@ class GatedWire(Wire):
         self.exempted: dict[int, bool] = {}
         self.arrivals: dict[int, Callable[[bytes], None]] = {}
         self.ends: dict[int, Callable[[str], None]] = {}
+        self.paused: list[int] = []
+        self.resumed: list[int] = []
 
     def exempt(self, conn: int) -> None:
         self.exempted[conn] = True
@@ -149,6 +151,12 @@ class GatedWire(Wire):
     def close(self, conn: int, why: str) -> None:
         if conn not in self.closed:
             self.closed[conn] = why
+
+    def pause(self, conn: int) -> None:
+        self.paused.append(conn)
+
+    def resume(self, conn: int) -> None:
+        self.resumed.append(conn)
 
     def release(self, may_send: bool) -> None:
         """Sends what may leave; the shell calls it at the end of a batch of inputs."""
