@@ -17,6 +17,7 @@ from atalanta.ha.replication import Follower
 from atalanta.kernel.ports import Ids, Links
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.runtime.inputs import NodeInputs
 from atalanta.store.config import JournalConfig
 from atalanta.store.pages import page_number
 from atalanta.store.segment import SEGMENT_HEAD_SIZE
@@ -58,7 +59,7 @@ class Pipe:
         self.open = True
         for side, (machine, _, conn) in enumerate(ends):
             machine.wire.arrivals[conn] = lambda data, to=1 - side: self._carry(to, data)  # type: ignore[misc]
-            machine.wire.closers[conn] = self.close
+            machine.wire.ends[conn] = self.close
             machine.pipes.append(self)
 
     def _later(self, side: int, name: str, *arguments: object) -> None:
@@ -129,6 +130,10 @@ class Machine(Member):
         self.disk = type(self.disk)(group.schedule.at, random.Random(f"{name} {group.seed}"))
         self.large = type(self.large)(group.schedule.at, random.Random(f"{name}/{group.seed}"))
 
+    @property
+    def inputs(self) -> NodeInputs:
+        return self.node if self.backup is None else self.backup
+
     def serving(self) -> bool:
         return self.up and self.backup is None and self.node.failed is None and not self.node.handed_over
 
@@ -150,7 +155,6 @@ class Machine(Member):
             self.trace, MemberRegister(self.manager, self), self._store_settings,
         )  # fmt: skip
         self.backup = Backup(config, ports)
-        self.inputs = self.backup
         self._attach()
         self.backup.recover(self.now)
         self.backup.start(self.now)

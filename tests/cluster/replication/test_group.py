@@ -136,6 +136,8 @@ def test_nothing_confirmed_is_lost_whatever_happens(seed: int) -> None:
         work(group, client, 10, 80)
         fault(group, group.draw.choice(("crash", "crash", "all", "silence", "stop", "disk", "register")))
         work(group, client, 0, 20)
+    for machine in group.machines.values():
+        machine.disk.heal()
     group.until(lambda: len(group.in_sync()) == len(group.machines) and group.active() is not None, 60_000)
     group.settle()
     active = group.active()

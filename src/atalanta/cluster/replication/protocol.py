@@ -127,6 +127,7 @@ class MemberConnection(Connection):
         self.conn = conn
         self.remote = remote
         self.member: str = ""
+        self.primary: bool = False  # its configured role
         self.connectors: Mapping[str, TransportConfiguration] = {}
         self._protocol = protocol
         self._wire = protocol.host.wire
@@ -187,7 +188,6 @@ class MemberConnection(Connection):
             return
         self.member = hello.member
         self.connectors = hello.connectors
-        self.primary = hello.primary
         self._wire.logged_in(self.conn)
         protocol.members.on_member(now, self)
 
