@@ -20,7 +20,7 @@ from atalanta.app.web import start_web
 from atalanta.config.checks.cluster_connections import password_warnings
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import grouped
-from atalanta.ha.policy import SHARED_STORE
+from atalanta.ha.policy import REPLICATION, SHARED_STORE
 from atalanta.kernel.security.security import Security
 from atalanta.runtime.lifecycle.reloader import ReloadRefused
 from atalanta.runtime.network_check.check import network_check
@@ -30,20 +30,24 @@ from atalanta.runtime.process.event_loop import run
 from atalanta.runtime.process.logs import log_event
 
 if TYPE_CHECKING:
+    from atalanta.runtime.ha.guard.line import GuardLine
     from atalanta.web.server import WebServer
 
 log = logging.getLogger("atalanta.app")
 
 
-def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
+def run_broker(broker_xml: Path, ready: Ready, web: str | None = None, guarded: bool = True) -> int:
     """Runs one node in the foreground, from its files to its end. Returns the exit status, or raises StartupError.
 
-    `web` is host:port of the HTTP server for metrics and health, None for none.
+    `web` is host:port of the HTTP server for metrics and health, None for none. With `guarded` a node of a replicated
+    group gets a guard (runtime/ha/guard): the calling process becomes it, and the node runs in a child.
     """
     configuration, security = read_files(broker_xml, from_command_line=True)
     for warning in [*configuration.warnings, *password_warnings(configuration)]:
         log_event(log, "configuration_warning", {"why": warning})
     tell_unsupported(configuration)
+    if guarded:
+        start_guard_of(configuration)
     if configuration.ha.form == SHARED_STORE:
         # Most nodes do without these modules.
         from atalanta.app.shared_store import open_store, serve_store
@@ -55,6 +59,19 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
         return run(serve(configuration, security, storage, ready, web))
     finally:
         storage.close()
+
+
+def start_guard_of(configuration: Configuration) -> GuardLine | None:
+    """Starts the guard of a node that other members replicate, and returns this process' line to it.
+
+    None for every other node: the lock of a shared folder proves the end of a process too. Locks and ports come later,
+    so that the guard has none of them.
+    """
+    if configuration.ha.form != REPLICATION or configuration.ha.manager is None:
+        return None
+    from atalanta.runtime.ha.guard.start import start_guard
+
+    return start_guard()
 
 
 def tell_unsupported(configuration: Configuration) -> None:
