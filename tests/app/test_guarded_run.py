@@ -6,10 +6,12 @@ import os
 import re
 import signal
 import socket
+import time
 from pathlib import Path
 
 import pytest
 
+from atalanta.client.blocking import connect
 from atalanta.runtime.process import exit_codes
 from tests.broker_process import BrokerProcess, free_port, refused, write_broker_xml
 from tests.runtime.ha.guard.guarded_process import alive
@@ -69,6 +71,18 @@ def test_the_end_of_the_broker_is_the_end_of_its_guard(broker_xml: Path) -> None
         os.kill(child(broker), signal.SIGKILL)
         assert broker.wait() == 128 + signal.SIGKILL
     assert "broker_killed signal=9" in broker.log()
+
+
+def test_a_service_manager_that_signals_both_processes_asks_once(tmp_path: Path, port: int) -> None:
+    more = "<graceful-shutdown-enabled>true</graceful-shutdown-enabled>" + REPLICATED.format(folder=tmp_path)
+    with BrokerProcess(write_broker_xml(tmp_path, port, more=more)) as broker:
+        with connect(f"tcp://127.0.0.1:{port}"):
+            broker.process.send_signal(signal.SIGTERM)
+            broker.until_logged("stop_waits_for_clients clients=1")
+            os.kill(child(broker), signal.SIGTERM)
+            time.sleep(0.3)
+            assert broker.process.poll() is None, "the second one is the same request"
+            assert broker.end(signal.SIGTERM) == 128 + signal.SIGTERM, "and this one is another"
 
 
 def test_a_refused_start_keeps_its_status(broker_xml: Path, port: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
@@ -19,6 +20,9 @@ import pytest
 from atalanta.runtime.ha.guard.frames import (
     ENDED,
     HELLO_SIZE,
+    NONCE_SIZE,
+    PROOF_SIZE,
+    WATCH_SIZE,
     WATCHED,
     decode_hello,
     encode_answer,
@@ -132,6 +136,7 @@ def test_the_end_of_an_epoch_is_not_that_of_a_later_one() -> None:
                 guarded.activate(EPOCH + 2, b"t" * 32)
                 later = Watch()
                 assert await later.connect(HOST, guarded.port, b"t" * 32, EPOCH + 2)
+                assert watch.epoch == 0, "it has lost its guard"
                 os.kill(guarded.child, signal.SIGKILL)
                 assert await later.proof() == EPOCH + 2
                 await watch.assert_no_proof()
@@ -225,7 +230,9 @@ def test_the_second_request_to_stop_ends_the_broker() -> None:
         assert guarded.wait()[0] == 128 + signal.SIGTERM
 
 
-def test_strangers_are_sent_away_and_lock_nobody_out() -> None:
+def test_strangers_are_sent_away_and_lock_nobody_out(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
     async def run() -> None:
         with guarded_process() as guarded:
             with socket.create_connection((HOST, guarded.port), DEADLINE_S) as stranger:
@@ -241,26 +248,27 @@ def test_strangers_are_sent_away_and_lock_nobody_out() -> None:
                 await idle[-1][0].readexactly(HELLO_SIZE)
                 assert len(await idle[0][0].read(2 * HELLO_SIZE)) == HELLO_SIZE
                 assert await idle[0][0].read() == b"", "the oldest stranger makes room"
-                assert watch.epoch == EPOCH, "a backup does not"
                 for _, writer in idle:
                     writer.close()
                 os.kill(guarded.child, signal.SIGKILL)
                 assert await watch.proof() == EPOCH
 
     asyncio.run(run())
+    assert "guard_lost" not in caplog.text, "a backup does not"
 
 
 def test_a_wrong_proof_is_none_and_a_later_right_one_is() -> None:
-    """A guard that is none of ours answers first as one that knows too little, then as one that knows the secret."""
-    secrets = [b"x" * 32, SECRET]
+    """A guard answers first with a wrong secret, then with another answer, and at last with the proof."""
+    answers = [(ENDED, b"x" * 32), (WATCHED, SECRET), (ENDED, SECRET)]
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         guard_nonce = os.urandom(32)
         writer.write(encode_hello(guard_nonce))
-        watch = await reader.readexactly(87)
-        nonce = watch[-64:-32]
+        watch = await reader.readexactly(WATCH_SIZE)
+        nonce = watch[-PROOF_SIZE - NONCE_SIZE : -PROOF_SIZE]
         writer.write(encode_answer(WATCHED, SECRET, EPOCH, guard_nonce, nonce))
-        writer.write(encode_answer(ENDED, secrets.pop(0), EPOCH, guard_nonce, nonce))
+        kind, secret = answers.pop(0)
+        writer.write(encode_answer(kind, secret, EPOCH, guard_nonce, nonce))
         await reader.read()
         writer.close()
 
@@ -270,7 +278,7 @@ def test_a_wrong_proof_is_none_and_a_later_right_one_is() -> None:
         async with server:
             assert await watch.connect(HOST, server.sockets[0].getsockname()[1], SECRET, EPOCH)
             assert await watch.proof() == EPOCH
-            assert secrets == [], "the first one proved nothing"
+            assert answers == [], "the first two proved nothing"
             await watch.assert_no_proof()
 
     asyncio.run(run())
