@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.client.blocking import connect
+from atalanta.runtime.ha.managers.voter_folder import VoterFolder
 from atalanta.runtime.process import exit_codes
 from tests.broker_process import BrokerProcess, free_port, refused, write_broker_xml
 from tests.runtime.ha.guard.guarded_process import alive
@@ -89,6 +90,42 @@ def test_a_refused_start_keeps_its_status(broker_xml: Path, port: int) -> None:
     with socket.create_server(("127.0.0.1", port)), refused(broker_xml) as broker:
         assert broker.wait() == exit_codes.UNAVAILABLE
     assert "broker_ended" not in broker.log()
+
+
+def quorum(tmp_path: Path, port: int, voter: int) -> Path:
+    """A file of a node whose guard runs the only voter."""
+    form = "<ha-policy><replication><primary/></replication></ha-policy>"
+    broker_xml = write_broker_xml(tmp_path, port, more=form)
+    own = f'[ha.manager]\nkind = "quorum"\nvoters = "127.0.0.1:{voter}"\nvoter = "127.0.0.1:{voter}"\n'
+    broker_xml.with_name("atalanta.toml").write_text(own)
+    return broker_xml
+
+
+def test_a_guard_runs_a_voter(tmp_path: Path, port: int) -> None:
+    voter = free_port()
+    broker_xml = quorum(tmp_path, port, voter)
+    with refused(broker_xml) as broker:
+        assert broker.wait() == exit_codes.BAD_DATA
+        folder = tmp_path / "data" / "voter"
+        assert f"atalanta ha witness --listen 127.0.0.1:0 --folder {folder} --new" in broker.log()
+    VoterFolder(folder, new=True).close()
+    with BrokerProcess(broker_xml) as broker:
+        broker.until_logged(f"voter_started at=127.0.0.1:{voter}")
+        assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", voter), DEADLINE_S)
+    with BrokerProcess(broker_xml, "--no-guard") as broker:
+        broker.until_logged("voter_not_started")
+        broker.end(signal.SIGTERM)
+
+
+def test_a_voter_that_cannot_listen_says_so_and_the_node_runs(tmp_path: Path, port: int) -> None:
+    VoterFolder(tmp_path / "data" / "voter", new=True).close()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        with BrokerProcess(quorum(tmp_path, port, taken.getsockname()[1])) as broker:
+            broker.until_logged("voter_failed")
+            assert "in use" in broker.log()
+            assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
 
 
 def test_without_a_guard_there_is_one_process(broker_xml: Path, tmp_path: Path) -> None:

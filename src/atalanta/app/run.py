@@ -30,7 +30,6 @@ from atalanta.runtime.process.event_loop import run
 from atalanta.runtime.process.logs import log_event
 
 if TYPE_CHECKING:
-    from atalanta.runtime.ha.guard.line import GuardLine
     from atalanta.web.server import WebServer
 
 log = logging.getLogger("atalanta.app")
@@ -46,8 +45,10 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None, guarded: 
     for warning in [*configuration.warnings, *password_warnings(configuration)]:
         log_event(log, "configuration_warning", {"why": warning})
     tell_unsupported(configuration)
-    if guarded:
-        start_guard_of(configuration)
+    if configuration.ha.form == REPLICATION and configuration.ha.manager is not None:
+        from atalanta.app.guard import start_guard_of
+
+        start_guard_of(configuration, guarded)
     if configuration.ha.form == SHARED_STORE:
         # Most nodes do without these modules.
         from atalanta.app.shared_store import open_store, serve_store
@@ -59,19 +60,6 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None, guarded: 
         return run(serve(configuration, security, storage, ready, web))
     finally:
         storage.close()
-
-
-def start_guard_of(configuration: Configuration) -> GuardLine | None:
-    """Starts the guard of a node that other members replicate, and returns this process' line to it.
-
-    None for every other node: the lock of a shared folder proves the end of a process too. Locks and ports come later,
-    so that the guard has none of them.
-    """
-    if configuration.ha.form != REPLICATION or configuration.ha.manager is None:
-        return None
-    from atalanta.runtime.ha.guard.start import start_guard
-
-    return start_guard()
 
 
 def tell_unsupported(configuration: Configuration) -> None:

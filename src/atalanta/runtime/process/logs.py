@@ -55,6 +55,9 @@ LEVELS: Final = {
     "store_and_forward_name_taken": logging.ERROR,
     "store_wait_timed_out": logging.ERROR,
     "transaction_timed_out": logging.WARNING,
+    "voter_failed": logging.ERROR,
+    "voter_lost": logging.ERROR,
+    "voter_not_started": logging.ERROR,
 }
 MESSAGE_TRACE: Final = "trace_"
 # Lines of one name within one second; a client with a thousand failed logins causes fifty lines.

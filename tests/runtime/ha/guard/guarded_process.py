@@ -16,11 +16,12 @@ SECRET = b"s" * 32
 EPOCH = 7
 # The child prints its id and its guard's port, then does one Python statement a line, and prints "done".
 PROGRAM = """
-import logging, os, signal, subprocess, sys
-from atalanta.runtime.ha.guard.start import start_guard
+import logging, os, pathlib, signal, subprocess, sys
+from atalanta.runtime.ha.guard.start import VoterStart, start_guard
 from atalanta.runtime.process.logs import configure_logging
 configure_logging(logging.INFO, False)
-line = start_guard()
+voter = sys.argv[1:] and VoterStart("127.0.0.1", int(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3])
+line = start_guard(voter or None)
 print(os.getpid(), line.listen("127.0.0.1", 0), flush=True)
 for statement in sys.stdin:
     exec(statement)
@@ -29,11 +30,14 @@ for statement in sys.stdin:
 
 
 class GuardedProcess:
-    """A guard and its child. `process` is the guard: the process that was started."""
+    """A guard and its child. `process` is the guard: the process that was started.
 
-    def __init__(self) -> None:
+    `voter` has the port, the folder and the password of a voter beside the child.
+    """
+
+    def __init__(self, *voter: object) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM],
+            [sys.executable, "-c", PROGRAM, *(str(each) for each in voter)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -78,9 +82,9 @@ class GuardedProcess:
 
 
 @contextmanager
-def guarded_process(active: bool = True) -> Iterator[GuardedProcess]:
+def guarded_process(*voter: object, active: bool = True) -> Iterator[GuardedProcess]:
     """Starts both; they are gone after the block. With `active` the child is active in EPOCH."""
-    made = GuardedProcess()
+    made = GuardedProcess(*voter)
     try:
         if active:
             made.activate()

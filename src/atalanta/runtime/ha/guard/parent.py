@@ -14,24 +14,47 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from atalanta.runtime.ha.guard.line import receive_report
 from atalanta.runtime.ha.guard.watchers import Watchers
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SIGNALS = (signal.SIGCHLD, signal.SIGHUP, *STOP_SIGNALS)
-# How long a backup may take to read the proof. It closes the connection then.
-LINGER_S = 1.0
+# After the end of the broker: how long a backup that has just connected may take to log in, and how long backups that
+# were told have the voter, to take over. They close the connection when they have.
+HANDSHAKE_S = 1.0
+TAKEOVER_S = 10.0
+
+
+class GuardLog:
+    """The log of a guard, loaded when there is something to say: a guard should be small while it waits."""
+
+    def __init__(self, level: int, as_json: bool) -> None:
+        self._level = level
+        self._as_json = as_json
+
+    def event(self, name: str, fields: dict[str, object]) -> None:
+        """Logs an event."""
+        import logging
+
+        from atalanta.runtime.process.logs import configure_logging, log_event
+
+        configure_logging(self._level, self._as_json)
+        log_event(logging.getLogger("atalanta.guard"), name, fields)
 
 
 class GuardParent:
-    """The guard of the process `child`, with its end of the line. Create it in the main thread."""
+    """The guard of the process `child`, with its end of the line. Create it in the main thread.
 
-    def __init__(self, child: int, line: socket.socket) -> None:
+    `voter` is the process id of a voter that lives as long as the guard, 0 for none.
+    """
+
+    def __init__(self, child: int, line: socket.socket, voter: int, log: GuardLog) -> None:
         self.child = child
+        self.voter = voter
         self.status: int | None = None  # of the broker, when it has ended
-        self.told = 0
+        self._log = log
         self._line = line
         self._stops = 0
         self._selector = selectors.DefaultSelector()
@@ -57,15 +80,33 @@ class GuardParent:
         # What the broker had written before its end is still in the line.
         while self._read_line():
             pass
-        self.told = self.watchers.end()
-        deadline = time.monotonic() + LINGER_S
-        while not self.watchers.empty and (left := deadline - time.monotonic()) > 0:
-            self._turn(left)
+        told = self.watchers.end()
+        self._tell_end(self.status, told)
+        self._stay(HANDSHAKE_S, lambda: self.watchers.pending)
+        self._stay(TAKEOVER_S, lambda: self.voter and self.watchers.watching)
+        if self.voter:
+            os.kill(self.voter, signal.SIGKILL)
+            os.waitpid(self.voter, 0)
         return self.status
+
+    def _stay(self, seconds: float, needed: Callable[[], int]) -> None:
+        """Goes on while it is needed, at most `seconds`. A further request to stop ends it."""
+        deadline = time.monotonic() + seconds
+        stops = self._stops
+        while needed() and self._stops == stops and (left := deadline - time.monotonic()) > 0:
+            self._turn(left)
 
     def _turn(self, timeout_s: float | None) -> None:
         for key, _ in self._selector.select(timeout_s):
             key.data()
+
+    def _tell_end(self, status: int, told: int) -> None:
+        """Logs how the broker ended and how many backups were told."""
+        pid, epoch = self.child, self.watchers.epoch
+        if status > 128 and status - 128 not in STOP_SIGNALS:
+            self._log.event("broker_killed", {"signal": status - 128, "pid": pid, "epoch": epoch, "backups": told})
+        elif told:
+            self._log.event("broker_ended", {"status": status, "pid": pid, "epoch": epoch, "backups": told})
 
     def _read_line(self) -> bool:
         """Takes one report. Returns False if there is none."""
@@ -94,59 +135,43 @@ class GuardParent:
         if signal.SIGCHLD in numbers:
             self._reap()
         for number in numbers:
-            if number != signal.SIGCHLD and self.status is None:
+            if number != signal.SIGCHLD:
                 self._pass_on(signal.Signals(number))
 
     def _pass_on(self, number: signal.Signals) -> None:
         """Passes a signal on. The second request to stop ends the broker at once, as without a guard: the broker leaves
         this count to the guard, because terminals and service managers may signal both processes."""
-        if number in STOP_SIGNALS:
-            self._stops += 1
-            if self._stops > 1:
-                os.kill(self.child, signal.SIGKILL)
-                os.waitpid(self.child, 0)
-                self.status = 128 + number
-                return
-        os.kill(self.child, number)
+        self._stops += number in STOP_SIGNALS
+        if self.status is not None:
+            return
+        if number in STOP_SIGNALS and self._stops > 1:
+            os.kill(self.child, signal.SIGKILL)
+            os.waitpid(self.child, 0)
+            self.status = 128 + number
+        else:
+            os.kill(self.child, number)
 
     def _reap(self) -> None:
         """Takes the status of the broker if it has ended, and of whatever else a process 1 has to wait for."""
-        while self.status is None:
+        while True:
             try:
                 ended, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if ended == 0:
                 return
+            code = os.waitstatus_to_exitcode(status)
             if ended == self.child:
-                code = os.waitstatus_to_exitcode(status)
                 self.status = code if code >= 0 else 128 - code
+            elif ended == self.voter:
+                self.voter = 0
+                if code < 0:  # else it has said why
+                    self._log.event("voter_lost", {"pid": ended, "signal": -code})
 
 
 def run_guard(words: Sequence[str]) -> int:
-    """Runs the guard with the words of its command line: child, descriptor of the line, log level, format of the log.
-    Returns the exit status."""
-    child, descriptor, level, log_format = words[:4]
-    guard = GuardParent(int(child), socket.socket(fileno=int(descriptor)))
-    status = guard.run()
-    if status > 128 or guard.told:
-        tell_end(guard, int(level), log_format == "json")
-    return status
-
-
-def tell_end(guard: GuardParent, level: int, as_json: bool) -> None:
-    """Logs how the broker ended and how many backups were told."""
-    # Only now: a guard should be small while it waits.
-    import logging
-
-    from atalanta.runtime.process.logs import configure_logging, log_event
-
-    configure_logging(level, as_json)
-    log = logging.getLogger("atalanta.guard")
-    pid, epoch, told = guard.child, guard.watchers.epoch, guard.told
-    assert guard.status is not None
-    if guard.status > 128 and guard.status - 128 not in STOP_SIGNALS:
-        number = guard.status - 128
-        log_event(log, "broker_killed", {"signal": number, "pid": pid, "epoch": epoch, "backups": told})
-    else:
-        log_event(log, "broker_ended", {"status": guard.status, "pid": pid, "epoch": epoch, "backups": told})
+    """Runs the guard with the words of its command line: child, descriptor of the line, voter, log level, format of the
+    log. Returns the exit status."""
+    child, descriptor, voter, level, log_format = words[:5]
+    log = GuardLog(int(level), log_format == "json")
+    return GuardParent(int(child), socket.socket(fileno=int(descriptor)), int(voter), log).run()

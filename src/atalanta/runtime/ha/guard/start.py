@@ -13,23 +13,40 @@ import signal
 import socket
 import sys
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 from atalanta.runtime.ha.guard.line import GuardLine
 from atalanta.runtime.ha.guard.parent import SIGNALS, run_guard
+from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import JsonFormatter, log_event
 from atalanta.runtime.process.signals import StopSignals
 
 log = logging.getLogger("atalanta.guard")
 
 PR_SET_PDEATHSIG = 1
+PACKAGE = str(Path(__file__).resolve().parents[4])
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from atalanta.runtime.ha.guard.parent import run_guard; sys.exit(run_guard(sys.argv[2:]))"
 )
+VOTER_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from atalanta.runtime.ha.guard.voter import run_voter; sys.exit(run_voter(sys.argv[2:]))"
+)
 
 
-def start_guard() -> GuardLine | None:
+@dataclass(frozen=True)
+class VoterStart:
+    """The voter of a guard: where it listens, its folder, and the password of the group."""
+
+    host: str
+    port: int
+    folder: Path
+    password: str
+
+
+def start_guard(voter: VoterStart | None = None) -> GuardLine | None:
     """Returns in a new process, the broker; the calling one becomes its guard and never returns. Call it in the main
     thread, while there is no other, no event loop, and no lock or port of the broker.
 
@@ -53,7 +70,7 @@ def start_guard() -> GuardLine | None:
         return None
     if child:
         line.close()
-        become_guard(child, guards_line)
+        become_guard(child, guards_line, voter)
     guards_line.close()
     end_with(guard, line)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -62,19 +79,52 @@ def start_guard() -> GuardLine | None:
     return GuardLine(line)
 
 
-def become_guard(child: int, line: socket.socket) -> None:
+def become_guard(child: int, line: socket.socket, voter: VoterStart | None) -> None:
     """Turns this process into the guard of `child`, and never returns."""
     root = logging.getLogger()
     as_json = any(isinstance(handler.formatter, JsonFormatter) for handler in root.handlers)
-    words = [str(child), str(line.fileno()), str(root.level), "json" if as_json else "text"]
+    log_words = [str(root.level), "json" if as_json else "text"]
+    voter_process = start_voter(voter, log_words) if voter is not None else 0
+    words = [str(child), str(line.fileno()), str(voter_process), *log_words]
     line.set_inheritable(True)
-    package = str(Path(__file__).resolve().parents[4])
     # The rest is for those who look at a list of processes.
-    command = [sys.executable, "-S", "-s", "-P", "-c", PROGRAM, package, *words, "guard of", *sys.argv]
+    command = [sys.executable, "-S", "-s", "-P", "-c", PROGRAM, PACKAGE, *words, "guard of", *sys.argv]
     try:
         os.execv(sys.executable, command)
     except OSError:  # no path of this Python, or no memory: a large guard does the same
         os._exit(run_guard(words))
+
+
+def start_voter(voter: VoterStart, log_words: list[str]) -> int:
+    """Starts the voter as another child of this process. Returns its id, 0 if the system allows none."""
+    guard = os.getpid()
+    # The password fits into the buffer of the pipe, and no list of processes shows it.
+    source, sink = os.pipe()
+    os.write(sink, voter.password.encode())
+    os.close(sink)
+    os.set_inheritable(source, True)
+    words = [*log_words, voter.host, str(voter.port), str(voter.folder), str(source)]
+    try:
+        child = os.fork()
+    except OSError as error:
+        log_event(log, "voter_not_started", {"at": f"{voter.host}:{voter.port}", "why": str(error)})
+        child = 0
+    else:
+        if child == 0:
+            become_voter(guard, words)
+    os.close(source)
+    return child
+
+
+def become_voter(guard: int, words: list[str]) -> None:
+    """Turns this process into the voter, and never returns."""
+    set_parent_death_signal()
+    if os.getppid() == guard:
+        try:
+            os.execv(sys.executable, [sys.executable, "-P", "-c", VOTER_PROGRAM, PACKAGE, *words])
+        except OSError as error:
+            log_event(log, "voter_not_started", {"at": ":".join(words[2:4]), "why": str(error)})
+    os._exit(exit_codes.BUG)
 
 
 def end_with(guard: int, line: socket.socket) -> None:

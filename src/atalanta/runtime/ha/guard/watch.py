@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from atalanta.runtime.ha.guard.frames import (
@@ -34,6 +35,8 @@ class GuardWatch:
 
     Everything else proves nothing: a broken connection, a guard that cannot be reached, a wrong proof. Then the watch
     connects again, after at most RETRY_MAX_S, until it is closed or gets another guard.
+
+    Close it when the takeover is done, or given up: a guard that has a voter ends then, or after TAKEOVER_S.
     """
 
     def __init__(self, ended: Callable[[int], None]) -> None:
@@ -102,12 +105,15 @@ class GuardWatch:
                 kind = decode_answer(answer, secret, epoch, guard_nonce, nonce)
             if kind != ENDED:
                 raise GuardBytesDamaged("it answered twice that it is watched")
+            self.epoch = 0
+            log_event(log, "guard_proved_end", {"at": f"{host}:{port}", "epoch": epoch})
+            self._ended(epoch)
+            # The guard keeps its voter while the connection is open.
+            with suppress(OSError):
+                await reader.read(1)
         finally:
             if writer is not None:
                 writer.close()
-        self.epoch = 0
-        log_event(log, "guard_proved_end", {"at": f"{host}:{port}", "epoch": epoch})
-        self._ended(epoch)
 
     def _tell_lost(self, at: str, epoch: int, why: str) -> None:
         """Logs once that there is no proof to be had now."""

@@ -70,12 +70,17 @@ class Watchers:
         for watcher in list(self._all):
             if watcher.nonce:
                 self._send(watcher, ENDED)
+        return self.watching
+
+    @property
+    def watching(self) -> int:
+        """How many backups have logged in. Who was told closes its connection when it has taken over."""
         return sum(1 for watcher in self._all if watcher.nonce)
 
     @property
-    def empty(self) -> bool:
-        """Whether nobody is connected: who was told closes the connection."""
-        return not self._all
+    def pending(self) -> int:
+        """How many connections have not logged in."""
+        return len(self._all) - self.watching
 
     def timeout_s(self) -> float | None:
         """Returns the seconds until a handshake takes too long, None if there is none. Closes those that do."""
