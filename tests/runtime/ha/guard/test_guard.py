@@ -28,6 +28,7 @@ from atalanta.runtime.ha.guard.frames import (
     encode_answer,
     encode_hello,
 )
+from atalanta.runtime.ha.guard.start import start_guard
 from atalanta.runtime.ha.guard.watch import GuardWatch
 from atalanta.runtime.ha.guard.watchers import CONNECTIONS_MAX
 from tests.runtime.ha.guard.guarded_process import (
@@ -300,6 +301,31 @@ def test_a_guard_that_answers_later_is_found() -> None:
             assert await watch.proof() == EPOCH
 
     asyncio.run(run())
+
+
+def test_without_a_second_process_there_is_no_guard(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse() -> int:
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", refuse)
+    assert start_guard() is None
+    assert "guard_not_started" in caplog.text
+    assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_a_guard_that_cannot_become_small_does_the_same() -> None:
+    """A program that has Python inside has no path of an interpreter."""
+    program = (
+        "import os, sys; sys.executable = ''\n"
+        "from atalanta.runtime.ha.guard.start import start_guard\n"
+        "guard = os.getpid(); start_guard()\n"
+        "print(os.getppid() == guard, flush=True); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE_S)
+    assert (done.stdout, done.returncode) == ("True\n", 128 + signal.SIGKILL)
+    assert "broker_killed signal=9" in done.stderr
 
 
 def test_a_guard_is_small() -> None:

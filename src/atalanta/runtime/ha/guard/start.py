@@ -90,9 +90,11 @@ def become_guard(child: int, line: socket.socket, voter: VoterStart | None) -> N
     # The rest is for those who look at a list of processes.
     command = [sys.executable, "-S", "-s", "-P", "-c", PROGRAM, PACKAGE, *words, "guard of", *sys.argv]
     try:
-        os.execv(sys.executable, command)
-    except OSError:  # no path of this Python, or no memory: a large guard does the same
-        os._exit(run_guard(words))
+        if sys.executable:  # a program that has Python inside has none
+            os.execv(sys.executable, command)
+    except OSError:  # no memory, or the file is gone
+        pass
+    os._exit(run_guard(words))  # a large guard does the same
 
 
 def start_voter(voter: VoterStart, log_words: list[str]) -> int:
@@ -119,7 +121,7 @@ def start_voter(voter: VoterStart, log_words: list[str]) -> int:
 def become_voter(guard: int, words: list[str]) -> None:
     """Turns this process into the voter, and never returns."""
     set_parent_death_signal()
-    if os.getppid() == guard:
+    if os.getppid() == guard and sys.executable:
         try:
             os.execv(sys.executable, [sys.executable, "-P", "-c", VOTER_PROGRAM, PACKAGE, *words])
         except OSError as error:
