@@ -40,7 +40,7 @@ from atalanta.client.transactions.branch import XaResource as AsyncXaResource
 from atalanta.client.transactions.transaction import Transaction as AsyncTransaction
 from atalanta.wire.core.client.errors import ConnectFailed
 from atalanta.wire.core.client.topology import Member
-from atalanta.wire.core.packets.logview import LostRange
+from atalanta.wire.core.lost_range import LostRange
 from atalanta.wire.core.packets.query import BindingQueryResponseV5, QueueQueryResponseV3
 from atalanta.wire.core.packets.transaction import Xid
 

@@ -31,8 +31,9 @@ from atalanta.runtime.disk.data_folder import (
     refuse_orphans,
 )
 from atalanta.runtime.disk.folder_lock import DataFolderError, lock_folder
-from atalanta.runtime.ha.epoch_folders import EPOCHS_NAME, Epochs
+from atalanta.runtime.ha.epoch_folders import Epochs
 from atalanta.runtime.ha.epoch_lost import EpochLost
+from atalanta.runtime.ha.epoch_names import EPOCHS_NAME
 from atalanta.runtime.ha.held_epoch import HeldEpoch
 from atalanta.runtime.ha.holder_lock import FREE, LOCK_NAME, LOCKED, MISSING, boot_id, look_at_lock
 from atalanta.runtime.ha.inheritance import empty, inherit, mark_complete
