@@ -90,13 +90,16 @@ class Epochs:
         return self._newest
 
     def make(self, number: int) -> bool:
-        """Makes an epoch, once for all processes; returns False if another one was faster."""
+        """Makes an epoch, once for all processes; returns False if another one was faster. `sync` follows."""
         try:
             (self.marks / epoch_name(number)).mkdir(mode=0o750)
         except FileExistsError:
             return False
-        sync_folder(self.marks)
         return True
+
+    def sync(self) -> None:
+        """Makes the names of the epochs durable. Raises OSError."""
+        sync_folder(self.marks)
 
     def is_complete(self, number: int) -> bool:
         """Tells whether the epoch has inherited everything. Raises OSError if that is unknown."""
