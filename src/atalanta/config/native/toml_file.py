@@ -14,7 +14,6 @@ from atalanta.config.problems import Report, nearest
 from atalanta.config.sections.ha.lock_manager import manager_effect
 from atalanta.config.xml.reader import BadValue, convert
 from atalanta.files.regular import read_regular
-from atalanta.ha.manager_config import MANAGERS
 from atalanta.ha.policy import SHARED_STORE, HaPolicy
 from atalanta.kernel.option import OptionGroup
 from atalanta.wire.uri import UriError
@@ -128,6 +127,8 @@ class OwnReader:
 
     def _read_manager(self, table: object, ha: HaPolicy) -> None:
         """Reads `[ha.manager]`, which is taken instead of one in broker.xml."""
+        from atalanta.ha.manager_config import MANAGERS  # Most nodes have no manager.
+
         kinds = ", ".join(MANAGERS)
         kind = table.get(KIND) if isinstance(table, dict) else None
         if not isinstance(table, dict) or not isinstance(kind, str) or kind not in MANAGERS:

@@ -26,7 +26,7 @@ from atalanta.message.fqqn import join_fqqn, split_fqqn
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
-from atalanta.wire.core.packet_types import SESS_XA_FAILED, packet_name
+from atalanta.wire.core.packet_types import LOG_REQUESTS, SESS_XA_FAILED, packet_name
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.consumer import (
@@ -59,7 +59,6 @@ from atalanta.wire.core.packets.session import (
     UniqueAddMetadata,
 )
 from atalanta.wire.core.packets.transaction import Commit, Rollback
-from atalanta.wire.core.server.requests.log_requests import LOG_REQUESTS, answer_log
 from atalanta.wire.core.server.requests.queries import binding_response, queue_response
 from atalanta.wire.core.server.requests.xa_requests import answer_xa
 
@@ -132,6 +131,9 @@ def _retry(session: CoreSession, packet_type: int, body: bytes) -> Callable[[int
 
 def _carry_out(session: CoreSession, now: int, packet_type: int, packet: Packet) -> None:
     if packet_type in LOG_REQUESTS:
+        # Most nodes have no log view.
+        from atalanta.wire.core.server.requests.log_requests import answer_log
+
         answer_log(session, now, packet)
         return
     if (XA_FIRST <= packet_type <= XA_LAST or packet_type == SESS_XA_FAILED) and answer_xa(
