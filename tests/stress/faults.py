@@ -101,7 +101,7 @@ class Faults:
     def _path(self, name: str, arguments: tuple[Any, ...]) -> str:
         """Returns the path that the call changes, `` if it is not counted."""
         if name in BY_PATH:
-            path = os.fspath(arguments[0])
+            path = str(os.fspath(arguments[0]))
             if name == "open" and not arguments[1] & (os.O_CREAT | os.O_DIRECT):
                 return ""
         else:

@@ -87,7 +87,7 @@ class SingleNode:
         if self.process.until_printed("ready"):
             asyncio.run(self.play())
             if self.load.finished and not self.process.ended():
-                self.process.signal(signal.SIGKILL)
+                self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         return self.process.calls()[0] >= plan.at
 

@@ -31,7 +31,8 @@ def node(broker_xml: str, log: str, out: str, plan: dict[str, Any] | None) -> No
         os.dup2(file, number)
         os.close(file)
     if plan is not None:
-        Faults(Plan(**{key: tuple(each) if isinstance(each, list) else each for key, each in plan.items()})).plant()
+        values: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in plan.items()}
+        Faults(Plan(**values)).plant()
     sys.argv = ["atalanta", "run", broker_xml]
     main.main()
 

@@ -100,7 +100,7 @@ class NodeProcess:
         self.pid = 0
         return self._status
 
-    def signal(self, number: signal.Signals) -> None:
+    def send_signal(self, number: signal.Signals) -> None:
         """Sends a signal."""
         assert self.pid
         if not self.ended():
@@ -108,13 +108,13 @@ class NodeProcess:
 
     def end(self, number: signal.Signals) -> int:
         """Sends a signal and waits for the end."""
-        self.signal(number)
+        self.send_signal(number)
         return self.wait()
 
     def close(self) -> None:
         """Kills it if it still runs."""
         if self.pid:
-            self.signal(signal.SIGCONT)
+            self.send_signal(signal.SIGCONT)
             self.end(signal.SIGKILL)
 
     def calls(self) -> tuple[int, str]:
