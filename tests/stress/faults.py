@@ -42,7 +42,7 @@ class Plan:
 
     `error`: this and every later change of a file under `folders` fails with that errno. `unsynced` are parts of names
     of files whose syncs are left out, "/" for folders; `early`: a commit is answered before it is written. `only` are
-    words, one of which is in each call that is counted.
+    words, one of which is in each call that is counted. `blind`: the holder of an epoch never sees the next one.
     """
 
     at: int = 0
@@ -51,6 +51,7 @@ class Plan:
     folders: tuple[str, ...] = ()
     unsynced: tuple[str, ...] = ()
     early: bool = False
+    blind: bool = False
     count_file: str = ""
     only: tuple[str, ...] = field(default=())
 
@@ -79,6 +80,8 @@ class Faults:
             setattr(os, name, self._replacement(name))
         if self.plan.early:
             answer_early()
+        if self.plan.blind:
+            see_no_epoch()
 
     def _replacement(self, name: str) -> Callable[..., Any]:
         real = self._real[name]
@@ -208,3 +211,10 @@ def answer_early() -> None:
         self._report(self._answer, 0)
 
     FileDisk.commit = commit  # type: ignore[method-assign]
+
+
+def see_no_epoch() -> None:
+    """A planted fault: a node that has lost its epoch goes on."""
+    from atalanta.runtime.ha.held_epoch import HeldEpoch
+
+    HeldEpoch._taken = lambda self: False  # type: ignore[method-assign]

@@ -1,0 +1,153 @@
+"""A primary of a shared store is killed, or stands still, at any call of a fixed load; its backup has what was
+confirmed.
+
+The pause comes inside of the process: before or behind a write, a sync, or an answer to a client. When the late
+primary goes on, it must not confirm anything that its backup lacks. `make soak` has the long forms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stress.faults import STOP, STOP_AFTER, Plan
+from tests.stress.killed_node import Points, spread
+from tests.stress.killed_pair import StressedPair
+from tests.stress.node_process import Launcher
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[Launcher]:
+    launcher = Launcher()
+    yield launcher
+    launcher.close()
+
+
+@pytest.fixture(scope="module")
+def pairs(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Pairs:
+    return Pairs(launcher, tmp_path_factory.mktemp("pairs"))
+
+
+class Pairs:
+    """Pairs one after the other, each with files of its own."""
+
+    def __init__(self, launcher: Launcher, folder: Path, lease_ms: int = 500) -> None:
+        self._launcher = launcher
+        self._folder = folder
+        self._lease_ms = lease_ms
+        self._count = 0
+        self.begin, self.calls = self._measure()
+
+    def next(self) -> StressedPair:
+        """Returns a new pair."""
+        shutil.rmtree(self._folder / f"{self._count}", ignore_errors=True)
+        self._count += 1
+        return StressedPair(self._launcher, self._folder / f"{self._count}", self._lease_ms)
+
+    def _measure(self) -> tuple[int, int]:
+        """Returns the numbers of calls before and after a whole load."""
+        pair = self.next()
+        try:
+            pair.start(Plan())
+            begin = pair.primary.calls()[0]
+            pair.killed()
+            assert pair.load.finished
+            end = pair.primary.calls()[0]
+            pair.check()
+        finally:
+            pair.close()
+        return begin, end - begin
+
+    def kill(self, plan: Plan, points: Points) -> None:
+        """Kills the primary of a new pair at a call of the load."""
+        pair = self.next()
+        try:
+            pair.start(Plan(self.begin + 2 + plan.at, plan.action))
+            pair.killed()
+            self._checked(pair, plan, points)
+        finally:
+            pair.close()
+
+    def pause(self, plan: Plan, points: Points, pause_s: float = 0.0, taken_over: bool = True) -> None:
+        """Stops the primary of a new pair at a call of the load, at least for `pause_s`."""
+        pair = self.next()
+        try:
+            pair.start(Plan(self.begin + 2 + plan.at, plan.action))
+            pair.paused(pause_s, taken_over)
+            self._checked(pair, plan, points)
+            assert "store_lost" in pair.primary.log() or not taken_over
+        finally:
+            pair.close()
+
+    def _checked(self, pair: StressedPair, plan: Plan, points: Points) -> None:
+        count, call = pair.primary.calls()
+        points.note(count >= self.begin + 2 + plan.at, call)
+        try:
+            pair.check()
+        except AssertionError as error:
+            raise AssertionError(f"{plan}, {call}: {error}\n{pair.log()}") from None
+
+
+def test_the_backup_has_what_a_killed_primary_has_confirmed(pairs: Pairs) -> None:
+    points = Points()
+    for plan in spread(pairs.calls, 3):
+        pairs.kill(plan, points)
+    assert points.missed == 0, points.report()
+
+
+def test_a_primary_that_stood_still_confirms_nothing_that_its_backup_lacks(pairs: Pairs) -> None:
+    points = Points()
+    for index, action in enumerate((STOP, STOP_AFTER, STOP)):
+        pairs.pause(Plan(pairs.calls * (index + 1) // 4, action), points)
+    assert points.missed == 0, points.report()
+
+
+def test_a_primary_that_goes_on_after_its_successor_is_found(pairs: Pairs) -> None:
+    """The planted fault: it does not look for the next epoch."""
+    pair = pairs.next()
+    try:
+        pair.start(Plan(pairs.begin + pairs.calls // 3, STOP, blind=True))
+        pair.paused(0.0)
+        with pytest.raises(AssertionError, match="is lost, it was confirmed"):
+            asyncio.run(pair.asked(pair.urls[1]))
+    finally:
+        pair.close()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_300_killed_primaries(pairs: Pairs) -> None:
+    points = Points()
+    for plan in spread(pairs.calls, 300):
+        pairs.kill(plan, points)
+    print(points.report())
+    assert points.missed <= 15, points.report()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_100_primaries_that_stood_still_until_the_backup_served(pairs: Pairs) -> None:
+    points = Points()
+    for index in range(100):
+        pairs.pause(Plan(index * pairs.calls // 100, (STOP, STOP_AFTER)[index % 2]), points)
+    print(points.report())
+    assert points.missed <= 5, points.report()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_pauses_from_1_to_60_seconds(launcher: Launcher, tmp_path: Path) -> None:
+    """With the lease as it is without configuration: after a short pause the primary goes on."""
+    points = Points()
+    pairs = Pairs(launcher, tmp_path, lease_ms=2_000)
+    for index, pause_s in enumerate((1, 2, 3, 5, 8, 13, 20, 30, 45, 60)):
+        pairs.pause(Plan((index + 1) * pairs.calls // 12, STOP), points, pause_s, taken_over=pause_s >= 5)
+    print(points.report())
+
+
