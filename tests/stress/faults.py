@@ -24,8 +24,8 @@ from typing import Any, Final
 SHUTDOWN: Final = 0x8004587D
 NO_LOG_FLUSH: Final = struct.pack("I", 2)
 
-KILL, KILL_AFTER, TEAR, POWER, STOP, STOP_AFTER, ERROR, HANG = (
-    "kill", "kill after", "tear", "power", "stop", "stop after", "error", "hang",
+KILL, KILL_AFTER, TEAR, POWER, GONE, STOP, STOP_AFTER, ERROR, HANG = (
+    "kill", "kill after", "tear", "power", "gone", "stop", "stop after", "error", "hang",
 )  # fmt: skip
 # Calls with a file descriptor as first argument, and calls with a path.
 BY_FILE: Final = ("write", "pwrite", "pwritev", "fsync", "fdatasync", "ftruncate", "posix_fallocate")
@@ -40,7 +40,8 @@ COUNT_BYTES: Final = 4096
 class Plan:
     """What happens at call number `at` (0: never). `count_file` gets the number of calls, and the last one's name.
 
-    `error`: this and every later change of a file under `folders` fails with that errno. `unsynced` are parts of names
+    With "error" this and every later change of a file under `folders` fails with the errno `error`; with "hang" they
+    hang while `count_file`.hangs exists; with "gone" the disk is gone, but the process lives. `unsynced` are parts of names
     of files whose syncs are left out, "/" for folders; `early`: a commit is answered before it is written. `only` are
     words, one of which is in each call that is counted. `blind`: the holder of an epoch never sees the next one.
     """
@@ -112,7 +113,10 @@ class Faults:
             if name == "write":
                 return path if path.startswith("socket:") else ""
         path = os.path.abspath(path)
-        if not path.startswith(self.plan.folders) or any(part in UNCOUNTED for part in path.split("/")):
+        if not path.startswith(self.plan.folders):
+            return ""
+        if any(part in UNCOUNTED for part in path.split("/")):
+            self._wait_while_hanging()
             return ""
         return path
 
@@ -136,6 +140,7 @@ class Faults:
     def _counted(self, name: str, path: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         plan = self.plan
         if name == "open" and not arguments[1] & os.O_CREAT:
+            self._wait_while_hanging()
             return self._do(name, path, arguments, named)
         if plan.only and not any(word in f"{name} {path}" for word in plan.only):
             return self._do(name, path, arguments, named)
@@ -147,6 +152,8 @@ class Faults:
                 self._shown[: len(text) + 1] = text + b"\0"
         if hit:
             self._happen(name, arguments)
+        if not path.startswith("socket:"):
+            self._wait_while_hanging()
         if self._broken and not path.startswith("socket:"):
             raise OSError(plan.error, os.strerror(plan.error), path)
         result = self._do(name, path, arguments, named)
@@ -166,17 +173,21 @@ class Faults:
         if action == ERROR:
             self._broken = True
         elif action == HANG:
-            while True:
-                time.sleep(60)
+            Path(f"{self.plan.count_file}.hangs").touch()
         elif action == STOP:
             os.kill(os.getpid(), signal.SIGSTOP)
-        elif action == POWER:
+        elif action in (POWER, GONE):
             lose_power(Path(self.plan.folders[0]))
         elif action == TEAR:
             self._tear(name, arguments)
         if action in (KILL, TEAR, POWER):
             os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(60)  # the signal arrives at once, but not before the call returns
+
+    def _wait_while_hanging(self) -> None:
+        if self.plan.action == HANG:
+            while os.path.exists(f"{self.plan.count_file}.hangs"):
+                time.sleep(0.01)
 
     def _tear(self, name: str, arguments: tuple[Any, ...]) -> None:
         """Writes the first half of the data, also of one block of direct I/O."""

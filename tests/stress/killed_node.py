@@ -16,6 +16,9 @@ from tests.stress.faults import KILL, KILL_AFTER, TEAR, Plan
 from tests.stress.node_process import Launcher, NodeProcess
 from tests.stress.workload import LOSSES, Workload, core_elements
 
+# Events of a disk that fails.
+LARGE_REFUSED = "large_message_write_failed"
+DISK_ERROR = "disk_error"
 # How long one load or check may take; a busy machine takes its time.
 PATIENCE_S = 60
 
@@ -72,9 +75,9 @@ class SingleNode:
         self.url = f"tcp://127.0.0.1:{port}"
         self.load = Workload()
 
-    def measure(self) -> int:
-        """Returns the number of calls of a whole life: start, load, stop."""
-        self.process.start(Plan())
+    def measure(self, only: tuple[str, ...] = ()) -> int:
+        """Returns the number of calls of a whole life: start, load, stop. `only` is that of a plan."""
+        self.process.start(Plan(only=only))
         self.process.until_ready()
         asyncio.run(self.play())
         assert self.load.finished
@@ -90,6 +93,20 @@ class SingleNode:
                 self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         return self.process.calls()[0] >= plan.at
+
+    def fail(self, plan: Plan) -> int:
+        """Starts the node, whose disk fails at a call, and plays the load to the end of the node.
+
+        Returns its exit status, or 0 for a node that lives: only a large message was refused.
+        """
+        self.process.start(plan)
+        if self.process.until_printed("ready"):
+            asyncio.run(self.play())
+            assert not self.load.finished, f"the load goes on\n{self.process.log()}"
+            if LARGE_REFUSED in self.process.log() and DISK_ERROR not in self.process.log():
+                self.process.end(signal.SIGKILL)
+                return 0
+        return self.process.wait()
 
     async def play(self) -> None:
         """Plays the load to its end, or to that of the node."""

@@ -53,6 +53,7 @@ class NodeProcess:
         self._log = broker_xml.parent / "stderr.log"
         self._out = broker_xml.parent / "stdout.txt"
         self._count = broker_xml.parent / "calls"
+        self._hangs = broker_xml.parent / "calls.hangs"
         self._status: int | None = None
         self.pid = 0
 
@@ -60,6 +61,7 @@ class NodeProcess:
         """Starts it without waiting. Faults happen to files under the folder."""
         assert not self.pid, "it still runs"
         self._out.unlink(missing_ok=True)
+        self._hangs.unlink(missing_ok=True)
         wanted = None
         if plan is not None:
             wanted = {**asdict(plan), "folders": [str(self.folder)], "count_file": str(self._count)}
@@ -110,6 +112,14 @@ class NodeProcess:
         """Sends a signal and waits for the end."""
         self.send_signal(number)
         return self.wait()
+
+    def hangs(self) -> bool:
+        """Tells whether its disk hangs by plan."""
+        return self._hangs.exists()
+
+    def hang_no_more(self) -> None:
+        """Lets all calls go on."""
+        self._hangs.unlink()
 
     def close(self) -> None:
         """Kills it if it still runs."""

@@ -6,6 +6,7 @@ behind it replays the journal of ext4.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -16,6 +17,9 @@ from typing import Final
 from tests.stress.faults import lose_power
 
 PROGRAMS: Final = ("mkfs.ext4", "mount", "umount")
+# FIFREEZE, FITHAW (linux/fs.h)
+FREEZE: Final = 0xC0045877
+THAW: Final = 0xC0045878
 SIZE_BYTES: Final = 48 << 20
 # Programs of administrators are not on every user's PATH.
 PATH: Final = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
@@ -79,6 +83,21 @@ class PowerDisk:
         lose_power(self.folder)
         self.unmount()
         self.mount()
+
+    def freeze(self) -> None:
+        """Lets every write hang, until `thaw`. Raises OSError."""
+        self._control(FREEZE)
+
+    def thaw(self) -> None:
+        """Lets writes go on."""
+        self._control(THAW)
+
+    def _control(self, number: int) -> None:
+        file = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.ioctl(file, number, 0)
+        finally:
+            os.close(file)
 
     def empty(self) -> None:
         """Removes all files. They may come back with the next power loss."""

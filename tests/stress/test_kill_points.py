@@ -7,7 +7,6 @@ a write, or behind it. `make soak` has 500 points.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,13 +19,6 @@ pytestmark = pytest.mark.process
 
 # Calls of a start with a journal that was left behind by a kill, at most.
 START_CALLS = 24
-
-
-@pytest.fixture(scope="module")
-def launcher() -> Iterator[Launcher]:
-    launcher = Launcher()
-    yield launcher
-    launcher.close()
 
 
 def killed(launcher: Launcher, folder: Path, count: int) -> Points:

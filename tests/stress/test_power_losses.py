@@ -6,7 +6,6 @@ Needs root, mkfs.ext4 and a loop device. `make soak` has 1,000 of them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,27 +13,9 @@ import pytest
 from tests.stress.faults import POWER, Plan
 from tests.stress.killed_node import Points, SingleNode, through
 from tests.stress.node_process import Launcher
-from tests.stress.power import PowerDisk, why_not
+from tests.stress.power import PowerDisk
 
 pytestmark = pytest.mark.process
-
-
-@pytest.fixture(scope="module")
-def launcher() -> Iterator[Launcher]:
-    launcher = Launcher()
-    yield launcher
-    launcher.close()
-
-
-@pytest.fixture(scope="module")
-def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PowerDisk]:
-    folder = tmp_path_factory.mktemp("power")
-    why = why_not(folder / "probe")
-    if why:
-        pytest.skip(why)
-    disk = PowerDisk(folder)
-    yield disk
-    disk.close()
 
 
 class Losses:
