@@ -41,9 +41,11 @@ class Plan:
     """What happens at call number `at` (0: never). `count_file` gets the number of calls, and the last one's name.
 
     With "error" this and every later change of a file under `folders` fails with the errno `error`; with "hang" they
-    hang while `count_file`.hangs exists; with "gone" the disk is gone, but the process lives. `unsynced` are parts of names
-    of files whose syncs are left out, "/" for folders; `early`: a commit is answered before it is written. `only` are
-    words, one of which is in each call that is counted. `blind`: the holder of an epoch never sees the next one.
+    hang while `count_file`.hangs exists; with "gone" the disk is gone, but the process lives.
+
+    `unsynced` are parts of names of files whose syncs are left out, "/" for folders; `early`: a commit is answered
+    before it is written. `only` are words, one of which is in each call that is counted. `blind`: the holder of an epoch
+    never sees the next one.
     """
 
     at: int = 0

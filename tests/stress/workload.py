@@ -201,7 +201,7 @@ class Workload:
         assert not problems, "\n".join(problems[:20])
 
     async def _read_all(self, connection: Connection) -> dict[str, list[str]]:
-        return {queue: await self._read(connection, queue) for queues in QUEUES.values() for queue in queues}
+        return {queue: await self.read(connection, queue) for queues in QUEUES.values() for queue in queues}
 
     async def _repeat(self, connection: Connection) -> None:
         for address in QUEUES:
@@ -212,7 +212,7 @@ class Workload:
             await producer.drain()
             await producer.close()
 
-    async def _read(self, connection: Connection, queue: str) -> list[str]:
+    async def read(self, connection: Connection, queue: str) -> list[str]:
         """Empties a queue; returns the names in order. AssertionError for a changed body."""
         names: list[str] = []
         async with await connection.consumer(queue, ack="auto") as consumer:
