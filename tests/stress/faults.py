@@ -44,8 +44,8 @@ class Plan:
     hang while `count_file`.hangs exists; with "gone" the disk is gone, but the process lives.
 
     `unsynced` are parts of names of files whose syncs are left out, "/" for folders; `early`: a commit is answered
-    before it is written. `only` are words, one of which is in each call that is counted. `blind`: the holder of an epoch
-    never sees the next one.
+    before it is written. `only` are words, one of which is in each call that is counted. `blind`: the holder of an
+    epoch never sees the next one.
     """
 
     at: int = 0

@@ -23,7 +23,7 @@ QUEUES: Final = {
 }  # fmt: skip
 SIZES: Final = {"large": 40_000, "paged": 1_500}
 # Events that no node logs that has lost nothing.
-LOSSES: Final = ("node_bug", "page_file_damaged", "large_message_missing", "journal_damaged")
+LOSSES: Final = ("node_bug", "page_file_damaged", "large_message_damaged", "lease_bug")
 
 CORE: Final = """
     <journal-file-size>64K</journal-file-size>
