@@ -5,32 +5,38 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import shutil
 import signal
 from pathlib import Path
 
 from atalanta.client import ClientError
 from tests.app.pair import Pair
-from tests.stress.faults import Plan
-from tests.stress.killed_node import PATIENCE_S
+from tests.stress.faults import POWER, Plan
+from tests.stress.killed_node import PATIENCE_S, Points
 from tests.stress.node_process import Launcher, NodeProcess
-from tests.stress.workload import LOSSES, Workload, core_elements
+from tests.stress.power import PowerDisk
+from tests.stress.workload import BUGS, Workload, core_elements
 from tests.waiting import until
 
 
 class StressedPair:
     """A primary with faults, its backup, and the load on the primary."""
 
-    def __init__(self, launcher: Launcher, folder: Path, lease_ms: int = 500) -> None:
+    def __init__(
+        self, launcher: Launcher, folder: Path, lease_ms: int = 500, store: Path | None = None
+    ) -> None:
         own = f"[ha]\nlease_ms = {lease_ms}\n"
         pair = Pair(folder, backup="<allow-failback>false</allow-failback>", own=own)
+        self.store = pair.store if store is None else store
+        self.store.mkdir(parents=True, exist_ok=True)
         for each in (pair.primary, pair.backup):
             text = each.broker_xml.read_text()
-            inner = re.sub(r"<(paging|large-messages)-directory>.*\n", "", core_elements(pair.store))
+            inner = re.sub(r"<(paging|large-messages)-directory>.*\n", "", core_elements(self.store))
+            text = text.replace(str(pair.store), str(self.store))
             text = re.sub(r"<journal-(file|compact).*\n", "", text)
             each.broker_xml.write_text(re.sub(r"<addresses>.*</addresses>", inner, text, flags=re.DOTALL))
-        self.store = pair.store
-        self.primary = NodeProcess(launcher, pair.primary.broker_xml, pair.store)
-        self.backup = NodeProcess(launcher, pair.backup.broker_xml, pair.store)
+        self.primary = NodeProcess(launcher, pair.primary.broker_xml, self.store)
+        self.backup = NodeProcess(launcher, pair.backup.broker_xml, self.store)
         self.urls = [f"tcp://127.0.0.1:{each.port}" for each in (pair.primary, pair.backup)]
         self.load = Workload()
 
@@ -40,6 +46,12 @@ class StressedPair:
         assert self.primary.until_printed("role=active"), self.log()
         self.backup.start()
         assert self.backup.until_printed("role=passive"), self.log()
+
+    def restart(self) -> None:
+        """Starts both again after a power loss; one of them serves."""
+        self.primary.start()
+        self.backup.start()
+        until(lambda: self._roles().count("active") == 1, self.log)
 
     async def play(self) -> None:
         """Plays the load at the primary, to its end or to that of the connection."""
@@ -87,7 +99,7 @@ class StressedPair:
             if each.pid:
                 assert each.end(signal.SIGTERM) == 0, self.log()
         log = self.log()
-        assert [word for word in LOSSES if word in log] == [], log
+        assert [word for word in BUGS if word in log] == [], log
 
     def _roles(self) -> list[str]:
         """Returns the roles of both; "" for one that has ended."""
@@ -121,3 +133,88 @@ def stands(process: int) -> bool:
     return text.rpartition(") ")[2].startswith("T")
 
 
+class Pairs:
+    """Pairs one after the other, each with files of its own; `disk` is for their stores."""
+
+    def __init__(
+        self, launcher: Launcher, folder: Path, lease_ms: int = 500, disk: PowerDisk | None = None
+    ) -> None:
+        self._disk = disk
+        self._launcher = launcher
+        self._folder = folder
+        self._lease_ms = lease_ms
+        self._count = 0
+        self.begin, self.calls = self._measure()
+
+    def next(self) -> StressedPair:
+        """Returns a new pair."""
+        shutil.rmtree(self._folder / f"{self._count}", ignore_errors=True)
+        self._count += 1
+        store = None
+        if self._disk is not None:
+            self._disk.empty()
+            store = self._disk.folder / f"{self._count}"
+        return StressedPair(self._launcher, self._folder / f"{self._count}", self._lease_ms, store)
+
+    def _measure(self) -> tuple[int, int]:
+        """Returns the numbers of calls before and after a whole load."""
+        pair = self.next()
+        try:
+            pair.start(Plan())
+            begin = pair.primary.calls()[0]
+            pair.killed()
+            assert pair.load.finished
+            end = pair.primary.calls()[0]
+            pair.check()
+        finally:
+            pair.close()
+        return begin, end - begin
+
+    def kill(self, plan: Plan, points: Points) -> None:
+        """Kills the primary of a new pair at a call of the load."""
+        pair = self.next()
+        try:
+            pair.start(Plan(self.begin + 8 + plan.at, plan.action))
+            pair.killed()
+            self._checked(pair, plan, points)
+        finally:
+            pair.close()
+
+    def pause(self, plan: Plan, points: Points, pause_s: float = 0.0, taken_over: bool = True) -> None:
+        """Stops the primary of a new pair at a call of the load, at least for `pause_s`."""
+        pair = self.next()
+        try:
+            pair.start(Plan(self.begin + 8 + plan.at, plan.action))
+            pair.paused(pause_s, taken_over)
+            self._checked(pair, plan, points)
+            assert "store_lost" in pair.primary.log() or not taken_over
+        finally:
+            pair.close()
+
+    def lose_power(self, plan: Plan, points: Points) -> None:
+        """Cuts the power of the store, and of both processes, at a call of the load; then both start again."""
+        assert self._disk is not None
+        pair = self.next()
+        try:
+            pair.start(Plan(self.begin + 8 + plan.at, POWER))
+            asyncio.run(pair.play())
+            for each in (pair.primary, pair.backup):
+                each.send_signal(signal.SIGKILL)
+                each.wait()
+            self._disk.power_cycle()
+            call = pair.primary.calls()
+            pair.restart()
+            points.note(call[0] >= self.begin + 8 + plan.at, call[1])
+            pair.check()
+        except AssertionError as error:
+            raise AssertionError(f"{plan}: {error}\n{pair.log()}") from None
+        finally:
+            pair.close()
+
+    def _checked(self, pair: StressedPair, plan: Plan, points: Points) -> None:
+        count, call = pair.primary.calls()
+        points.note(count >= self.begin + 8 + plan.at, call)
+        try:
+            pair.check()
+        except AssertionError as error:
+            raise AssertionError(f"{plan}, {call}: {error}\n{pair.log()}") from None

@@ -12,13 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.stress.faults import KILL, KILL_AFTER, Plan
-from tests.stress.killed_node import Points, SingleNode, spread, through
+from tests.stress.killed_node import START_CALLS, Points, SingleNode, spread, through
 from tests.stress.node_process import Launcher
 
 pytestmark = pytest.mark.process
-
-# Calls of a start with a journal that was left behind by a kill, at most.
-START_CALLS = 24
 
 
 def killed(launcher: Launcher, folder: Path, count: int) -> Points:

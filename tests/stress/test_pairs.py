@@ -8,14 +8,13 @@ primary goes on, it must not confirm anything that its backup lacks. `make soak`
 from __future__ import annotations
 
 import asyncio
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.stress.faults import STOP, STOP_AFTER, Plan
 from tests.stress.killed_node import Points, spread
-from tests.stress.killed_pair import StressedPair
+from tests.stress.killed_pair import Pairs
 from tests.stress.node_process import Launcher
 
 pytestmark = pytest.mark.process
@@ -24,66 +23,6 @@ pytestmark = pytest.mark.process
 @pytest.fixture(scope="module")
 def pairs(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Pairs:
     return Pairs(launcher, tmp_path_factory.mktemp("pairs"))
-
-
-class Pairs:
-    """Pairs one after the other, each with files of its own."""
-
-    def __init__(self, launcher: Launcher, folder: Path, lease_ms: int = 500) -> None:
-        self._launcher = launcher
-        self._folder = folder
-        self._lease_ms = lease_ms
-        self._count = 0
-        self.begin, self.calls = self._measure()
-
-    def next(self) -> StressedPair:
-        """Returns a new pair."""
-        shutil.rmtree(self._folder / f"{self._count}", ignore_errors=True)
-        self._count += 1
-        return StressedPair(self._launcher, self._folder / f"{self._count}", self._lease_ms)
-
-    def _measure(self) -> tuple[int, int]:
-        """Returns the numbers of calls before and after a whole load."""
-        pair = self.next()
-        try:
-            pair.start(Plan())
-            begin = pair.primary.calls()[0]
-            pair.killed()
-            assert pair.load.finished
-            end = pair.primary.calls()[0]
-            pair.check()
-        finally:
-            pair.close()
-        return begin, end - begin
-
-    def kill(self, plan: Plan, points: Points) -> None:
-        """Kills the primary of a new pair at a call of the load."""
-        pair = self.next()
-        try:
-            pair.start(Plan(self.begin + 2 + plan.at, plan.action))
-            pair.killed()
-            self._checked(pair, plan, points)
-        finally:
-            pair.close()
-
-    def pause(self, plan: Plan, points: Points, pause_s: float = 0.0, taken_over: bool = True) -> None:
-        """Stops the primary of a new pair at a call of the load, at least for `pause_s`."""
-        pair = self.next()
-        try:
-            pair.start(Plan(self.begin + 2 + plan.at, plan.action))
-            pair.paused(pause_s, taken_over)
-            self._checked(pair, plan, points)
-            assert "store_lost" in pair.primary.log() or not taken_over
-        finally:
-            pair.close()
-
-    def _checked(self, pair: StressedPair, plan: Plan, points: Points) -> None:
-        count, call = pair.primary.calls()
-        points.note(count >= self.begin + 2 + plan.at, call)
-        try:
-            pair.check()
-        except AssertionError as error:
-            raise AssertionError(f"{plan}, {call}: {error}\n{pair.log()}") from None
 
 
 def test_the_backup_has_what_a_killed_primary_has_confirmed(pairs: Pairs) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.stress.faults import POWER, Plan
-from tests.stress.killed_node import Points, SingleNode, through
+from tests.stress.killed_node import START_CALLS, Points, SingleNode, through
+from tests.stress.killed_pair import Pairs
 from tests.stress.node_process import Launcher
 from tests.stress.power import PowerDisk
 
@@ -42,7 +43,14 @@ class Losses:
         plans = [
             Plan(1 + index * self.calls // count, POWER, unsynced=plan.unsynced) for index in range(count)
         ]
-        return through(plans, lambda index: self.node(), lambda node, index: self._disk.power_cycle())
+        return through(plans, lambda index: self.node(), self._lose_again)
+
+    def _lose_again(self, node: SingleNode, index: int) -> None:
+        """Brings the disk back; every fourth time the power is lost again during the next start."""
+        self._disk.power_cycle()
+        if index % 4 == 0:
+            node.live(Plan(1 + index // 4 % START_CALLS, POWER))
+            self._disk.power_cycle()
 
 
 def test_power_losses_at_any_call_lose_nothing(launcher: Launcher, disk: PowerDisk, tmp_path: Path) -> None:
@@ -56,6 +64,18 @@ def test_1000_power_losses_lose_nothing(launcher: Launcher, disk: PowerDisk, tmp
     points = Losses(launcher, disk, tmp_path).lose(1_000, Plan())
     print(points.report())
     assert points.missed <= 50, points.report()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_100_power_losses_of_a_pair_lose_nothing(launcher: Launcher, disk: PowerDisk, tmp_path: Path) -> None:
+    """Both processes and the shared store at once."""
+    pairs = Pairs(launcher, tmp_path, disk=disk)
+    points = Points()
+    for index in range(100):
+        pairs.lose_power(Plan(index * pairs.calls // 100), points)
+    print(points.report())
+    assert points.missed <= 5, points.report()
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ QUEUES: Final = {
     "values": ("values",), "news": ("news.a", "news.b"),
 }  # fmt: skip
 SIZES: Final = {"large": 40_000, "paged": 1_500}
-# Events that no node logs that has lost nothing.
-LOSSES: Final = ("node_bug", "page_file_damaged", "large_message_damaged", "lease_bug")
+# Events that no node logs, whatever its disk does.
+BUGS: Final = ("node_bug", "lease_bug")
 
 CORE: Final = """
     <journal-file-size>64K</journal-file-size>
