@@ -48,6 +48,7 @@ class DamagedNode:
         asyncio.run(self.node.play())
         assert self.node.load.finished
         self.node.process.end(signal.SIGKILL)
+        self.named = 0  # damages of the journal for which messages and queues were named
         self._files = folder / "files"
         shutil.copytree(self.node.store, self._files)
         self.whole = self.live(None, 0, 0)
@@ -98,6 +99,7 @@ class DamagedNode:
         what = f"bit {bit} of byte {place} of {path}: {told}\n{life.log}"
         if life.status == BAD_DATA:
             assert path.suffix == ".log" and path.name in life.log, what
+            self.named += "the block had " in life.log
             return True
         assert life.status == 0, what
         changed = [queue for queue, names in life.found.items() if names != self.whole.found[queue]]
@@ -120,8 +122,8 @@ def damage(launcher: Launcher, folder: Path, count: int, seed: int) -> None:
             harm += node.check(path, chance.choice(node.used(path)), chance.randrange(8))
     finally:
         node.node.close()
-    print(f"{count} flipped bits, {harm} did damage, and all of these were told")
-    assert harm > count // 2
+    print(f"{count} flipped bits, {harm} did damage, and all of these were told; of {node.named} blocks the contents")
+    assert harm > count // 2 and node.named > 0
 
 
 def test_a_flipped_bit_is_told(launcher: Launcher, tmp_path: Path) -> None:
