@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -42,6 +43,7 @@ def failing(launcher: Launcher, folder: Path, count: int) -> None:
             raise AssertionError(f"{plan}, {node.process.calls()}: {error}") from None
         finally:
             node.close()
+        shutil.rmtree(folder / f"{index}")
 
 
 def errno_text(number: int) -> str:
@@ -50,7 +52,7 @@ def errno_text(number: int) -> str:
 
 
 def test_a_disk_that_fails_at_any_call_loses_nothing(launcher: Launcher, tmp_path: Path) -> None:
-    failing(launcher, tmp_path, 6)
+    failing(launcher, tmp_path, 3)
 
 
 @pytest.mark.soak

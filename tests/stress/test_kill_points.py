@@ -36,7 +36,7 @@ def killed(launcher: Launcher, folder: Path, count: int) -> Points:
 
 
 def test_kills_at_any_call_lose_nothing(launcher: Launcher, tmp_path: Path) -> None:
-    points = killed(launcher, tmp_path, 15)
+    points = killed(launcher, tmp_path, 6)
     assert points.missed <= 2, points.report()
 
 

@@ -27,28 +27,35 @@ def pairs(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Pairs
 
 def test_the_backup_has_what_a_killed_primary_has_confirmed(pairs: Pairs) -> None:
     points = Points()
-    for plan in spread(pairs.calls, 3):
+    for plan in spread(pairs.calls, 2):
         pairs.kill(plan, points)
     assert points.missed == 0, points.report()
 
 
 def test_a_primary_that_stood_still_confirms_nothing_that_its_backup_lacks(pairs: Pairs) -> None:
     points = Points()
-    for index, action in enumerate((STOP, STOP_AFTER, STOP)):
-        pairs.pause(Plan(pairs.calls * (index + 1) // 4, action), points)
+    for index, action in enumerate((STOP, STOP_AFTER)):
+        pairs.pause(Plan(pairs.calls * (index + 1) // 3, action), points)
     assert points.missed == 0, points.report()
 
 
 def test_a_primary_that_goes_on_after_its_successor_is_found(pairs: Pairs) -> None:
-    """The planted fault: it does not look for the next epoch."""
+    """The planted fault: it does not look for the next epoch. It may end by itself: its files are gone."""
+    assert any(found_lost(pairs, pairs.begin + pairs.calls * index // 6) for index in range(1, 6))
+
+
+def found_lost(pairs: Pairs, at: int) -> bool:
+    """Tells whether the planted fault made the pair lose something that it had confirmed."""
     pair = pairs.next()
     try:
-        pair.start(Plan(pairs.begin + pairs.calls // 3, STOP, blind=True))
+        pair.start(Plan(at, STOP, blind=True))
         pair.paused(0.0)
-        with pytest.raises(AssertionError, match="is lost, it was confirmed"):
-            asyncio.run(pair.asked(pair.urls[1]))
+        asyncio.run(pair.asked(pair.urls[1]))
+    except AssertionError as error:
+        return "is lost, it was confirmed" in str(error)
     finally:
         pair.close()
+    return False
 
 
 @pytest.mark.soak

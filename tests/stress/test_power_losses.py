@@ -54,7 +54,7 @@ class Losses:
 
 
 def test_power_losses_at_any_call_lose_nothing(launcher: Launcher, disk: PowerDisk, tmp_path: Path) -> None:
-    points = Losses(launcher, disk, tmp_path).lose(10, Plan())
+    points = Losses(launcher, disk, tmp_path).lose(5, Plan())
     assert points.missed <= 1, points.report()
 
 

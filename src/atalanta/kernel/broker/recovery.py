@@ -69,8 +69,8 @@ class Recovery:
         damaged = DamagedRecords()
         for kind, payload in found:
             damaged.add(kind, payload)
-        names = {queue_id: queue.name for queue_id, queue in self.broker.queue_registry.by_id.items()}
-        return damaged.text(names)
+        registry = self.broker.queue_registry
+        return damaged.text({queue_id: queue.name for queue_id, queue in registry.by_id.items()})
 
     def _apply(self, lsn: int, kind: int, payload: bytes) -> None:
         if kind == records.BATCH:
