@@ -40,11 +40,11 @@ class StressedPair:
         self.urls = [f"tcp://127.0.0.1:{each.port}" for each in (pair.primary, pair.backup)]
         self.load = Workload()
 
-    def start(self, plan: Plan) -> None:
+    def start(self, plan: Plan, backup: Plan | None = None) -> None:
         """Starts the primary, which serves, and the backup, which waits."""
         self.primary.start(plan)
         assert self.primary.until_printed("role=active"), self.log()
-        self.backup.start()
+        self.backup.start(backup)
         assert self.backup.until_printed("role=passive"), self.log()
 
     def restart(self) -> None:
@@ -177,6 +177,26 @@ class Pairs:
             pair.start(Plan(self.begin + 8 + plan.at, plan.action))
             pair.killed()
             self._checked(pair, plan, points)
+        finally:
+            pair.close()
+
+    def kill_both(self, plan: Plan, backup: Plan, points: Points) -> None:
+        """Kills the primary of a new pair at a call of the load, and the backup at a call of its takeover."""
+        pair = self.next()
+        try:
+            pair.start(Plan(self.begin + 8 + plan.at, plan.action), backup)
+            asyncio.run(pair.play())
+            pair.primary.send_signal(signal.SIGKILL)
+            pair.primary.wait()
+            pair.backup.until_printed("role=active")
+            pair.backup.send_signal(signal.SIGKILL)
+            pair.backup.wait()
+            count, call = pair.backup.calls()
+            points.note(count >= backup.at, call)
+            pair.restart()
+            pair.check()
+        except AssertionError as error:
+            raise AssertionError(f"{plan}, {backup}, {pair.backup.calls()}: {error}\n{pair.log()}") from None
         finally:
             pair.close()
 

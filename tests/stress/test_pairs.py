@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stress.faults import STOP, STOP_AFTER, Plan
+from tests.stress.faults import KILL, KILL_AFTER, STOP, STOP_AFTER, TEAR, Plan
 from tests.stress.killed_node import Points, spread
 from tests.stress.killed_pair import Pairs
 from tests.stress.node_process import Launcher
@@ -30,6 +30,23 @@ def test_the_backup_has_what_a_killed_primary_has_confirmed(pairs: Pairs) -> Non
     for plan in spread(pairs.calls, 2):
         pairs.kill(plan, points)
     assert points.missed == 0, points.report()
+
+
+def test_a_backup_that_is_killed_while_it_takes_over_leaves_everything(pairs: Pairs) -> None:
+    points = Points()
+    pairs.kill_both(Plan(pairs.calls // 2), Plan(12), points)
+    assert points.missed == 0, points.report()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_100_backups_that_are_killed_while_they_take_over(pairs: Pairs) -> None:
+    points = Points()
+    actions = (KILL, TEAR, KILL_AFTER)
+    for index in range(100):
+        pairs.kill_both(Plan(pairs.calls * (index % 7 + 1) // 8), Plan(1 + index // 2, actions[index % 3]), points)
+    print(points.report())
+    assert points.missed <= 30, points.report()
 
 
 def test_a_primary_that_stood_still_confirms_nothing_that_its_backup_lacks(pairs: Pairs) -> None:
