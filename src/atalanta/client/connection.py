@@ -41,7 +41,12 @@ from atalanta.wire.core.packets.queue import (
     CreateSharedQueueV2,
     DeleteQueue,
 )
-from atalanta.wire.core.packets.session import UniqueAddMetadata
+from atalanta.wire.core.packets.session import (
+    CLIENT_ID_KEY,
+    ZONE_KEY,
+    AddMetadataV2,
+    UniqueAddMetadata,
+)
 
 if TYPE_CHECKING:
     from atalanta.client.options import Server
@@ -91,8 +96,14 @@ class Connection:
         await self.shell.answer(self.session.opened)
         if self.options.client_id is not None:
             # Reserves the client id like the JMS client: one connection at a time may use it.
-            packet = UniqueAddMetadata("jms-client-id", self.options.client_id, True)
+            packet = UniqueAddMetadata(CLIENT_ID_KEY, self.options.client_id, True)
             await self.shell.answer(self.session.request(packet))
+            self.session.keep_metadata(CLIENT_ID_KEY, self.options.client_id)
+        if self.options.zone:
+            # Behind the answer a node of another zone redirects this client.
+            named = AddMetadataV2(ZONE_KEY, self.options.zone, True)
+            await self.shell.answer(self.session.request(named))
+            self.session.keep_metadata(ZONE_KEY, self.options.zone)
 
     # -- state ----------------------------------------------------------------------------------
     @property

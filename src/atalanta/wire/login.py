@@ -93,9 +93,8 @@ class LoginConnection(ClientConnection):
         try:
             if identity is None:
                 raise self._refused(request)
-            routing = self.host.routing
-            if routing is not None:
-                self.routed_identity = identity
+            self.routed_identity = identity
+            for routing in self.host.routings:
                 if not routing.route(now, self, request.client_id, identity):
                     return  # `routed` follows, or did already
             self.open_session(now, request, identity)

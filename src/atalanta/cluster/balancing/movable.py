@@ -10,7 +10,7 @@ Reasons are short texts, shown by `atalanta rebalance`; None means that the clie
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.spec import ANYCAST
@@ -45,7 +45,7 @@ class Eligibility:
     """The rules of one cluster connection. With `any_client` clients that never reconnected are eligible too.
 
     `connector` is the one that the cluster connection announces; `acceptors` is the number of its acceptors. `returned`
-    are connections of clients that came back from where they were sent.
+    are connections of clients that came back from where they were sent, `newcomers` those that may go at once.
     """
 
     def __init__(self, clients: Clients, branches: Branches, any_client: bool, follows: Follows) -> None:
@@ -56,29 +56,43 @@ class Eligibility:
         self.connector: TransportConfiguration = TransportConfiguration("")
         self.acceptors: int = 0
         self.returned: dict[int, bool] = {}
+        self.newcomers: dict[int, bool] = {}
+
+    def prune(self, connections: Container[int]) -> None:
+        """Forgets connections that have ended."""
+        for known in (self.returned, self.newcomers):
+            for conn in [conn for conn in known if conn not in connections]:
+                del known[conn]
 
     def obstacle(self, connection: ClientConnection, now: int) -> str | None:
         """Returns why a client must stay, whatever it does next."""
         reason = connection.can_move()
         if reason is not None:
             return reason
-        if connection.came_from is None and not self.any_client:
-            return "not known to reconnect"
+        reason = self.excluded(connection)
+        if reason is not None:
+            return reason
         age_ns = now - connection.opened
-        if age_ns < STAY_NS:
+        if age_ns < STAY_NS and connection.conn not in self.newcomers:
             return "just connected"
         if connection.conn in self.returned and age_ns < RETURNED_STAY_NS:
             return "came back a moment ago"
-        if connection.acceptor is not None and connection.acceptor.router is not None:
-            return "placed by a connection router"
-        if not self._by_announced_acceptor(connection):
-            return "uses an acceptor that is not announced"
         if connection.client.temporary_queues:
             return "has temporary queues"
         for session in connection.client.sessions.values():
             reason = self._session(session, connection)
             if reason is not None:
                 return reason
+        return None
+
+    def excluded(self, connection: ClientConnection) -> str | None:
+        """Returns why a client is never redirected, even at its login."""
+        if connection.came_from is None and not self.any_client:
+            return "not known to reconnect"
+        if connection.acceptor is not None and connection.acceptor.router is not None:
+            return "placed by a connection router"
+        if not self._by_announced_acceptor(connection):
+            return "uses an acceptor that is not announced"
         return None
 
     def _by_announced_acceptor(self, connection: ClientConnection) -> bool:

@@ -5,17 +5,21 @@ When the members have been the same for `rebalance-settle-time`, each node does 
 (cluster/balancing/plan.py). It redirects (cluster/balancing/redirects.py) only clients that suffer no harm
 (cluster/balancing/movable.py), and at most `rebalance-rate` a second. Rebalancing is independent of
 message-load-balancing.
+
+A client that prefers a zone (cluster/balancing/zones.py) is redirected to it from any other zone, before anything is
+balanced. It does not leave the zone as long as that has a member.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.balancing.client_count import publish_count
+from atalanta.cluster.balancing.client_count import ClientCount, publish_count
 from atalanta.cluster.balancing.movable import Eligibility, is_client
-from atalanta.cluster.balancing.plan import MemberClients, moves_of
+from atalanta.cluster.balancing.plan import MemberClients, homeward, moves_of
 from atalanta.cluster.balancing.redirects import Redirects
+from atalanta.cluster.balancing.zones import PreferredZones, ZonePresence
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.kernel.routing.bindings import OFF, STRICT
 from atalanta.wire.connection import ClientConnection
@@ -67,8 +71,11 @@ class Rebalance:
         self.eligibility.connector = clusters.settings.transport(cluster.config.connector)
         for acceptor in acceptors.values():
             self.eligibility.acceptors += clusters.serving(acceptor) is cluster
+        self.preferred = PreferredZones(own)
+        self.presence = ZonePresence(own.zone_stability_ms * 1_000_000, self.broker.ids)
         self.clients: int = 0
-        self.announced: tuple[int, bool] = (-1, True)
+        self.bound: int = 0  # clients that prefer the zone of this node
+        self.announced: tuple[int, int, bool] = (-1, 0, True)
         self.announced_at: int = 0
         self.members: tuple[str, ...] = ()
         self.calm_at: int = 0
@@ -83,6 +90,7 @@ class Rebalance:
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
+        self.presence.start(now)
         self.calm_at = now + self.own.rebalance_settle_ms * 1_000_000
         self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
 
@@ -92,6 +100,7 @@ class Rebalance:
 
     def on_tick(self, now: int) -> None:
         self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
+        self._observe_zones(now)
         self.count(now)
         self._tell(now)
         self.redirects.on_tick(now)
@@ -115,12 +124,15 @@ class Rebalance:
         """Counts the clients of this node, and those that came back after a redirect."""
         here = self.clients_here(without)
         self.clients = len(here)
+        self.bound = 0
+        if self.own.zone is not None:
+            for connection in here:
+                self.bound += self.wanted_zone(now, connection) == self.own.zone
         if self.sent > 0:
             for connection in here:
                 self._record_return(now, connection.conn, connection)
-        for conn in list(self.eligibility.returned):
-            if conn not in self.connections:
-                del self.eligibility.returned[conn]
+        self.preferred.prune(self.connections)
+        self.eligibility.prune(self.connections)
 
     def _record_return(self, now: int, conn: int, connection: ClientConnection) -> None:
         """Records a client that came back after its redirect. Pauses the rebalancing if most of them do."""
@@ -146,20 +158,20 @@ class Rebalance:
 
     def _tell(self, now: int) -> None:
         accepts = not self.leaving()
-        announced = (self.clients, accepts)
+        announced = (self.clients, self.bound, accepts)
         if announced != self.announced or now - self.announced_at >= HEARTBEAT_NS:
             self.announced = announced
             self.announced_at = now
             name = self.cluster.config.name
             source = (self.broker.node_id, name, self.eligibility.connector.address)
-            notifications = self.clusters.notifications
-            publish_count(
-                notifications, now, source, self.clients, self.own.zone, accepts
-            )
+            up_ns = now - self.presence.started
+            count = ClientCount(self.clients, self.bound, self.own.zone, accepts, up_ns, now)
+            publish_count(self.clusters.notifications, now, source, count)
 
     def places(self, now: int) -> list[MemberClients]:
         """Returns this node and the members that take clients; redirected clients count at their target already."""
-        found = [MemberClients(self.broker.node_id, self.own.zone, self.clients, False)]
+        own = MemberClients(self.broker.node_id, self.own.zone, self.clients, False, self.bound)
+        found = [own]
         coming = self.redirects.arrivals(now)
         for node_id, record in self.cluster.peers.items():
             news = record.clients
@@ -171,8 +183,80 @@ class Rebalance:
                 and self.target(node_id) is not None
             ):
                 clients = news.clients + coming.get(node_id, 0)
-                found.append(MemberClients(node_id, news.zone, clients))
+                found.append(MemberClients(node_id, news.zone, clients, True, news.bound))
         return found
+
+    # -- zones ----------------------------------------------------------------------------------
+    def real_members(self) -> list[MemberClients]:
+        """Returns the real Artemis members in a zone of atalanta.toml. They do not tell how many clients they have."""
+        found: list[MemberClients] = []
+        if not self.preferred.by_address:
+            return found
+        for node_id, record in self.cluster.peers.items():
+            target = self.target(node_id)
+            if target is not None and record.clients is None and record.linked():
+                zone = self.preferred.by_address.get(target.address)
+                if zone is not None:
+                    found.append(MemberClients(node_id, zone, 0))
+        return found
+
+    def _observe_zones(self, now: int) -> None:
+        members: list[tuple[str | None, int]] = []
+        for place in self.places(now):
+            record = self.cluster.peers.get(place.node_id)
+            if record is not None and record.clients is not None:
+                up_ns = record.clients.up_ns + now - record.clients.received_ns
+                members.append((place.zone, up_ns))
+        members += [(place.zone, self.presence.stability_ns) for place in self.real_members()]
+        self.presence.observe(now, members)
+
+    def first_zone(self, now: int, zones: Sequence[str]) -> str | None:
+        """Returns the first of the zones that has members, None if there is none."""
+        for zone in zones:
+            if zone == self.own.zone or self.presence.stable(now, zone):
+                return zone
+        return None
+
+    def wanted_zone(self, now: int, connection: ClientConnection) -> str | None:
+        """Returns the zone in which a client is to be, None if it may be anywhere."""
+        return self.first_zone(now, self.preferred.of(connection))
+
+    def members_of(self, now: int, zone: str) -> list[MemberClients]:
+        """Returns the members of another zone that take clients; real ones if it has none of ours."""
+        ours = [place for place in self.places(now) if place.zone == zone and place.accepts]
+        return ours or [place for place in self.real_members() if place.zone == zone]
+
+    def may_go(self, now: int, connection: ClientConnection, node_id: str) -> bool:
+        """Tells if the zones of a client allow it to go to a member."""
+        wanted = self.wanted_zone(now, connection)
+        return wanted is None or wanted == self.zone_of(node_id)
+
+    def zone_of(self, node_id: str) -> str | None:
+        """Returns the zone of another member."""
+        record = self.cluster.peers.get(node_id)
+        if record is not None and record.clients is not None:
+            return record.clients.zone
+        target = self.target(node_id)
+        return None if target is None else self.preferred.by_address.get(target.address)
+
+    def away(self, now: int) -> dict[str, list[ClientConnection]]:
+        """Returns the clients that belong to another zone, by that zone."""
+        found: dict[str, list[ClientConnection]] = {}
+        for connection in self.clients_here():
+            zone = self.wanted_zone(now, connection)
+            if zone is not None and zone != self.own.zone:
+                found.setdefault(zone, []).append(connection)
+        return found
+
+    def _homeward(
+        self, now: int, away: dict[str, list[ClientConnection]], able: bool
+    ) -> list[tuple[str, int]]:
+        """Returns moves of the clients that belong to another zone; with `able` only those that can go now."""
+        moves: list[tuple[str, int]] = []
+        for zone, clients in sorted(away.items()):
+            going = sum(not able or self.redirects.is_able(now, each) for each in clients)
+            moves += homeward(going, self.members_of(now, zone))
+        return moves
 
     def target(self, node_id: str) -> TransportConfiguration | None:
         """Returns the member's connector for clients; None if only one of both nodes announces TLS."""
@@ -219,24 +303,37 @@ class Rebalance:
 
     def waits_for(self, now: int) -> str | None:
         """Returns why no client is redirected now, None if clients may be."""
+        if len(self.members) < 2 and not self.real_members():
+            return "no other member tells how many clients it has"
+        reason = self.refuses_redirects(now)
+        if reason is None and self.asked_until <= now < self.calm_at:
+            return "members came or went a moment ago"
+        return reason
+
+    def refuses_redirects(self, now: int) -> str | None:
+        """Returns why no client is redirected now, however calm the cluster is; None if clients may be."""
         if self.leaving():
             return "leaves the cluster"
-        if len(self.members) < 2:
-            return "no other member tells how many clients it has"
         if now < self.asked_until:
             return None
         if not self.own.rebalance:
             return "switched off in atalanta.toml"
         if now < self.paused_until:
             return "clients that were sent away came back"
-        if now < self.calm_at:
-            return "members came or went a moment ago"
         return None
 
     def moves(self, now: int, places: list[MemberClients], exactly: bool) -> list[tuple[str, int]]:
-        """Returns pairs of (node id, clients it gets from this node); without tolerance if `exactly`."""
+        """Returns pairs of (node id, clients it gets from this node); without tolerance if `exactly`.
+
+        Clients of other zones go first. Those that cannot go now do not keep the others from being balanced.
+        """
         tolerance = 0 if exactly else self.own.rebalance_tolerance_percent
-        return moves_of(self.broker.node_id, places, tolerance, self.own.rebalance_across_zones)
+        away = self.away(now)
+        return (
+            self._homeward(now, away, True)
+            or moves_of(self.broker.node_id, places, tolerance, self.own.rebalance_across_zones)
+            or self._homeward(now, away, False)
+        )
 
     def count_redirect(self, now: int) -> None:
         """Counts a client that was redirected."""

@@ -42,6 +42,7 @@ class ConsumerMemory:
 class Client(QueueOwner):
     """A client. `connection` is the shell's number; the client's temporary queues are deleted with the connection.
 
+    `zones` are those that the client named, the most wanted first, with commas.
     `certificate` is the subject of the client's certificate, "" without one. `created_at` is the time (ns) of its first
     session.
     """
@@ -53,6 +54,7 @@ class Client(QueueOwner):
         self.local: str = ""  # this end of the connection, host:port
         self.certificate: str = ""
         self.client_id: str | None = None
+        self.zones: str = ""
         self.created_at: int = 0
         self.sessions: dict[str, Session] = {}
         self.consumer_memory = ConsumerMemory()
@@ -63,6 +65,7 @@ class Client(QueueOwner):
         session.client = other
         other.sessions[session.name] = session
         other.client_id = other.client_id or self.client_id
+        other.zones = other.zones or self.zones
         for consumer in session.consumers.values():
             self.consumer_memory.release(consumer.reserved_bytes)
             other.consumer_memory.release(-consumer.reserved_bytes)

@@ -17,6 +17,10 @@ from atalanta.wire.core.packets.base import (
     wire,
 )
 
+# Keys of session metadata.
+CLIENT_ID_KEY: Final = "jms-client-id"
+ZONE_KEY: Final = "atalanta-zone"  # the zones that a client prefers, with commas (an addition to Artemis)
+
 
 @dataclass(eq=False, repr=False)
 class CreateSession(Packet):

@@ -51,6 +51,8 @@ from atalanta.wire.core.packets.queue import (
     DeleteQueue,
 )
 from atalanta.wire.core.packets.session import (
+    CLIENT_ID_KEY,
+    ZONE_KEY,
     AddMetadata,
     AddMetadataV2,
     SessionClose,
@@ -69,7 +71,6 @@ if TYPE_CHECKING:
 
 NO_CORRELATION: Final = -1
 METADATA_MAX: Final = 100
-CLIENT_ID_KEY: Final = "jms-client-id"
 XA_FIRST: Final = 51
 XA_LAST: Final = 66
 
@@ -212,7 +213,7 @@ def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
             raise ProtocolError(f"SESS_PRODUCER_REQUEST_CREDITS for {packet.credits} bytes")
         kernel.request_credits(packet.address, packet.credits)
     elif isinstance(packet, AddMetadata | AddMetadataV2 | UniqueAddMetadata):
-        _metadata(session, packet)
+        _metadata(session, now, packet)
     elif isinstance(packet, CreateProducer):
         kernel.producers.add(now, packet.producer_id, packet.address)
     elif isinstance(packet, RemoveProducer):
@@ -258,7 +259,7 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
 
 
 def _metadata(
-    session: CoreSession, packet: AddMetadata | AddMetadataV2 | UniqueAddMetadata
+    session: CoreSession, now: int, packet: AddMetadata | AddMetadataV2 | UniqueAddMetadata
 ) -> None:
     kernel = session.session
     shared = session.connection.shared
@@ -276,8 +277,10 @@ def _metadata(
                 raise BrokerError(
                     DUPLICATE_METADATA, f"AMQ229035: {packet.key} {packet.value} is already in use"
                 )
-        if packet.key == CLIENT_ID_KEY:
-            kernel.client.client_id = packet.value
+    if packet.key == CLIENT_ID_KEY:
+        kernel.client.client_id = packet.value
+    elif packet.key == ZONE_KEY:
+        kernel.client.zones = packet.value
     known = kernel.metadata.get(packet.key)
     if known is not None:
         shared.remove_metadata(owner, packet.key, known)
@@ -285,6 +288,9 @@ def _metadata(
     kernel.metadata[packet.key] = packet.value
     if isinstance(packet, AddMetadata) or packet.requires_confirmation:
         session.done(NO_CORRELATION)
+    if packet.key == CLIENT_ID_KEY or packet.key == ZONE_KEY:
+        for routing in session.connection.host.routings:
+            routing.named(now, session.connection)
 
 
 def _split_names(packet: CreateQueue | CreateSharedQueue | CreateSharedQueueV2) -> None:

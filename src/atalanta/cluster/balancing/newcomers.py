@@ -1,0 +1,94 @@
+"""Clients that connect for the first time, to a node of a zone which they do not prefer.
+
+If the address, the user or the client id decides the zone of a client, its login is answered with a redirect, as by a
+connection router. A Java client that logs in without its client id is asked for it. A client of Atalanta names its zone
+behind the login: it is redirected right behind the answer to that, before its program does anything.
+
+Only clients that reconnect are redirected (cluster/balancing/movable.py). One that comes from another node creates its
+sessions again, and is not disturbed: it goes when it is idle, as in any rebalancing. A client that repeats a redirected
+login stays: it could not reach the other node.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import ROUTING, BrokerError
+from atalanta.wire.host import Routing
+
+if TYPE_CHECKING:
+    from atalanta.cluster.balancing.balancers import Balancers
+    from atalanta.cluster.balancing.rebalance import Rebalance
+    from atalanta.kernel.security.security import Identity
+    from atalanta.wire.connection import ClientConnection
+
+LOGIN_NS: Final = 60_000_000_000  # a redirected login is remembered so long
+LOGINS_MAX: Final = 10_000
+
+
+class Newcomers(Routing):
+    """The redirects of new clients to their zone. `sent`: redirected logins, each with its time (ns), by name."""
+
+    def __init__(self, balancers: Balancers) -> None:
+        self.balancers = balancers
+        self.sent: dict[str, int] = {}
+
+    def route(
+        self, now: int, connection: ClientConnection, client_id: str | None, identity: Identity
+    ) -> bool:
+        rebalance = self.balancers.of(connection.conn)
+        preferred = rebalance.preferred
+        if (
+            not preferred.tables
+            or connection.authenticated
+            or identity.cluster
+            or connection.came_from
+            or connection.can_be_routed() is not None
+            or rebalance.eligibility.excluded(connection) is not None
+        ):
+            return True
+        if client_id is None and preferred.by_client_id() and connection.can_repeat_login():
+            connection.routed(now, BrokerError(ROUTING, "the zone of a client depends on its client id"))
+            return False
+        zones = preferred.at_login(connection.client.remote, client_id, identity.user)
+        node_id = self._target(now, rebalance, zones)
+        target = None if node_id is None else rebalance.target(node_id)
+        name = connection.login_name()
+        if node_id is None or target is None or not name:
+            return True
+        if now - self.sent.pop(name, now - LOGIN_NS) < LOGIN_NS:
+            rebalance.eligibility.returned[connection.conn] = True
+            return True
+        self._remember(now, name)
+        rebalance.redirects.arriving[connection.conn] = (node_id, now)
+        rebalance.redirects.tell(connection, node_id, target)
+        connection.redirect(node_id, target)
+        connection.routed(now, BrokerError(ROUTING, f"clients of this zone belong to {target.address}"))
+        return False
+
+    def _remember(self, now: int, name: str) -> None:
+        if len(self.sent) >= LOGINS_MAX:
+            self.sent = {name: at for name, at in self.sent.items() if now - at < LOGIN_NS}
+        if len(self.sent) < LOGINS_MAX:
+            self.sent[name] = now
+
+    def named(self, now: int, connection: ClientConnection) -> None:
+        rebalance = self.balancers.of(connection.conn)
+        if connection.came_from != "" or connection.current_redirect() is not None:
+            return  # no client of Atalanta, or not its first connection
+        node_id = self._target(now, rebalance, rebalance.preferred.of(connection))
+        if node_id is None:
+            return
+        eligibility = rebalance.eligibility
+        eligibility.newcomers[connection.conn] = True
+        if eligibility.obstacle(connection, now) is None:
+            rebalance.redirects.begin_one(now, connection, node_id)
+
+    def _target(self, now: int, rebalance: Rebalance, zones: tuple[str, ...]) -> str | None:
+        """Returns the emptiest member of the zone that a client belongs to; None if that is the zone of this node."""
+        zone = rebalance.first_zone(now, zones)
+        if zone is None or zone == rebalance.own.zone or rebalance.refuses_redirects(now) is not None:
+            return None
+        members = rebalance.members_of(now, zone)
+        members.sort(key=lambda place: (place.clients, place.node_id))
+        return members[0].node_id if members else None
