@@ -33,7 +33,7 @@ CONNECTOR: Final = "_ATALANTA_Door"
 class ClientCount:
     """The last count of a member, received at `received_ns`. `accepts`: it takes clients of others.
 
-    `bound` of the clients prefer its zone. `up_ns` is the time for which it had been up.
+    `bound` of the clients prefer a zone. `up_ns` is the time for which it had been up.
     """
 
     def __init__(

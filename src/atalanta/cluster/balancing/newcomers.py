@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.cluster.balancing.plan import homeward
 from atalanta.kernel.errors import ROUTING, BrokerError
 from atalanta.wire.host import Routing
 
@@ -87,8 +88,11 @@ class Newcomers(Routing):
     def _target(self, now: int, rebalance: Rebalance, zones: tuple[str, ...]) -> str | None:
         """Returns the emptiest member of the zone that a client belongs to; None if that is the zone of this node."""
         zone = rebalance.first_zone(now, zones)
-        if zone is None or zone == rebalance.own.zone or rebalance.refuses_redirects(now) is not None:
+        if zone is None or zone == rebalance.zone or rebalance.refuses_redirects(now) is not None:
             return None
         members = rebalance.members_of(now, zone)
-        members.sort(key=lambda place: (place.clients, place.node_id))
-        return members[0].node_id if members else None
+        for redirect in rebalance.redirects.pending.values():
+            for place in members:
+                place.clients += place.node_id == redirect.target_node
+        moves = homeward(1, members)
+        return moves[0][0] if moves else None

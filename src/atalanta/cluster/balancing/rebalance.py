@@ -71,10 +71,11 @@ class Rebalance:
         self.eligibility.connector = clusters.settings.transport(cluster.config.connector)
         for acceptor in acceptors.values():
             self.eligibility.acceptors += clusters.serving(acceptor) is cluster
+        self.zone: str = own.zone or ""
         self.preferred = PreferredZones(own)
         self.presence = ZonePresence(own.zone_stability_ms * 1_000_000, self.broker.ids)
         self.clients: int = 0
-        self.bound: int = 0  # clients that prefer the zone of this node
+        self.bound: int = 0  # clients that prefer a zone
         self.announced: tuple[int, int, bool] = (-1, 0, True)
         self.announced_at: int = 0
         self.members: tuple[str, ...] = ()
@@ -124,10 +125,7 @@ class Rebalance:
         """Counts the clients of this node, and those that came back after a redirect."""
         here = self.clients_here(without)
         self.clients = len(here)
-        self.bound = 0
-        if self.own.zone is not None:
-            for connection in here:
-                self.bound += self.wanted_zone(now, connection) == self.own.zone
+        self.bound = sum(bool(self.preferred.of(connection)) for connection in here)
         if self.sent > 0:
             for connection in here:
                 self._record_return(now, connection.conn, connection)
@@ -213,13 +211,20 @@ class Rebalance:
     def first_zone(self, now: int, zones: Sequence[str]) -> str | None:
         """Returns the first of the zones that has members, None if there is none."""
         for zone in zones:
-            if zone == self.own.zone or self.presence.stable(now, zone):
+            if zone == self.zone or self.presence.stable(now, zone):
                 return zone
         return None
 
     def wanted_zone(self, now: int, connection: ClientConnection) -> str | None:
-        """Returns the zone in which a client is to be, None if it may be anywhere."""
-        return self.first_zone(now, self.preferred.of(connection))
+        """Returns the zone in which a client is to be, None if it may be anywhere.
+
+        That is the zone of this node if none of those that it prefers has members.
+        """
+        zones = self.preferred.of(connection)
+        if not zones:
+            return None
+        zone = self.first_zone(now, zones)
+        return self.zone if zone is None else zone
 
     def members_of(self, now: int, zone: str) -> list[MemberClients]:
         """Returns the members of another zone that take clients; real ones if it has none of ours."""
@@ -231,20 +236,20 @@ class Rebalance:
         wanted = self.wanted_zone(now, connection)
         return wanted is None or wanted == self.zone_of(node_id)
 
-    def zone_of(self, node_id: str) -> str | None:
-        """Returns the zone of another member."""
+    def zone_of(self, node_id: str) -> str:
+        """Returns the zone of another member, "" if it has none."""
         record = self.cluster.peers.get(node_id)
         if record is not None and record.clients is not None:
-            return record.clients.zone
+            return record.clients.zone or ""
         target = self.target(node_id)
-        return None if target is None else self.preferred.by_address.get(target.address)
+        return "" if target is None else self.preferred.by_address.get(target.address, "")
 
     def away(self, now: int) -> dict[str, list[ClientConnection]]:
         """Returns the clients that belong to another zone, by that zone."""
         found: dict[str, list[ClientConnection]] = {}
         for connection in self.clients_here():
             zone = self.wanted_zone(now, connection)
-            if zone is not None and zone != self.own.zone:
+            if zone is not None and zone != self.zone:
                 found.setdefault(zone, []).append(connection)
         return found
 
