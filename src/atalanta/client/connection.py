@@ -98,12 +98,12 @@ class Connection:
             # Reserves the client id like the JMS client: one connection at a time may use it.
             packet = UniqueAddMetadata(CLIENT_ID_KEY, self.options.client_id, True)
             await self.shell.answer(self.session.request(packet))
-            self.session.keep_metadata(CLIENT_ID_KEY, self.options.client_id)
+            self.session.settings.metadata[CLIENT_ID_KEY] = self.options.client_id
         if self.options.zone:
             # Behind the answer a node of another zone redirects this client.
             named = AddMetadataV2(ZONE_KEY, self.options.zone, True)
             await self.shell.answer(self.session.request(named))
-            self.session.keep_metadata(ZONE_KEY, self.options.zone)
+            self.session.settings.metadata[ZONE_KEY] = self.options.zone
 
     # -- state ----------------------------------------------------------------------------------
     @property

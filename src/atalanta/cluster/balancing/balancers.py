@@ -42,7 +42,7 @@ class Balancers(Part):
             made = Rebalance(own, clusters, cluster, connections, acceptors, prefix)
             made.leaving = leaving
             self.by_number.append(made)
-        clusters.host.register_routing(Newcomers(self))
+        clusters.host.register_routing(Newcomers(self.of))
 
     def start(self, now: int) -> None:
         for each in self.by_number:

@@ -11,6 +11,7 @@ login stays: it could not reach the other node.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.balancing.plan import homeward
@@ -18,7 +19,6 @@ from atalanta.kernel.errors import ROUTING, BrokerError
 from atalanta.wire.host import Routing
 
 if TYPE_CHECKING:
-    from atalanta.cluster.balancing.balancers import Balancers
     from atalanta.cluster.balancing.rebalance import Rebalance
     from atalanta.kernel.security.security import Identity
     from atalanta.wire.connection import ClientConnection
@@ -30,15 +30,15 @@ LOGINS_MAX: Final = 10_000
 class Newcomers(Routing):
     """The redirects of new clients to their zone. `sent`: redirected logins, each with its time (ns), by name."""
 
-    def __init__(self, balancers: Balancers) -> None:
-        self.balancers = balancers
+    def __init__(self, of: Callable[[int], Rebalance]) -> None:
+        self.of = of  # connection -> the balancing of its cluster connection
         self.sent: dict[str, int] = {}
 
     def route(
         self, now: int, connection: ClientConnection, client_id: str | None, identity: Identity
     ) -> bool:
-        rebalance = self.balancers.of(connection.conn)
-        preferred = rebalance.preferred
+        rebalance = self.of(connection.conn)
+        preferred = rebalance.zones.preferred
         if (
             not preferred.tables
             or connection.authenticated
@@ -74,10 +74,10 @@ class Newcomers(Routing):
             self.sent[name] = now
 
     def named(self, now: int, connection: ClientConnection) -> None:
-        rebalance = self.balancers.of(connection.conn)
+        rebalance = self.of(connection.conn)
         if connection.came_from != "" or connection.current_redirect() is not None:
             return  # no client of Atalanta, or not its first connection
-        node_id = self._target(now, rebalance, rebalance.preferred.of(connection))
+        node_id = self._target(now, rebalance, rebalance.zones.preferred.of(connection))
         if node_id is None:
             return
         eligibility = rebalance.eligibility
@@ -87,10 +87,10 @@ class Newcomers(Routing):
 
     def _target(self, now: int, rebalance: Rebalance, zones: tuple[str, ...]) -> str | None:
         """Returns the emptiest member of the zone that a client belongs to; None if that is the zone of this node."""
-        zone = rebalance.first_zone(now, zones)
-        if zone is None or zone == rebalance.zone or rebalance.refuses_redirects(now) is not None:
+        zone = rebalance.zones.first_of(now, zones)
+        if zone is None or zone == rebalance.zones.own or rebalance.refuses_redirects(now) is not None:
             return None
-        members = rebalance.members_of(now, zone)
+        members = rebalance.zones.members_of(now, zone)
         for redirect in rebalance.redirects.pending.values():
             for place in members:
                 place.clients += place.node_id == redirect.target_node

@@ -3,8 +3,8 @@ same member.
 
 A node gives clients only if it has more than the tolerance above the mean, and gives down to the mean. Afterwards no
 member is above the mean, so no client is sent back. Each zone is balanced for itself, unless a zone as a whole has too
-many clients; then members of the own zone are filled first. Clients that prefer a zone (`bound`) are not moved to another
-one by this plan: a zone that has too many of them for the common mean is balanced for itself.
+many clients; then members of the own zone are filled first. Clients that prefer a zone (`bound`) are not moved to
+another one by this plan: a zone that has too many of them for the common mean is balanced for itself.
 """
 
 from __future__ import annotations

@@ -12,14 +12,14 @@ balanced. It does not leave the zone as long as that has a member.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.balancing.client_count import ClientCount, publish_count
 from atalanta.cluster.balancing.movable import Eligibility, is_client
 from atalanta.cluster.balancing.plan import MemberClients, homeward, moves_of
 from atalanta.cluster.balancing.redirects import Redirects
-from atalanta.cluster.balancing.zones import PreferredZones, ZonePresence
+from atalanta.cluster.balancing.zones import Zones
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.kernel.routing.bindings import OFF, STRICT
 from atalanta.wire.connection import ClientConnection
@@ -63,7 +63,6 @@ class Rebalance:
         self.prefix = prefix
         self.broker = clusters.broker
         self.connections = connections
-        self.acceptors = acceptors
         self.leaving: Callable[[], bool] = stays  # set by the node; a leaving node takes no clients
         self.eligibility = Eligibility(
             self.broker.clients, self.broker.branches, own.rebalance_any_client, self.follows
@@ -71,11 +70,8 @@ class Rebalance:
         self.eligibility.connector = clusters.settings.transport(cluster.config.connector)
         for acceptor in acceptors.values():
             self.eligibility.acceptors += clusters.serving(acceptor) is cluster
-        self.zone: str = own.zone or ""
-        self.preferred = PreferredZones(own)
-        self.presence = ZonePresence(own.zone_stability_ms * 1_000_000, self.broker.ids)
+        self.zones = Zones(own, self.broker.ids, cluster, self.target, self.places)
         self.clients: int = 0
-        self.bound: int = 0  # clients that prefer a zone
         self.announced: tuple[int, int, bool] = (-1, 0, True)
         self.announced_at: int = 0
         self.members: tuple[str, ...] = ()
@@ -91,7 +87,7 @@ class Rebalance:
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
-        self.presence.start(now)
+        self.zones.start(now)
         self.calm_at = now + self.own.rebalance_settle_ms * 1_000_000
         self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
 
@@ -101,7 +97,7 @@ class Rebalance:
 
     def on_tick(self, now: int) -> None:
         self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
-        self._observe_zones(now)
+        self.zones.observe(now)
         self.count(now)
         self._tell(now)
         self.redirects.on_tick(now)
@@ -125,11 +121,10 @@ class Rebalance:
         """Counts the clients of this node, and those that came back after a redirect."""
         here = self.clients_here(without)
         self.clients = len(here)
-        self.bound = sum(bool(self.preferred.of(connection)) for connection in here)
+        self.zones.count(here)
         if self.sent > 0:
             for connection in here:
                 self._record_return(now, connection.conn, connection)
-        self.preferred.prune(self.connections)
         self.eligibility.prune(self.connections)
 
     def _record_return(self, now: int, conn: int, connection: ClientConnection) -> None:
@@ -156,20 +151,20 @@ class Rebalance:
 
     def _tell(self, now: int) -> None:
         accepts = not self.leaving()
-        announced = (self.clients, self.bound, accepts)
+        announced = (self.clients, self.zones.bound, accepts)
         if announced != self.announced or now - self.announced_at >= HEARTBEAT_NS:
             self.announced = announced
             self.announced_at = now
             name = self.cluster.config.name
             source = (self.broker.node_id, name, self.eligibility.connector.address)
-            up_ns = now - self.presence.started
-            count = ClientCount(self.clients, self.bound, self.own.zone, accepts, up_ns, now)
+            up_ns = now - self.zones.presence.started
+            count = ClientCount(self.clients, self.zones.bound, self.own.zone, accepts, up_ns, now)
             publish_count(self.clusters.notifications, now, source, count)
 
     def places(self, now: int) -> list[MemberClients]:
         """Returns this node and the members that take clients; redirected clients count at their target already."""
-        own = MemberClients(self.broker.node_id, self.own.zone, self.clients, False, self.bound)
-        found = [own]
+        node_id, bound = self.broker.node_id, self.zones.bound
+        found = [MemberClients(node_id, self.own.zone, self.clients, False, bound)]
         coming = self.redirects.arrivals(now)
         for node_id, record in self.cluster.peers.items():
             news = record.clients
@@ -184,72 +179,12 @@ class Rebalance:
                 found.append(MemberClients(node_id, news.zone, clients, True, news.bound))
         return found
 
-    # -- zones ----------------------------------------------------------------------------------
-    def real_members(self) -> list[MemberClients]:
-        """Returns the real Artemis members in a zone of atalanta.toml. They do not tell how many clients they have."""
-        found: list[MemberClients] = []
-        if not self.preferred.by_address:
-            return found
-        for node_id, record in self.cluster.peers.items():
-            target = self.target(node_id)
-            if target is not None and record.clients is None and record.linked():
-                zone = self.preferred.by_address.get(target.address)
-                if zone is not None:
-                    found.append(MemberClients(node_id, zone, 0))
-        return found
-
-    def _observe_zones(self, now: int) -> None:
-        members: list[tuple[str | None, int]] = []
-        for place in self.places(now):
-            record = self.cluster.peers.get(place.node_id)
-            if record is not None and record.clients is not None:
-                up_ns = record.clients.up_ns + now - record.clients.received_ns
-                members.append((place.zone, up_ns))
-        members += [(place.zone, self.presence.stability_ns) for place in self.real_members()]
-        self.presence.observe(now, members)
-
-    def first_zone(self, now: int, zones: Sequence[str]) -> str | None:
-        """Returns the first of the zones that has members, None if there is none."""
-        for zone in zones:
-            if zone == self.zone or self.presence.stable(now, zone):
-                return zone
-        return None
-
-    def wanted_zone(self, now: int, connection: ClientConnection) -> str | None:
-        """Returns the zone in which a client is to be, None if it may be anywhere.
-
-        That is the zone of this node if none of those that it prefers has members.
-        """
-        zones = self.preferred.of(connection)
-        if not zones:
-            return None
-        zone = self.first_zone(now, zones)
-        return self.zone if zone is None else zone
-
-    def members_of(self, now: int, zone: str) -> list[MemberClients]:
-        """Returns the members of another zone that take clients; real ones if it has none of ours."""
-        ours = [place for place in self.places(now) if place.zone == zone and place.accepts]
-        return ours or [place for place in self.real_members() if place.zone == zone]
-
-    def may_go(self, now: int, connection: ClientConnection, node_id: str) -> bool:
-        """Tells if the zones of a client allow it to go to a member."""
-        wanted = self.wanted_zone(now, connection)
-        return wanted is None or wanted == self.zone_of(node_id)
-
-    def zone_of(self, node_id: str) -> str:
-        """Returns the zone of another member, "" if it has none."""
-        record = self.cluster.peers.get(node_id)
-        if record is not None and record.clients is not None:
-            return record.clients.zone or ""
-        target = self.target(node_id)
-        return "" if target is None else self.preferred.by_address.get(target.address, "")
-
     def away(self, now: int) -> dict[str, list[ClientConnection]]:
         """Returns the clients that belong to another zone, by that zone."""
         found: dict[str, list[ClientConnection]] = {}
         for connection in self.clients_here():
-            zone = self.wanted_zone(now, connection)
-            if zone is not None and zone != self.zone:
+            zone = self.zones.wanted(now, connection)
+            if zone is not None and zone != self.zones.own:
                 found.setdefault(zone, []).append(connection)
         return found
 
@@ -260,7 +195,7 @@ class Rebalance:
         moves: list[tuple[str, int]] = []
         for zone, clients in sorted(away.items()):
             going = sum(not able or self.redirects.is_able(now, each) for each in clients)
-            moves += homeward(going, self.members_of(now, zone))
+            moves += homeward(going, self.zones.members_of(now, zone))
         return moves
 
     def target(self, node_id: str) -> TransportConfiguration | None:
@@ -308,7 +243,7 @@ class Rebalance:
 
     def waits_for(self, now: int) -> str | None:
         """Returns why no client is redirected now, None if clients may be."""
-        if len(self.members) < 2 and not self.real_members():
+        if len(self.members) < 2 and not self.zones.real_members():
             return "no other member tells how many clients it has"
         reason = self.refuses_redirects(now)
         if reason is None and self.asked_until <= now < self.calm_at:

@@ -63,14 +63,14 @@ class Redirects:
     def candidates(self, now: int, node_id: str, count: int) -> list[ClientConnection]:
         """Returns up to `count` clients for a member whose zones allow it.
 
-        Those with a preferred zone come first: the others may go to other members, too. Then come those that were at the
-        member before, then the newest.
+        Those with a preferred zone come first: the others may go to other members, too. Then come those that were at
+        the member before, then the newest.
         """
         node = self.node
-        here = [each for each in node.clients_here() if node.may_go(now, each, node_id)]
+        here = [each for each in node.clients_here() if node.zones.may_go(now, each, node_id)]
         here.reverse()
         here.sort(key=lambda connection: connection.came_from != node_id)
-        here.sort(key=lambda connection: not node.preferred.of(connection))
+        here.sort(key=lambda connection: not node.zones.preferred.of(connection))
         found: list[ClientConnection] = []
         for connection in here:
             if len(found) >= count:

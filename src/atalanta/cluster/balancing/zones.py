@@ -1,7 +1,4 @@
-"""The zones of a cluster: which ones a client prefers, and which ones have members.
-
-A client of Atalanta names its zones itself (metadata ZONE_KEY of a session, the most wanted first). For any other
-client the first table `[zones.NAME]` of atalanta.toml decides that matches its client id, user or address.
+"""The zones of a cluster, as one node sees them: which ones have members, and where each client is to be.
 
 A zone that has been away is taken again when it had a member for `zone-stability-time`, and a random time more, so that
 the nodes of other zones do not all begin at the same moment. A node that has just started does not know whether a zone
@@ -10,81 +7,20 @@ was away. So members tell how long they have been up.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.native_config import OwnSettings, OwnZone, names_of
+from atalanta.cluster.balancing.plan import MemberClients
+from atalanta.cluster.balancing.preferred_zones import PreferredZones
+from atalanta.cluster.native_config import OwnSettings
 
 if TYPE_CHECKING:
-    from ipaddress import IPv4Network, IPv6Network
-
+    from atalanta.cluster.connection.cluster_connection import ClusterConnection
     from atalanta.kernel.ports import Ids
     from atalanta.wire.connection import ClientConnection
+    from atalanta.wire.core.transport import TransportConfiguration
 
-PREFERRED_MAX: Final = 8  # zones that a client may name
 JITTER_SHARE: Final = 4  # the random time is at most this part of zone-stability-time
-NO_ZONES: Final[tuple[str, ...]] = ()
-
-
-class ZoneTable:
-    """One table `[zones.NAME]`: the clients that belong to the zone, and `zones`, which they prefer in this order."""
-
-    def __init__(self, name: str, own: OwnZone) -> None:
-        self.zones: tuple[str, ...] = (name, *names_of(own.fallback))
-        self.members = names_of(own.members)
-        self.users = names_of(own.users)
-        self.client_ids = [pattern_of(text) for text in names_of(own.client_ids)]
-        self.networks = [network_of(text) for text in names_of(own.networks)]
-
-    def matches(self, client_id: str | None, user: str, remote: str) -> bool:
-        """Tells if a client belongs here. `remote` is its host:port."""
-        if user in self.users:
-            return True
-        if client_id is not None and any(each.fullmatch(client_id) for each in self.client_ids):
-            return True
-        return bool(self.networks) and within(remote, self.networks)
-
-
-class PreferredZones:
-    """The zones that each client of a node prefers."""
-
-    def __init__(self, own: OwnSettings) -> None:
-        self.tables = [ZoneTable(name, table) for name, table in own.zones.items()]
-        self.by_address = {place: table.zones[0] for table in self.tables for place in table.members}
-        # By connection: what the result depends on, and the result.
-        self.known: dict[int, tuple[tuple[str, str | None], tuple[str, ...]]] = {}
-
-    def of(self, connection: ClientConnection) -> tuple[str, ...]:
-        """Returns the zones of a client with a session, the most wanted first; none if it has no preference."""
-        client = connection.client
-        key = (client.zones, client.client_id)
-        known = self.known.get(connection.conn)
-        if known is not None and known[0] == key:
-            return known[1]
-        user = next((session.identity.user for session in client.sessions.values()), "")
-        found = names_of(client.zones)[:PREFERRED_MAX]
-        if not found:
-            found = self.at_login(client.remote, client.client_id, user)
-        if client.sessions:
-            self.known[connection.conn] = (key, found)
-        return found
-
-    def at_login(self, remote: str, client_id: str | None, user: str) -> tuple[str, ...]:
-        """Returns the zones of a client that logs in from `remote`, its host:port."""
-        for table in self.tables:
-            if table.matches(client_id, user, remote):
-                return table.zones
-        return NO_ZONES
-
-    def by_client_id(self) -> bool:
-        """Tells if a client id may decide the zone of a client."""
-        return any(table.client_ids for table in self.tables)
-
-    def prune(self, connections: Container[int]) -> None:
-        """Forgets connections that have ended."""
-        for conn in [conn for conn in self.known if conn not in connections]:
-            del self.known[conn]
 
 
 class ZonePresence:
@@ -124,26 +60,93 @@ class ZonePresence:
         return zone in self.since and now >= self.since[zone]
 
 
-def pattern_of(text: str) -> re.Pattern[str]:
-    """Returns the pattern of a name in which `*` stands for any text."""
-    return re.compile(".*".join(re.escape(part) for part in re.split(r"\*+", text)), re.DOTALL)
+class Zones:
+    """The zones of one cluster connection. `own` is the zone of this node, "" if it has none.
 
+    `bound` is the number of clients that prefer a zone. `target` returns the connector of a member, `places` the
+    members that tell their count.
+    """
 
-def network_of(text: str) -> IPv4Network | IPv6Network:
-    """Returns the network of an address with or without a length. ValueError: it is neither."""
-    from ipaddress import ip_network  # Imported here: nodes start without it.
+    def __init__(
+        self,
+        settings: OwnSettings,
+        ids: Ids,
+        cluster: ClusterConnection,
+        target: Callable[[str], TransportConfiguration | None],
+        places: Callable[[int], list[MemberClients]],
+    ) -> None:
+        self.own: str = settings.zone or ""
+        self.cluster = cluster
+        self.target = target
+        self.places = places
+        self.preferred = PreferredZones(settings)
+        self.presence = ZonePresence(settings.zone_stability_ms * 1_000_000, ids)
+        self.bound: int = 0
 
-    return ip_network(text, strict=False)
+    def start(self, now: int) -> None:
+        self.presence.start(now)
 
+    def count(self, here: Sequence[ClientConnection]) -> None:
+        """Counts the clients of this node that prefer a zone."""
+        self.bound = sum(bool(self.preferred.of(connection)) for connection in here)
+        self.preferred.prune({connection.conn for connection in here})
 
-def within(remote: str, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
-    """Tells if the host of "host:port" is in one of the networks."""
-    from ipaddress import IPv6Address, ip_address
+    def observe(self, now: int) -> None:
+        """Records which zones have members."""
+        members: list[tuple[str | None, int]] = []
+        for place in self.places(now):
+            record = self.cluster.peers.get(place.node_id)
+            if record is not None and record.clients is not None:
+                up_ns = record.clients.up_ns + now - record.clients.received_ns
+                members.append((place.zone, up_ns))
+        members += [(place.zone, self.presence.stability_ns) for place in self.real_members()]
+        self.presence.observe(now, members)
 
-    try:
-        address = ip_address(remote.rpartition(":")[0].strip("[]").partition("%")[0])
-    except ValueError:
-        return False
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        return any(address.ipv4_mapped in network for network in networks)
-    return any(address in network for network in networks)
+    # -- members --------------------------------------------------------------------------------
+    def real_members(self) -> list[MemberClients]:
+        """Returns the real Artemis members in a zone of atalanta.toml. They do not tell how many clients they have."""
+        found: list[MemberClients] = []
+        if not self.preferred.by_address:
+            return found
+        for node_id, record in self.cluster.peers.items():
+            zone = self.of_member(node_id)
+            if zone and record.clients is None and record.linked() and self.target(node_id) is not None:
+                found.append(MemberClients(node_id, zone, 0))
+        return found
+
+    def members_of(self, now: int, zone: str) -> list[MemberClients]:
+        """Returns the members of another zone that take clients; real ones if it has none of ours."""
+        ours = [place for place in self.places(now) if place.zone == zone and place.accepts]
+        return ours or [place for place in self.real_members() if place.zone == zone]
+
+    def of_member(self, node_id: str) -> str:
+        """Returns the zone of another member, "" if it has none."""
+        record = self.cluster.peers.get(node_id)
+        if record is not None and record.clients is not None:
+            return record.clients.zone or ""
+        target = self.target(node_id)
+        return "" if target is None else self.preferred.by_address.get(target.address, "")
+
+    # -- clients --------------------------------------------------------------------------------
+    def first_of(self, now: int, zones: Sequence[str]) -> str | None:
+        """Returns the first of the zones that has members, None if there is none."""
+        for zone in zones:
+            if zone == self.own or self.presence.stable(now, zone):
+                return zone
+        return None
+
+    def wanted(self, now: int, connection: ClientConnection) -> str | None:
+        """Returns the zone in which a client is to be, None if it may be anywhere.
+
+        That is the zone of this node if none of those that the client prefers has members.
+        """
+        zones = self.preferred.of(connection)
+        if not zones:
+            return None
+        zone = self.first_of(now, zones)
+        return self.own if zone is None else zone
+
+    def may_go(self, now: int, connection: ClientConnection, node_id: str) -> bool:
+        """Tells if the zones of a client allow it to go to a member."""
+        wanted = self.wanted(now, connection)
+        return wanted is None or wanted == self.of_member(node_id)

@@ -85,7 +85,6 @@ class ClientSession:
         self.consumers: dict[int, ClientConsumer] = {}
         self.producers: dict[int, ClientProducer] = {}
         self.send_queues: dict[str, SendQueue] = {}
-        self.metadata: list[bytes] = []  # frames that set it, in every creation of the session
         # Frames that create the temporary queues, which a broker deletes with their session.
         self.temporary: dict[str, bytes] = {}
         self.rolled_back: bool = False
@@ -156,10 +155,6 @@ class ClientSession:
         """Records that the running transaction has an operation."""
         if self.transacted:
             self._in_transaction = True
-
-    def keep_metadata(self, key: str, value: str) -> None:
-        """Sets this metadata whenever the session is created again."""
-        self.metadata.append(self._encode(AddMetadataV2(key, value, True)))
 
     def keep_temporary(self, name: str, packet: Packet) -> None:
         """Creates this queue again whenever the session is created again."""
@@ -292,7 +287,9 @@ class ClientSession:
         self.open = True
         self.confirmations = Confirmations(self.settings.confirmation_window)
         again: list[Request] = []
-        for frame in [*self.metadata, *self.temporary.values()]:
+        for key, value in self.settings.metadata.items():
+            again.append(Request(self._encode(AddMetadataV2(key, value, True)), Reply(), REPEAT))
+        for frame in self.temporary.values():
             again.append(Request(frame, Reply(), REPEAT))
         if self.opened.done:
             for consumer in self.consumers.values():

@@ -286,10 +286,6 @@ class CoreConnection(FrameConnection):
         self.login_repeated = True
         return True
 
-    def login_name(self) -> str:
-        request = self.logins[0]
-        return request.packet.name if isinstance(request, CoreLogin) else ""
-
     def redirect(self, node_id: str, target: TransportConfiguration) -> None:
         """Sends the client to another node. The client closes the connection; wire/core/server/redirect.py explains the
         empty node id."""

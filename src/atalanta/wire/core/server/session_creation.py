@@ -53,6 +53,7 @@ class CoreLogin(LoginRequest):
         client_id = packet.client_id if isinstance(packet, CreateSessionV2) else None
         super().__init__(packet.user, password, client_id)
         self.packet = packet
+        self.name = packet.name
 
 
 def login_of(connection: CoreConnection, packet: CreateSession) -> CoreLogin:
