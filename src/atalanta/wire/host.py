@@ -77,10 +77,6 @@ class Routing:
         """Returns True if the login may go on here. Else `connection.routed` follows, now or later."""
         raise NotImplementedError
 
-    def named(self, now: int, connection: ClientConnection) -> None:
-        """Takes note of a client that has named its client id or its zones behind its login."""
-        return None
-
 
 class Successor:
     """The node that takes the messages of this leaving node; clients are sent there."""

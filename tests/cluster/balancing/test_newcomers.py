@@ -6,6 +6,7 @@ from atalanta.cluster.native_config import OwnZone
 from atalanta.kernel.errors import ROUTING
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
+from atalanta.wire.core.packets.session import STAY_ADDRESS
 from tests.cluster.balancing.zones_rig import in_zones
 from tests.cluster.cluster_rig import Rig
 from tests.cluster.connection_routers.router_rig import Visitor
@@ -43,6 +44,14 @@ def test_without_its_zone_it_is_served(rig: Rig) -> None:
 def test_it_is_served_where_clients_are_not_all_known_to_reconnect(rig: Rig) -> None:
     hosts = in_zones(rig, "west", "east", east=EAST)
     assert visit(rig, hosts[0], "east-1").stays
+
+
+def test_a_client_of_ours_that_accepts_no_other_node_stays_for_ever(rig: Rig) -> None:
+    hosts = in_zones(rig, "west", "east", east=EAST, rebalance_any_client=True)
+    visitor = Newcomer(rig, hosts[0], "east-1")
+    visitor.default_address = STAY_ADDRESS
+    rig.run(30)
+    assert visitor.stays and not visitor.to
 
 
 def test_one_that_comes_again_with_the_same_login_could_not_go_there(rig: Rig) -> None:

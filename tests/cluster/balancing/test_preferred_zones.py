@@ -6,6 +6,7 @@ import pytest
 
 from atalanta.cluster.balancing.preferred_zones import PreferredZones
 from atalanta.cluster.native_config import OwnZone
+from atalanta.kernel.sessions.client import Client
 from tests.cluster.balancing.balancing_rig import settings
 
 
@@ -37,8 +38,14 @@ def test_the_first_table_that_matches_decides(
         east=OwnZone(client_ids="east-*, *orders*", users="sales,billing", fallback="west, north"),
         west=OwnZone(networks="10.1.0.0/16, 2001:db8::/32"),
     )
-    assert found.at_login(remote, client_id, user) == zones
+    assert found.at_login(Client(1, remote), client_id, user) == zones
 
 
 def test_without_tables_nobody_prefers_a_zone() -> None:
-    assert preferred().at_login("10.1.0.1:5", "a", "b") == ()
+    assert preferred().at_login(Client(1, "10.1.0.1:5"), "a", "b") == ()
+
+
+def test_what_the_client_names_counts_more_than_the_tables() -> None:
+    client = Client(1, "10.1.0.1:5")
+    client.zones = "north, ,south"
+    assert preferred(east=OwnZone(users="b")).at_login(client, "a", "b") == ("north", "south")

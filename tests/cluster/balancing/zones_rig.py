@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atalanta.cluster.native_config import OwnZone
 from atalanta.sim.host import Host
-from atalanta.wire.core.packets.session import ZONE_KEY, AddMetadataV2
+from atalanta.wire.core.packets.session import ZONES_ADDRESS
 from tests.cluster.balancing.balancing_rig import settings
 from tests.cluster.balancing.constant_clients import Accounts, Roamer
 from tests.cluster.cluster_rig import Rig
@@ -14,12 +14,6 @@ STABILITY_MS = 10_000
 
 class Resident(Roamer):
     """A client as `connect("…?zone=…")`: it tells in each connection that it reconnects, and which zones it prefers."""
-
-    zones: str = ""
-
-    def on_ready(self) -> None:
-        self.send(AddMetadataV2(ZONE_KEY, self.zones, True))
-        super().on_ready()
 
 
 def in_zones(rig: Rig, *zones: str, **options: object) -> list[Host]:
@@ -44,7 +38,7 @@ def residents(
     for _ in range(count):
         rig.clients += 1
         one = Resident(rig, f"r{rig.clients}", target, names, accounts, period_ns=period_ns)
-        one.zones = zones
+        one.default_address = f"{ZONES_ADDRESS}{zones}"
         one.was_at = ""
         one.start()
         made.append(one)

@@ -26,6 +26,7 @@ class Visitor(Machine):
     """Logs in through the routed door of a node; `to` is where it was sent, "" if it stays."""
 
     port = ROUTED_PORT
+    default_address: str | None = None  # of its session
 
     def __init__(self, rig: Rig, host: Host, client_id: str | None = None, version: int = 136) -> None:
         rig.clients += 1
@@ -53,6 +54,7 @@ class Visitor(Machine):
             user=USER,
             password=password,
             client_id=self.client_id,
+            default_address=self.default_address,
         )
         self.rig.network.send(self.conn, codec.encode(request, 1))
 

@@ -45,7 +45,7 @@ class Eligibility:
     """The rules of one cluster connection. With `any_client` clients that never reconnected are eligible too.
 
     `connector` is the one that the cluster connection announces; `acceptors` is the number of its acceptors. `returned`
-    are connections of clients that came back from where they were sent, `newcomers` those that may go at once.
+    are connections of clients that came back from where they were sent.
     """
 
     def __init__(self, clients: Clients, branches: Branches, any_client: bool, follows: Follows) -> None:
@@ -56,13 +56,11 @@ class Eligibility:
         self.connector: TransportConfiguration = TransportConfiguration("")
         self.acceptors: int = 0
         self.returned: dict[int, bool] = {}
-        self.newcomers: dict[int, bool] = {}
 
     def prune(self, connections: Container[int]) -> None:
         """Forgets connections that have ended."""
-        for known in (self.returned, self.newcomers):
-            for conn in [conn for conn in known if conn not in connections]:
-                del known[conn]
+        for conn in [conn for conn in self.returned if conn not in connections]:
+            del self.returned[conn]
 
     def obstacle(self, connection: ClientConnection, now: int) -> str | None:
         """Returns why a client must stay, whatever it does next."""
@@ -73,7 +71,7 @@ class Eligibility:
         if reason is not None:
             return reason
         age_ns = now - connection.opened
-        if age_ns < STAY_NS and connection.conn not in self.newcomers:
+        if age_ns < STAY_NS:
             return "just connected"
         if connection.conn in self.returned and age_ns < RETURNED_STAY_NS:
             return "came back a moment ago"
@@ -87,6 +85,8 @@ class Eligibility:
 
     def excluded(self, connection: ClientConnection) -> str | None:
         """Returns why a client is never redirected, even at its login."""
+        if connection.client.stays:
+            return "accepts no other node"
         if connection.came_from is None and not self.any_client:
             return "not known to reconnect"
         if connection.acceptor is not None and connection.acceptor.router is not None:

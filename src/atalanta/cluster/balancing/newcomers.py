@@ -1,8 +1,7 @@
 """Clients that connect for the first time, to a node of a zone which they do not prefer.
 
-If the address, the user or the client id decides the zone of a client, its login is answered with a redirect, as by a
-connection router. A Java client that logs in without its client id is asked for it. A client of Atalanta names its zone
-behind the login: it is redirected right behind the answer to that, before its program does anything.
+Its login is answered with a redirect, as by a connection router. A Java client that logs in without its client id is
+asked for it, if a client id may decide.
 
 Only clients that reconnect are redirected (cluster/balancing/movable.py). One that comes from another node creates its
 sessions again, and is not disturbed: it goes when it is idle, as in any rebalancing. A client that repeats a redirected
@@ -40,7 +39,7 @@ class Newcomers(Routing):
         rebalance = self.of(connection.conn)
         preferred = rebalance.zones.preferred
         if (
-            not preferred.tables
+            not (preferred.tables or connection.client.zones)
             or connection.authenticated
             or identity.cluster
             or connection.came_from
@@ -51,7 +50,7 @@ class Newcomers(Routing):
         if client_id is None and preferred.by_client_id() and connection.can_repeat_login():
             connection.routed(now, BrokerError(ROUTING, "the zone of a client depends on its client id"))
             return False
-        zones = preferred.at_login(connection.client.remote, client_id, identity.user)
+        zones = preferred.at_login(connection.client, client_id, identity.user)
         node_id = self._target(now, rebalance, zones)
         target = None if node_id is None else rebalance.target(node_id)
         name = connection.login_name()
@@ -73,26 +72,11 @@ class Newcomers(Routing):
         if len(self.sent) < LOGINS_MAX:
             self.sent[name] = now
 
-    def named(self, now: int, connection: ClientConnection) -> None:
-        rebalance = self.of(connection.conn)
-        if connection.came_from != "" or connection.current_redirect() is not None:
-            return  # no client of Atalanta, or not its first connection
-        node_id = self._target(now, rebalance, rebalance.zones.preferred.of(connection))
-        if node_id is None:
-            return
-        eligibility = rebalance.eligibility
-        eligibility.newcomers[connection.conn] = True
-        if eligibility.obstacle(connection, now) is None:
-            rebalance.redirects.begin_one(now, connection, node_id)
-
     def _target(self, now: int, rebalance: Rebalance, zones: tuple[str, ...]) -> str | None:
         """Returns the emptiest member of the zone that a client belongs to; None if that is the zone of this node."""
         zone = rebalance.zones.first_of(now, zones)
         if zone is None or zone == rebalance.zones.own or rebalance.refuses_redirects(now) is not None:
             return None
         members = rebalance.zones.members_of(now, zone)
-        for redirect in rebalance.redirects.pending.values():
-            for place in members:
-                place.clients += place.node_id == redirect.target_node
         moves = homeward(1, members)
         return moves[0][0] if moves else None

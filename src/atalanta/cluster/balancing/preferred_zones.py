@@ -1,7 +1,7 @@
 """The zones that the clients of a node prefer.
 
-A client of Atalanta names its zones itself (metadata ZONE_KEY of a session, the most wanted first). For any other
-client the first table `[zones.NAME]` of atalanta.toml decides that matches its client id, user or address.
+A client of Atalanta names its zones itself, the most wanted first. For any other client the first table `[zones.NAME]`
+of atalanta.toml decides that matches its client id, user or address.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from atalanta.cluster.native_config import OwnSettings, OwnZone, names_of
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
+    from atalanta.kernel.sessions.client import Client
     from atalanta.wire.connection import ClientConnection
 
 PREFERRED_MAX: Final = 8  # zones that a client may name
@@ -46,28 +47,27 @@ class PreferredZones:
     def __init__(self, own: OwnSettings) -> None:
         self.tables = [ZoneTable(name, table) for name, table in own.zones.items()]
         self.by_address = {place: table.zones[0] for table in self.tables for place in table.members}
-        # By connection: what the result depends on, and the result.
-        self.known: dict[int, tuple[tuple[str, str | None], tuple[str, ...]]] = {}
+        # By connection: the client id, which a client may name late, and the result.
+        self.known: dict[int, tuple[str | None, tuple[str, ...]]] = {}
 
     def of(self, connection: ClientConnection) -> tuple[str, ...]:
         """Returns the zones of a client with a session, the most wanted first; none if it has no preference."""
         client = connection.client
-        key = (client.zones, client.client_id)
         known = self.known.get(connection.conn)
-        if known is not None and known[0] == key:
+        if known is not None and known[0] == client.client_id:
             return known[1]
         user = next((session.identity.user for session in client.sessions.values()), "")
-        found = names_of(client.zones)[:PREFERRED_MAX]
-        if not found:
-            found = self.at_login(client.remote, client.client_id, user)
-        if client.sessions:
-            self.known[connection.conn] = (key, found)
+        found = self.at_login(client, client.client_id, user)
+        self.known[connection.conn] = (client.client_id, found)
         return found
 
-    def at_login(self, remote: str, client_id: str | None, user: str) -> tuple[str, ...]:
-        """Returns the zones of a client that logs in from `remote`, its host:port."""
+    def at_login(self, client: Client, client_id: str | None, user: str) -> tuple[str, ...]:
+        """Returns the zones of a client that logs in."""
+        named = names_of(client.zones)
+        if named:
+            return named[:PREFERRED_MAX]
         for table in self.tables:
-            if table.matches(client_id, user, remote):
+            if table.matches(client_id, user, client.remote):
                 return table.zones
         return NO_ZONES
 

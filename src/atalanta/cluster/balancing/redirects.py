@@ -49,11 +49,10 @@ class Redirects:
             budget -= len(found)
             missing += wanted - len(found)
             for connection in found:
-                self.begin_one(now, connection, node_id)
+                self._begin(now, connection, node_id)
         return missing
 
-    def begin_one(self, now: int, connection: ClientConnection, node_id: str) -> None:
-        """Begins the redirect of one client, which may go now."""
+    def _begin(self, now: int, connection: ClientConnection, node_id: str) -> None:
         redirect = connection.begin_redirect(now, node_id)
         redirect.on_answer = self._try
         self.pending[connection.conn] = redirect

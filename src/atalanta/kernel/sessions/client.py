@@ -42,7 +42,7 @@ class ConsumerMemory:
 class Client(QueueOwner):
     """A client. `connection` is the shell's number; the client's temporary queues are deleted with the connection.
 
-    `zones` are those that the client named, the most wanted first, with commas.
+    `zones` are those that the client named, the most wanted first, with commas; `stays`: it accepts no other node.
     `certificate` is the subject of the client's certificate, "" without one. `created_at` is the time (ns) of its first
     session.
     """
@@ -55,6 +55,7 @@ class Client(QueueOwner):
         self.certificate: str = ""
         self.client_id: str | None = None
         self.zones: str = ""
+        self.stays: bool = False
         self.created_at: int = 0
         self.sessions: dict[str, Session] = {}
         self.consumer_memory = ConsumerMemory()
@@ -65,7 +66,6 @@ class Client(QueueOwner):
         session.client = other
         other.sessions[session.name] = session
         other.client_id = other.client_id or self.client_id
-        other.zones = other.zones or self.zones
         for consumer in session.consumers.values():
             self.consumer_memory.release(consumer.reserved_bytes)
             other.consumer_memory.release(-consumer.reserved_bytes)

@@ -53,7 +53,6 @@ from atalanta.wire.core.packets.producer import (
     RemoveProducer,
 )
 from atalanta.wire.core.packets.session import (
-    AddMetadataV2,
     CreateSession,
     SessionClose,
     SessionStart,
@@ -287,8 +286,6 @@ class ClientSession:
         self.open = True
         self.confirmations = Confirmations(self.settings.confirmation_window)
         again: list[Request] = []
-        for key, value in self.settings.metadata.items():
-            again.append(Request(self._encode(AddMetadataV2(key, value, True)), Reply(), REPEAT))
         for frame in self.temporary.values():
             again.append(Request(frame, Reply(), REPEAT))
         if self.opened.done:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from atalanta.wire.core.packet_types import NEWEST_VERSION
@@ -38,7 +38,7 @@ class SessionSettings:
 
     `producer_window`: the most credits to request, -1 for no credits. `confirmation_window`: -1 switches
     PACKETS_CONFIRMED off. `large_message_max`: longer bodies are dropped. Without `resume` the session ends with its
-    connection, even if the connection resumes. `metadata` is set whenever the session is created.
+    connection, even if the connection resumes.
     """
 
     name: str
@@ -55,7 +55,6 @@ class SessionSettings:
     default_address: str | None = None
     resume: bool = True
     xa: bool = False  # the session serves branches of XA transactions
-    metadata: dict[str, str] = field(default_factory=dict)
 
 
 def session_creation(

@@ -52,7 +52,6 @@ from atalanta.wire.core.packets.queue import (
 )
 from atalanta.wire.core.packets.session import (
     CLIENT_ID_KEY,
-    ZONE_KEY,
     AddMetadata,
     AddMetadataV2,
     SessionClose,
@@ -213,7 +212,7 @@ def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
             raise ProtocolError(f"SESS_PRODUCER_REQUEST_CREDITS for {packet.credits} bytes")
         kernel.request_credits(packet.address, packet.credits)
     elif isinstance(packet, AddMetadata | AddMetadataV2 | UniqueAddMetadata):
-        _metadata(session, now, packet)
+        _metadata(session, packet)
     elif isinstance(packet, CreateProducer):
         kernel.producers.add(now, packet.producer_id, packet.address)
     elif isinstance(packet, RemoveProducer):
@@ -259,7 +258,7 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
 
 
 def _metadata(
-    session: CoreSession, now: int, packet: AddMetadata | AddMetadataV2 | UniqueAddMetadata
+    session: CoreSession, packet: AddMetadata | AddMetadataV2 | UniqueAddMetadata
 ) -> None:
     kernel = session.session
     shared = session.connection.shared
@@ -278,9 +277,8 @@ def _metadata(
                     DUPLICATE_METADATA, f"AMQ229035: {packet.key} {packet.value} is already in use"
                 )
     if packet.key == CLIENT_ID_KEY:
+        # A Java client that has reconnected sets it as plain metadata (ActiveMQSessionContext.resetMetadata).
         kernel.client.client_id = packet.value
-    elif packet.key == ZONE_KEY:
-        kernel.client.zones = packet.value
     known = kernel.metadata.get(packet.key)
     if known is not None:
         shared.remove_metadata(owner, packet.key, known)
@@ -288,9 +286,6 @@ def _metadata(
     kernel.metadata[packet.key] = packet.value
     if isinstance(packet, AddMetadata) or packet.requires_confirmation:
         session.done(NO_CORRELATION)
-    if packet.key == CLIENT_ID_KEY or packet.key == ZONE_KEY:
-        for routing in session.connection.host.routings:
-            routing.named(now, session.connection)
 
 
 def _split_names(packet: CreateQueue | CreateSharedQueue | CreateSharedQueueV2) -> None:
