@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from atalanta.cluster.native_config import OwnZone
 from atalanta.sim.host import Host
-from tests.cluster.balancing.balancing_rig import at_node, known
+from tests.cluster.balancing.balancing_rig import at_node, known, settings
 from tests.cluster.balancing.constant_clients import MILLISECOND, Accounts, Roamer, roam
 from tests.cluster.balancing.zones_rig import STABILITY_MS, in_zones, residents
 from tests.cluster.cluster_rig import Rig
+from tests.cluster.pair_rig import announce, fail_over
 
 
 def restart(rig: Rig, host: Host) -> None:
@@ -121,6 +122,19 @@ def test_a_node_that_was_restarted_knows_that_the_other_zone_was_never_away(rig:
     rig.run(3)
     east = residents(rig, "east", "n1", 4, accounts)
     rig.until(lambda: at_node(east, hosts) == [4, 0], seconds=3)
+
+
+def test_a_pair_is_one_member_in_the_zone_of_its_active_half(rig: Rig) -> None:
+    hosts = in_zones(rig, "east", "west")
+    own = settings(zone="east", zone_stability_ms=STABILITY_MS)
+    backup = rig.node(peers=[1], delay_ms=0, own=own, backup_of=0)
+    announce(rig, hosts[0], backup)
+    accounts = Accounts()
+    clients = residents(rig, "east", "n0", 4, accounts)
+    rig.run(3)
+    fail_over(backup, hosts[0])
+    rig.until(lambda: at_node(clients, rig.hosts) == [0, 4, 0] or at_node(clients, rig.hosts) == [0, 0, 4])
+    rig.until(lambda: at_node(clients, rig.hosts) == [0, 0, 4], seconds=40)
 
 
 def test_a_list_of_zones_is_followed_in_its_order(rig: Rig) -> None:
