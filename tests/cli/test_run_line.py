@@ -23,6 +23,7 @@ LINES = (
     "run broker.xml --log-level=debug",
     "run broker.xml --log-level= --log-json",
     "run --log-json folder --web 127.0.0.1:8161",
+    "run --no-guard folder",
     "run folder --web=[::1]:0 --web 127.0.0.1:0 --log-level info --log-level error",
 )
 # Help, mistakes, and what is better left to who knows all of it.
@@ -37,6 +38,7 @@ FOR_TYPER = (
     "run broker.xml --log-level",
     "run --web --log-json broker.xml",
     "run broker.xml --log-json=yes",
+    "run broker.xml --no-guard=yes",
     "run broker.xml --unknown",
     "run -- broker.xml",
     "produce run",
@@ -62,8 +64,8 @@ def test_a_plain_line_means_what_it_means_to_typer(
 ) -> None:
     told: list[RunLine] = []
 
-    def instead(path: Path, log_level: str, web: str | None, log_json: bool) -> int:
-        told.append(RunLine(path, log_level, web, log_json))
+    def instead(path: Path, log_level: str, web: str | None, log_json: bool, guarded: bool) -> int:
+        told.append(RunLine(path, log_level, web, log_json, guarded))
         return 0
 
     monkeypatch.setattr(atalanta.cli.run, "run_in_foreground", instead)

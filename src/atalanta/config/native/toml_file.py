@@ -10,6 +10,7 @@ from typing import Any, Final
 from atalanta.cluster.discovery.dns import dns_names
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.config.native.bridges import read_own_bridges
+from atalanta.config.native.zones import read_own_zones
 from atalanta.config.problems import Report, nearest
 from atalanta.config.sections.ha.lock_manager import manager_effect
 from atalanta.config.xml.reader import BadValue, convert
@@ -94,12 +95,14 @@ class OwnReader:
             entry = known.get(key)
             if key == "bridges":
                 own.bridges = read_own_bridges(value, self.problem)
+            elif key == "zones":
+                own.zones = read_own_zones(value, self.problem)
             elif key == HA:
                 self._read_ha(value, ha)
             elif key == DNS and isinstance(value, dict):
                 own.dns_by_cluster = self._texts(key, value)
             elif entry is None:
-                self.problem(key, f"unknown key '{key}'", nearest(key, [*known, "bridges", HA]))
+                self.problem(key, f"unknown key '{key}'", nearest(key, [*known, "bridges", "zones", HA]))
             else:
                 self._assign(own, entry, key, value)
         for text in own.dns_texts():

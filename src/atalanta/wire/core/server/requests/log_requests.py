@@ -341,7 +341,7 @@ class LargeChunk(LargeReader):
             if body is not None:
                 queue = reference.queue.name
                 large = self.session.broker.large
-                large.damaged(body.file, body.size, int(reference.message.id), queue)
+                large.damaged(body.file, body.size, int(reference.message.id), queue, len(data))
             if self.place > 0:
                 self._reply(self.chunk.references[self.place - 1].sequence, False)
             else:

@@ -51,6 +51,7 @@ from atalanta.wire.core.packets.queue import (
     DeleteQueue,
 )
 from atalanta.wire.core.packets.session import (
+    CLIENT_ID_KEY,
     AddMetadata,
     AddMetadataV2,
     SessionClose,
@@ -68,7 +69,6 @@ if TYPE_CHECKING:
 
 NO_CORRELATION: Final = -1
 METADATA_MAX: Final = 100
-CLIENT_ID_KEY: Final = "jms-client-id"
 XA_FIRST: Final = 51
 XA_LAST: Final = 66
 
@@ -278,8 +278,9 @@ def _metadata(
                 raise BrokerError(
                     DUPLICATE_METADATA, f"AMQ229035: {packet.key} {packet.value} is already in use"
                 )
-        if packet.key == CLIENT_ID_KEY:
-            kernel.client.client_id = packet.value
+    if packet.key == CLIENT_ID_KEY:
+        # A Java client that has reconnected sets it as plain metadata (ActiveMQSessionContext.resetMetadata).
+        kernel.client.client_id = packet.value
     known = kernel.metadata.get(packet.key)
     if known is not None:
         shared.remove_metadata(owner, packet.key, known)
