@@ -62,6 +62,12 @@ class QuorumManager(ManagerConfig):
     """The built-in register: a majority of voters keeps the value."""
 
     voters: str = option("", "voters", "host:port of all voters, this node's own too, with commas")
+    voter: str | None = option(
+        None, "voter", "host:port where the guard of this node listens as one of the voters; without it, it is none"
+    )
+    voter_folder: str = option(
+        "data/voter", "voter-folder", "its folder, below the instance; `atalanta ha witness --new` makes it, once"
+    )
 
 
 MANAGERS: Final[dict[str, type[ManagerConfig]]] = {

@@ -24,7 +24,8 @@ from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.runtime.disk.data_folder import JOURNAL_NAME, NODE_ID_NAME, read_node_id
 from atalanta.runtime.disk.folder_lock import DataFolderError, is_locked
-from atalanta.runtime.ha.epoch_folders import Epochs, has_epochs
+from atalanta.runtime.ha.epoch_folders import Epochs
+from atalanta.runtime.ha.epoch_names import has_epochs
 from atalanta.runtime.ha.holder_lock import LOCKED, MISSING, look_at_lock
 from atalanta.runtime.ha.lease_file import decode_record, read_content
 from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, BAD_DATA
