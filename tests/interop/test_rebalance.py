@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.interop.harness.broker_xml import Cluster, Shape
-from tests.interop.harness.fleet import WITHOUT_PAUSE, Fleet, clients
+from tests.interop.harness.fleet import WITHOUT_PAUSE, Fleet
 from tests.interop.harness.jms import Jms, until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
+from tests.interop.running_nodes import clients
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

@@ -6,10 +6,11 @@ import pytest
 
 from atalanta.client import connect, run
 from tests.interop.harness.broker_xml import Cluster, Shape
-from tests.interop.harness.fleet import Fleet, clients
+from tests.interop.harness.fleet import Fleet
 from tests.interop.harness.jms import PASSWORD, USER, Jms, until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
+from tests.interop.running_nodes import clients
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-
-from atalanta.client import connect, run
 
 from .java_program import ANSWER_SECONDS, JavaProgram
 from .jms import PASSWORD, USER, JmsError
@@ -69,15 +66,3 @@ class Fleet(JavaProgram):
         if not line:
             raise JmsError("the fleet ended")
         return line.rstrip("\n")
-
-
-def clients(node: BrokerProcess) -> int:
-    """How many clients it has, ours not counted."""
-
-    async def ask() -> int:
-        async with connect(f"tcp://127.0.0.1:{node.port}", user=USER, password=PASSWORD) as asking:
-            found = await asking.management().get("broker", "ClientBalance")
-            count: int = json.loads(str(found))["clients"]
-            return count
-
-    return run(ask())
