@@ -14,7 +14,7 @@ from bench.context import Context, Scenario, order
 from bench.figures import Figure, Goal
 from bench.generators import GeneratorFailed, java_class_path
 from bench.measure import BadRun
-from bench.pairs import RETURN_SECONDS, SHARED_STORE, REPLICATION, pair, wait_passive
+from bench.pairs import REPLICATION, RETURN_SECONDS, SHARED_STORE, pair, wait_passive
 from tests.interop.harness.tools import java
 
 QUEUE = f"{QUEUE_PREFIX}0"
