@@ -7,6 +7,7 @@ from atalanta.ha.block_stream import JumpPart
 from atalanta.ha.register import CompareAndSet, Register
 from atalanta.ha.replication import Ended, HandOver, Refusal
 from atalanta.store.config import JournalConfig
+from atalanta.wire.core.transport import TransportConfiguration
 from tests.cluster.replication.group_rig import (
     JOURNAL_ID,
     Group,
@@ -358,3 +359,26 @@ def test_the_management_settings_follow() -> None:
     group.active.stored_settings = b"<settings/>"
     follower = joined(group)
     assert follower.of(SettingsFile) == [SettingsFile(b"<settings/>")]
+
+
+class Announcements:
+    """Stands for the cluster connections of the node: what they are to announce."""
+
+    def __init__(self) -> None:
+        self.backups: list[dict[str, str]] = []
+
+    def on_backups(self, now: int, backups: dict[str, TransportConfiguration]) -> None:
+        self.backups.append({name: connector.name for name, connector in backups.items()})
+
+
+def test_the_cluster_learns_of_the_follower_that_would_take_over() -> None:
+    group = Group()
+    announced = Announcements()
+    group.active.node.clusters = announced  # type: ignore[assignment]
+    connectors = {"c": TransportConfiguration.tcp("to-b", "b", 1)}
+    follower = Scripted(group.active, connectors=connectors)
+    group.run(2_000)
+    assert announced.backups == [{"c": "to-b"}]
+    follower.leave()
+    group.run(2_000)
+    assert announced.backups == [{"c": "to-b"}, {}]
