@@ -34,6 +34,7 @@ from atalanta.management.status import NodeStatus
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.parts import Parts
+from atalanta.store.errors import JournalDamaged
 from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
 from atalanta.wire.connection import ClientConnection, Connection, ProtocolError
@@ -71,6 +72,8 @@ def registered_resources(config: NodeConfig) -> ResourceRegistry:
 class Node:
     """A node. Inputs are `on_*`, called one at a time; `flush` is called once after each batch of inputs."""
 
+    replicator: Replicator | None = None  # the active side of the node's group
+
     def __init__(self, config: NodeConfig, ports: Ports) -> None:
         self.config = config
         self.ports = ports
@@ -78,8 +81,6 @@ class Node:
         self.stopped = False
         # Why this node is no longer the active one of its group. `failed` is set, too: the shell ends the run.
         self.deposed = ""
-        # The service was given to another member. The shell sends what is left and ends the run.
-        self.handed_over = False
         self.commit_timer = False
         self.connections: dict[int, Connection] = {}
         self.acceptors = {acceptor.name: acceptor for acceptor in config.acceptors}
@@ -91,7 +92,6 @@ class Node:
             records.PLAIN_MESSAGE,
             records.PASSING,
         )
-        self.replicator = self._replicator()
         self.broker = Broker(
             config.broker,
             config.settings,
@@ -138,29 +138,20 @@ class Node:
         self.bridges = parts.bridges
         self.routers = parts.routers
 
-    def _replicator(self) -> Replicator | None:
-        """Returns the active side of the node's group, None without a group."""
-        ports = self.ports
-        if ports.replication is None:
-            return None
-        return Replicator(
-            ports.replication, self.journal, self._page_files(), ports.large, ports.timers, ports.trace,
-            self._append_counters, self._end_service, self.on_backups,
-        )  # fmt: skip
-
-    def _page_files(self) -> PageFiles | None:
-        if not self.config.broker.persistence_enabled:
-            return None
-        return PageFiles(self.ports.disk, self.config.journal.journal_id)
-
     def _broker_ports(self) -> BrokerPorts:
-        """Returns the ports of the broker. In a group, page files and large bodies are replicated, too."""
-        ports = self.ports
-        pages: Pages | None
-        if self.replicator is None:
-            pages, large = self._page_files(), ports.large
-        else:
-            pages, large = self.replicator.pages, self.replicator.large
+        """Returns the ports of the broker. In a group they replicate page files and large bodies, too."""
+        config, ports = self.config, self.ports
+        files: PageFiles | None = None
+        if config.broker.persistence_enabled:
+            files = PageFiles(ports.disk, config.journal.journal_id)
+        pages: Pages | None = files
+        large = ports.large
+        if ports.replication is not None:
+            self.replicator = replicator = Replicator(
+                ports.replication, self.journal, files, large, ports.timers, ports.trace,
+                lambda: LiveRecords(self.broker).append_counters(), self._end_service, self.on_backups,
+            )  # fmt: skip
+            pages, large = replicator.pages, replicator.large
         return BrokerPorts(
             self.journal, ports.timers, ports.ids, ports.trace, pages, large, self._close_after_turn
         )
@@ -169,16 +160,22 @@ class Node:
     def recover(self, now: int) -> None:
         """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid."""
         recovery = Recovery(self.broker)
-        report = self.journal.recover(recovery, LiveRecords(self.broker))
+        try:
+            report = self.journal.recover(recovery, LiveRecords(self.broker))
+        except JournalDamaged as error:
+            raise error.with_contents(recovery.described(error.records)) from error
         report.check_first(recovery.first_segment)
         if self.replicator is not None:
             self.replicator.begin(now)
         recovery.finish(now)
         if self.replicator is not None:
-            # What an earlier epoch did not confirm is cut, but its ids may be in files and at clients.
+            # What an earlier epoch did not confirm is cut, but its ids may be in files and at clients. Epochs of which
+            # this journal has no block count, too.
             store = self.broker.store
-            store.skip_message_ids(store.next_message_id + EPOCH_IDS)
-            self._append_counters()
+            before = report.epochs[-1][0] if report.epochs else 0
+            skipped = (self.replicator.epoch - before) * EPOCH_IDS
+            store.skip_message_ids(store.next_message_id + skipped)
+            LiveRecords(self.broker).append_counters()
         trace = self.ports.trace
         if report.torn_bytes:
             trace.event("journal_tail_cut", {"at": report.torn_at, "bytes": report.torn_bytes})
@@ -457,7 +454,7 @@ class Node:
 
     # -- timers ---------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
-        if self.failed is not None or self.handed_over:
+        if self.failed is not None or self._has_ended():
             return
         if key == MANAGEMENT_TIMER:
             self.management.on_timer(now)
@@ -536,7 +533,7 @@ class Node:
     # -- batches of inputs ----------------------------------------------------------------------
     def flush(self, now: int) -> None:
         """Delivers, writes to the connections, and starts the next commit. A failed node does nothing more."""
-        if self.failed is not None or self.handed_over:
+        if self.failed is not None or self._has_ended():
             return
         if self.host.resumed:
             self._resume(now)
@@ -592,14 +589,22 @@ class Node:
         """
         return self.replicator is not None and self.failed is None and self.replicator.hand_over(now)
 
-    def _append_counters(self) -> None:
-        LiveRecords(self.broker).append_counters()
+    @property
+    def handed_over(self) -> bool:
+        """Tells whether another member has the service: it has closed its connection."""
+        return self.replicator is not None and self.replicator.handed_over
+
+    def has_successor(self) -> bool:
+        """Tells whether a member of the group is connected and in sync."""
+        return self.replicator is not None and self.replicator.has_successor()
+
+    def _has_ended(self) -> bool:
+        return self.replicator is not None and self.replicator.stopped != ""
 
     def _end_service(self, now: int, why: str) -> None:
         """Ends the service for good: the node has handed it over, or another member has it, or its disk failed."""
         replicator = self.replicator
         if replicator is not None and replicator.successor:
-            self.handed_over = True
             self.ports.trace.event("replication_handed_over", {"to": replicator.successor})
         elif self.failed is None:
             self.deposed = why

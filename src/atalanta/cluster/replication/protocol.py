@@ -188,6 +188,7 @@ class MemberConnection(Connection):
             return
         self.member = hello.member
         self.connectors = hello.connectors
+        self.primary = hello.primary
         self._wire.logged_in(self.conn)
         protocol.members.on_member(now, self)
 

@@ -87,7 +87,7 @@ class Replicator(Part):
         if self.active.last != self.journal.last:
             raise AssertionError(f"the journal ends at {self.journal.last}, the member at {self.active.last}")
         self.journal.begin_epoch(self.active.epoch)
-        self.journal.group = self
+        self.journal.set_group(self)
         self._in_sync = self.in_sync()
         self.begun = True
 
@@ -103,7 +103,7 @@ class Replicator(Part):
     @property
     def stopped(self) -> str:
         """Returns why the service has ended, "" before."""
-        return self.active.stopped
+        return self.active.stopped if self.begun else ""
 
     def in_sync(self) -> tuple[str, ...]:
         """Returns the members of the in-sync set as the register is known."""
@@ -230,7 +230,8 @@ class Replicator(Part):
             self.seat.register.read()
         elif key == TICK_TIMER:
             self._tick(now)
-            self.timers.set(TICK_TIMER, now + self.seat.follower.terms.length_ns // 4)
+            terms = self.seat.follower.terms
+            self.timers.set(TICK_TIMER, now + terms.length_ns // 4)
 
     def _tick(self, now: int) -> None:
         active = self.active
@@ -292,6 +293,15 @@ class Replicator(Part):
             self._announce(now, dict(self.streams[backup].connection.connectors) if backup else {})
 
     # --- handover -----------------------------------------------------------------------------------------------------
+
+    @property
+    def handed_over(self) -> bool:
+        """Tells whether the successor has read that it has the service: then it closes its connection."""
+        return self.successor != "" and self.successor not in self.streams
+
+    def has_successor(self) -> bool:
+        """Tells whether a follower is in sync and connected."""
+        return any([member in self.streams for member in self.in_sync()])
 
     def hand_over(self, now: int) -> bool:
         """Hands the service to a follower in sync, a primary before others, if everything is confirmed. Returns whether
