@@ -219,7 +219,7 @@ class Scenario:
 
     def knows_alerts(self, name: str) -> int:
         """Returns the life of that node while it has a binding for alerts, else 0."""
-        machines = (name, self.network.partners.get(name, name))
+        machines = (name, *self.network.partners.get(name, []))
         for host in self.hosts:
             if host.name in machines and host.node is not None and host.current():
                 address = host.node.broker.addresses.get(PRICES)

@@ -82,7 +82,7 @@ class Network:
         self.names_fail: str = ""
         self.folders: dict[str, dict[str, bytes]] = {}
         self.folders_fail: str = ""
-        self.partners: dict[str, str] = {}  # the backup of a pair by its primary
+        self.partners: dict[str, list[str]] = {}  # the other machines of a node by the one with its name
         self._next: int = 0
 
     # -- connections ----------------------------------------------------------------------------
