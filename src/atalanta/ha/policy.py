@@ -31,7 +31,7 @@ class HaPolicy(OptionGroup):
     restart_backup: bool = True
     group_name: str | None = None  # replication: pairs only with nodes of the same group
     cluster_name: str | None = None  # replication: the cluster connection that finds the others
-    manager: ManagerConfig | None = None
+    manager: ManagerConfig | None = None  # replication: without one a primary serves alone
     lease_ms: int = option(
         2000,
         "lease_ms",
@@ -41,3 +41,12 @@ class HaPolicy(OptionGroup):
         minimum=200,
         maximum=60_000,
     )
+    min_in_sync: int = option(
+        1,
+        "min_in_sync",
+        "replication: with fewer members in sync, the active node among them, nothing is confirmed",
+        unit="count",
+        minimum=1,
+        maximum=16,
+    )
+    coordination_id: str | None = None  # replication: the node id of the group

@@ -465,6 +465,10 @@ class Active:
         self.cursors[member] = last
         return Send(member, Block(self.epoch, first, last, self.commit))
 
+    def jump(self, member: str, first: int) -> None:
+        """Records that the stream goes on with the block of record `first`: the follower's journal begins there."""
+        self.cursors[member] = first - 1
+
     def on_disconnected(self, now: int, member: str) -> None:
         """Records that the stream to `member` ended; what it has answered stays answered."""
         self.cursors.pop(member, None)

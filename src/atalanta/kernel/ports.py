@@ -55,6 +55,10 @@ class Wire:
     def logged_in(self, conn: int) -> None:
         """Records that the peer has logged in: a shell never closes its connection to make room for others."""
 
+    def exempt(self, conn: int) -> None:
+        """Records that the connection is one between members of a group: its output leaves also while that of others
+        is held (`node.may_send`)."""
+
     def local_address(self, conn: int) -> str:
         """Returns "host:port" of this end of the connection, "" if the shell does not know it."""
         return ""

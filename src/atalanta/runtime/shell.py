@@ -285,8 +285,8 @@ class Shell(Process):
         self.driver.end_turn()
         self.connections.close_all("the node stops")
         # Closed sessions may append further records.
-        await self._until(lambda: not len(self.connections) and self._disk_idle(), deadline)
-        if len(self.connections):
+        await self._until(lambda: self.connections.all_closed() and self._disk_idle(), deadline)
+        if not self.connections.all_closed():
             self.trace.event("stop_slow", {"connections": len(self.connections)})
 
     def _disk_idle(self) -> bool:
