@@ -172,9 +172,12 @@ class Node:
             self.replicator.begin(now)
         recovery.finish(now)
         if self.replicator is not None:
-            # What an earlier epoch did not confirm is cut, but its ids may be in files and at clients.
+            # What an earlier epoch did not confirm is cut, but its ids may be in files and at clients. Epochs of which
+            # this journal has no block count, too.
             store = self.broker.store
-            store.skip_message_ids(store.next_message_id + EPOCH_IDS)
+            before = report.epochs[-1][0] if report.epochs else 0
+            skipped = (self.replicator.epoch - before) * EPOCH_IDS
+            store.skip_message_ids(store.next_message_id + skipped)
             live_records.append_counters()
         trace = self.ports.trace
         if report.torn_bytes:
