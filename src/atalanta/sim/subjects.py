@@ -41,7 +41,7 @@ def draw_subjects(
 
     subjects: list[Subject] = []
     everywhere = shape.taken_everywhere()
-    paired = shape.pair >= 0  # then there are no subjects that look into one machine of a node
+    paired = shape.several  # then there are no subjects that look into one machine of a node
     if nodes < 2:
         return subjects
     if faults and drawn("slow readers", slow_readers.SHARE):

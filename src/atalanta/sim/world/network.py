@@ -224,6 +224,14 @@ class Network:
     def block(self, source: str, target: str) -> None:
         self.blocked[(source, target)] = True
 
+    def unblock(self, ways: list[tuple[str, str]]) -> None:
+        """Restores these directions (source, target), and delivers the data that their streams held back."""
+        for way in ways:
+            if self.blocked.pop(way, None):
+                for conn, stream in list(self.streams.items()):
+                    if (stream.source.name, stream.target.name) == way:
+                        self._go_on(conn, stream)
+
     def heal(self) -> None:
         """Restores all directions and delivers the data that streams held back."""
         self.blocked.clear()
