@@ -20,7 +20,7 @@ from atalanta.app.web import start_web
 from atalanta.config.checks.cluster_connections import password_warnings
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import grouped
-from atalanta.ha.policy import SHARED_STORE
+from atalanta.ha.policy import REPLICATION, SHARED_STORE
 from atalanta.kernel.security.security import Security
 from atalanta.runtime.lifecycle.reloader import ReloadRefused
 from atalanta.runtime.network_check.check import network_check
@@ -50,6 +50,14 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
 
         store = open_store(configuration)
         return run(serve_store(configuration, security, store, ready, web))
+    if configuration.ha.form == REPLICATION and configuration.ha.manager is not None:
+        from atalanta.app.replicated_runs import open_member, serve_group
+
+        folder = open_member(configuration)
+        try:
+            return run(serve_group(configuration, security, folder, ready, web))
+        finally:
+            folder.close()
     storage = open_storage(configuration)
     try:
         return run(serve(configuration, security, storage, ready, web))

@@ -91,32 +91,12 @@ class Node:
             records.PLAIN_MESSAGE,
             records.PASSING,
         )
-        pages: PageFiles | None = None
-        if config.broker.persistence_enabled:
-            pages = PageFiles(ports.disk, config.journal.journal_id)
         self.replicator: Replicator | None = None
-        broker_pages: Pages | None = pages
-        broker_large = ports.large
-        if ports.replication is not None:
-            self.replicator = Replicator(
-                ports.replication, self.journal, pages, ports.large, ports.timers, ports.trace,
-                self._end_service, self.on_backups,
-            )  # fmt: skip
-            broker_pages = self.replicator.pages
-            broker_large = self.replicator.large
         self.broker = Broker(
             config.broker,
             config.settings,
             config.security,
-            BrokerPorts(
-                self.journal,
-                ports.timers,
-                ports.ids,
-                ports.trace,
-                broker_pages,
-                broker_large,
-                self._close_after_turn,
-            ),
+            self._broker_ports(),
             config.node_id,
             config.own.producer_window_bytes,
         )
@@ -133,11 +113,8 @@ class Node:
         self.host = Host(self.broker, ports.wire, self.connections, ports.passwords)
         self.host.protocols.append(CoreProtocol(self.host))
         if self.replicator is not None:
-            self.host.protocols.append(
-                ReplicationProtocol(
-                    self.host, self.replicator, self.replicator.seat, config.journal.journal_id, ports.ids
-                )
-            )
+            journal_id = config.journal.journal_id
+            self.host.protocols.append(ReplicationProtocol(self.host, self.replicator, journal_id, ports.ids))
         parts = Parts(
             config,
             self.host,
@@ -160,6 +137,25 @@ class Node:
         self.scale_down = parts.scale_down
         self.bridges = parts.bridges
         self.routers = parts.routers
+
+    def _broker_ports(self) -> BrokerPorts:
+        """Returns the ports of the broker. In a group, page files and large bodies are replicated, too."""
+        config, ports = self.config, self.ports
+        files: PageFiles | None = None
+        if config.broker.persistence_enabled:
+            files = PageFiles(ports.disk, config.journal.journal_id)
+        pages: Pages | None = files
+        large = ports.large
+        if ports.replication is not None:
+            self.replicator = Replicator(
+                ports.replication, self.journal, files, ports.large, ports.timers, ports.trace,
+                self._end_service, self.on_backups,
+            )  # fmt: skip
+            pages = self.replicator.pages
+            large = self.replicator.large
+        return BrokerPorts(
+            self.journal, ports.timers, ports.ids, ports.trace, pages, large, self._close_after_turn
+        )
 
     # -- start and stop -------------------------------------------------------------------------
     def recover(self, now: int) -> None:

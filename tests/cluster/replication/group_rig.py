@@ -37,9 +37,11 @@ from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import NullResponse
+from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage, SendMessage
 from atalanta.wire.core.packets.session import CreateSessionV2
 from tests.kernel.broker_rig import START, CountingIds, RecordingTrace
 from tests.store.journal_rig import Collector, Schedule
+from tests.wire.core.server.server_rig import queue_request, text_message
 
 MS = 1_000_000
 LEASE = LeaseTerms(2_000 * MS)
@@ -420,3 +422,41 @@ class Group:
     def in_sync(self) -> list[str]:
         assert self.manager.value is not None
         return list(self.manager.value.in_sync)
+
+
+def publish(active: Member, conn: int, text: str, correlation: int, queue: str = "orders") -> None:
+    message = text_message(queue, text)
+    active.send(conn, SendMessage(message, requires_response=True, correlation=correlation, sender_id=0))
+
+
+def client(group: Group, queue: str = "orders") -> int:
+    """A client of the active node, whose queue exists."""
+    conn = group.active.login()
+    group.active.send(conn, queue_request(queue))
+    group.run(100)
+    group.active.received(conn)
+    return conn
+
+
+def joined(group: Group, name: str = "b") -> Scripted:
+    """A follower that is in sync."""
+    follower = Scripted(group.active, name)
+    group.until(lambda: name in group.in_sync())
+    group.run(10)
+    return follower
+
+
+def begin_large(active: Member, conn: int, durable: bool = True, queue: str = "orders") -> None:
+    """Begins a large message."""
+    active.send(conn, SendLargeMessage(text_message(queue, "", durable, None)))
+
+
+def send_piece(active: Member, conn: int, piece: bytes, size: int, correlation: int = 0) -> None:
+    """Sends a piece of a large message of `size` bytes; with a correlation the last one."""
+    active.send(
+        conn,
+        SendContinuation(
+            piece, continues=not correlation, body_size=size, requires_response=correlation != 0,
+            correlation=correlation or -1, sender_id=0,
+        ),
+    )  # fmt: skip

@@ -55,5 +55,5 @@ FROM_FOLLOWER: tuple[FromFollower, ...] = (
 )
 
 HELLO = Hello(
-    "Zürich-0a1b2c3d", NODE_ID, "group", 8, {"cluster": TransportConfiguration.tcp("own", "b", 61616)}
+    "Zürich-0a1b2c3d", NODE_ID, "group", 8, {"cluster": TransportConfiguration.tcp("own", "b", 61616)}, True
 )

@@ -44,6 +44,8 @@ SILENT_NS: Final = 30_000_000_000
 class Members(Interface):
     """The active side, as its connections see it."""
 
+    seat: ReplicationSeat
+
     @property
     def epoch(self) -> int:
         """Returns the epoch of the active node."""
@@ -68,13 +70,11 @@ class Members(Interface):
 class ReplicationProtocol(Protocol):
     """The protocol of the members of a group, at every acceptor that serves CORE."""
 
-    def __init__(
-        self, host: Host, members: Members, seat: ReplicationSeat, node_id: bytes, ids: Ids
-    ) -> None:
+    def __init__(self, host: Host, members: Members, node_id: bytes, ids: Ids) -> None:
         self.name = "CORE"
         self.host = host
         self.members = members
-        self.seat = seat
+        self.seat = members.seat
         self.node_id = node_id
         self.ids = ids
         self.trace = host.broker.trace

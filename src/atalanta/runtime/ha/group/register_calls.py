@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from atalanta.ha.register import CompareAndSet, Register, RegisterDamaged
+from atalanta.ha.register_port import RegisterPort
 from atalanta.ha.voter import Outcome
 from atalanta.runtime.ha.managers.manager import Manager, ManagerUnavailable
 from atalanta.runtime.process.logs import log_event
@@ -29,7 +30,7 @@ class RegisterInputs(Protocol):
         """Passes on that a call has no certain outcome."""
 
 
-class RegisterCalls:
+class RegisterCalls(RegisterPort):
     """Calls a manager for one node. Each call is answered once; an answer that comes after the time-out is passed on
     as well, because it is true.
 
@@ -56,14 +57,13 @@ class RegisterCalls:
         self._ask(request)
 
     async def close(self) -> None:
-        """Ends all calls, without an answer: a write under way has an unknown outcome. Closes the manager."""
+        """Ends all calls, without an answer: a write under way has an unknown outcome."""
         self._closed = True
         self._requests.clear()
         tasks = [each for each in (self._task, self._call) if each is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._manager.close()
 
     def _ask(self, request: CompareAndSet | None) -> None:
         if self._closed:
