@@ -37,7 +37,12 @@ from atalanta.runtime.disk.data_folder import make_folder
 from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.ha.group.member_folder import MemberFolder, group_id, open_member_folder
-from atalanta.runtime.ha.group.member_status import FollowerStatus, MemberStatus, remove_status, write_status
+from atalanta.runtime.ha.group.member_status import (
+    FollowerStatus,
+    MemberStatus,
+    remove_status,
+    write_status,
+)
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
 from atalanta.runtime.ha.managers.configured_manager import ManagerRefused, configured_manager
 from atalanta.runtime.ha.managers.manager import Manager

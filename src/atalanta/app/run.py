@@ -51,7 +51,8 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
         store = open_store(configuration)
         return run(serve_store(configuration, security, store, ready, web))
     if configuration.ha.form == REPLICATION and configuration.ha.manager is not None:
-        from atalanta.app.replicated_runs import open_member, serve_group
+        from atalanta.app.group.member import open_member
+        from atalanta.app.group.runs import serve_group
 
         folder = open_member(configuration)
         try:

@@ -49,4 +49,11 @@ class HaPolicy(OptionGroup):
         minimum=1,
         maximum=16,
     )
+    failback_after_s: int = option(
+        30,
+        "failback_after_s",
+        "replication: how long a primary is in sync before an active backup with allow-failback hands over to it",
+        unit="s",
+        minimum=0,
+    )
     coordination_id: str | None = None  # replication: the node id of the group

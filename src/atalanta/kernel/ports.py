@@ -403,6 +403,13 @@ class LargeFiles:
         """Job: makes the file and its name durable; then `node.on_large_synced(now, file)`."""
         raise _missing(self, "LargeFiles.sync")
 
+    def rename(self, file: int, number: int) -> None:
+        """Job: makes the file durable, and only then gives it this number; then `node.on_large_synced(now, number)`.
+
+        A file of that number is replaced. After a crash during the job either file is there, the new one complete.
+        """
+        raise _missing(self, "LargeFiles.rename")
+
     def read(self, file: int, offset: int, size: int, token: int) -> None:
         """Job: reads; then `node.on_large_read(now, token, data)`. Fewer than `size` bytes: no more can be read."""
         raise _missing(self, "LargeFiles.read")

@@ -91,7 +91,7 @@ class Node:
             records.PLAIN_MESSAGE,
             records.PASSING,
         )
-        self.replicator: Replicator | None = None
+        self.replicator = self._replicator()
         self.broker = Broker(
             config.broker,
             config.settings,
@@ -138,21 +138,29 @@ class Node:
         self.bridges = parts.bridges
         self.routers = parts.routers
 
+    def _replicator(self) -> Replicator | None:
+        """Returns the active side of the node's group, None without a group."""
+        ports = self.ports
+        if ports.replication is None:
+            return None
+        return Replicator(
+            ports.replication, self.journal, self._page_files(), ports.large, ports.timers, ports.trace,
+            self._append_counters, self._end_service, self.on_backups,
+        )  # fmt: skip
+
+    def _page_files(self) -> PageFiles | None:
+        if not self.config.broker.persistence_enabled:
+            return None
+        return PageFiles(self.ports.disk, self.config.journal.journal_id)
+
     def _broker_ports(self) -> BrokerPorts:
         """Returns the ports of the broker. In a group, page files and large bodies are replicated, too."""
-        config, ports = self.config, self.ports
-        files: PageFiles | None = None
-        if config.broker.persistence_enabled:
-            files = PageFiles(ports.disk, config.journal.journal_id)
-        pages: Pages | None = files
-        large = ports.large
-        if ports.replication is not None:
-            self.replicator = Replicator(
-                ports.replication, self.journal, files, ports.large, ports.timers, ports.trace,
-                self._end_service, self.on_backups,
-            )  # fmt: skip
-            pages = self.replicator.pages
-            large = self.replicator.large
+        ports = self.ports
+        pages: Pages | None
+        if self.replicator is None:
+            pages, large = self._page_files(), ports.large
+        else:
+            pages, large = self.replicator.pages, self.replicator.large
         return BrokerPorts(
             self.journal, ports.timers, ports.ids, ports.trace, pages, large, self._close_after_turn
         )
@@ -161,8 +169,7 @@ class Node:
     def recover(self, now: int) -> None:
         """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid."""
         recovery = Recovery(self.broker)
-        live_records = LiveRecords(self.broker)
-        report = self.journal.recover(recovery, live_records)
+        report = self.journal.recover(recovery, LiveRecords(self.broker))
         report.check_first(recovery.first_segment)
         if self.replicator is not None:
             self.replicator.begin(now)
@@ -174,7 +181,7 @@ class Node:
             before = report.epochs[-1][0] if report.epochs else 0
             skipped = (self.replicator.epoch - before) * EPOCH_IDS
             store.skip_message_ids(store.next_message_id + skipped)
-            live_records.append_counters()
+            self._append_counters()
         trace = self.ports.trace
         if report.torn_bytes:
             trace.event("journal_tail_cut", {"at": report.torn_at, "bytes": report.torn_bytes})
@@ -588,6 +595,9 @@ class Node:
         """
         return self.replicator is not None and self.failed is None and self.replicator.hand_over(now)
 
+    def _append_counters(self) -> None:
+        LiveRecords(self.broker).append_counters()
+
     def _end_service(self, now: int, why: str) -> None:
         """Ends the service for good: the node has handed it over, or another member has it, or its disk failed."""
         replicator = self.replicator
@@ -597,7 +607,6 @@ class Node:
         elif self.failed is None:
             self.deposed = why
             self.failed = f"deposed: {why}"
-            self.ports.trace.event("replication_deposed", {"why": why})
 
     def validate(self) -> None:
         """Asserts the invariants that hold between inputs (used by the simulator)."""

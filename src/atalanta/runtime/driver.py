@@ -281,6 +281,10 @@ class Driver:
         """Calls `on_register_uncertain` of the node."""
         self._call("on_register_uncertain", why)
 
+    def promote(self) -> None:
+        """Calls `promote` of a passive member."""
+        self._call("promote")
+
     def committed(self, token: int) -> None:
         """Calls `on_committed` of the node."""
         self._call("on_committed", token)

@@ -125,6 +125,11 @@ class PageFiles(ports.Pages):
         size = self._size(number) if data is None else len(data)
         return size, int.from_bytes(checksum, "big")
 
+    def check(self, number: int) -> None:
+        """Reads every block of the file. Errors as in `read`."""
+        for block in range(len(self._table(number))):
+            self.read(number, block)
+
     def _size(self, number: int) -> int:
         try:
             return self.disk.size(page_name(number))

@@ -123,7 +123,7 @@ def test_with_a_minimum_nothing_is_confirmed_by_a_node_alone() -> None:
     group.active.send(conn, queue_request("orders"))
     group.run(1_000)
     assert group.active.received(conn) == []
-    assert group.active.events("replicas_too_few") == [{"in_sync": 1, "required": 2}]
+    assert group.active.events("replicas_missing") == [{"in_sync": 1, "required": 2}]
     joined(group)
     assert group.active.received(conn) != []
 
@@ -222,7 +222,7 @@ def test_a_stream_whose_journal_is_damaged_ends_with_an_event() -> None:
     follower = Scripted(group.active)
     group.run(100)
     assert follower.conn in group.active.wire.closed
-    [event] = group.active.events("replica_stream_ended")
+    [event] = group.active.events("replica_stream_failed")
     assert event["member"] == "b"
     publish(group.active, conn, "b", -8)
     group.run(100)

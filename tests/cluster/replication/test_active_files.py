@@ -101,6 +101,23 @@ def test_a_follower_gets_only_the_page_files_that_it_lacks() -> None:
     assert last < first
 
 
+def test_a_follower_is_in_sync_only_when_its_files_are_on_its_disk() -> None:
+    """Only the answer to a later block says that they are."""
+    group = Group(settings=paging)
+    conn = client(group)
+    for number in range(60):
+        publish(group.active, conn, "x" * 1_000, -10 - number)
+        group.run(1)
+    group.run(100)
+    last = group.active.node.journal.last
+    follower = Scripted(group.active)
+    follower.last = follower.durable = last
+    group.until(lambda: "b" in group.in_sync())
+    page = max(index for index, each in enumerate(follower.messages) if isinstance(each, PageFile))
+    block = index_of(follower, lambda each: isinstance(each, JournalBlock) and each.block.first > last)
+    assert page < block
+
+
 def test_a_page_that_was_read_is_deleted_once_that_is_confirmed() -> None:
     group = Group(settings=paging)
     conn = client(group)

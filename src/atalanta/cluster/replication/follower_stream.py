@@ -44,14 +44,12 @@ class Sources:
 
     def __init__(
         self,
-        active: Active,
         journal: Journal,
         changes: FileChanges,
         pages: PageFiles | None,
         large: LargeFiles | None,
         trace: Trace,
     ) -> None:
-        self.active = active
         self.journal = journal
         self.changes = changes
         self.pages = pages
@@ -65,23 +63,35 @@ class FollowerStream:
     `read_token` is the token of its reads of large bodies. `failed` says why the stream cannot go on, "" before.
     """
 
-    def __init__(self, member: str, connection: MemberConnection, sources: Sources, read_token: int) -> None:
+    def __init__(
+        self, member: str, connection: MemberConnection, active: Active, sources: Sources
+    ) -> None:
         self.member = member
         self.connection = connection
-        self.read_token = read_token
+        self.read_token: int = -connection.conn  # those of the broker are above 0
         self.blocked: bool = False
         self.failed: str = ""
         self.unfinished: bool = False
+        # A file was sent, and no block behind it: no answer says yet that the file is on the follower's disk.
+        self._needs_block: bool = False
         # The last lsn that was sent when nothing was left to send, and when that was; -1 without one.
         self._end: int = -1
         self._end_ns: int = 0
         self._sources = sources
-        self._active = sources.active
+        self._active = active
         self._journal = sources.journal
         self._files: OutgoingFiles | None = None
         self._reader: JournalReader | None = None
         self._reading: int = -1  # the large body that is being read
         self._jumped: bool = False
+
+    def fail(self, why: str) -> None:
+        """Records that the stream cannot go on."""
+        self.failed = why
+
+    def set_blocked(self, blocked: bool) -> None:
+        """Records whether the connection takes no data for now."""
+        self.blocked = blocked
 
     def close(self) -> None:
         """Ends the stream; what is being read is dropped."""
@@ -112,6 +122,12 @@ class FollowerStream:
             self._reader = JournalReader(self._journal, answer.last)
         except (ValueError, OSError, JournalDamaged) as error:
             self.failed = f"the journal cannot be sent from record {answer.last} on: {error}"
+
+    def wants_block(self) -> bool:
+        """Tells whether any further block would leave at once, and tell that the files before it have arrived."""
+        if not self._needs_block or self.blocked or self._reader is None or self._files is None:
+            return False
+        return not self._files.holds_journal()
 
     def has_caught_up(self, now: int, durable: int) -> bool:
         """Tells whether everything was sent a short time ago, and the follower has that. Each end counts once."""
@@ -144,11 +160,13 @@ class FollowerStream:
                     return
                 left -= size
             self.unfinished = not self.blocked
-        except (OSError, JournalDamaged) as error:
+        except (OSError, JournalDamaged, ValueError) as error:  # ValueError: a file or block above the largest frame
             self.failed = str(error)
 
     def _note_end(self, now: int) -> None:
-        """Records that nothing is left to send, unless a read of a large body must end first."""
+        """Records that nothing is left to send, and that an answer to the last block will say that it has arrived."""
+        if self._needs_block:
+            return
         if self._reader is not None and self._end < 0 and self._files is not None:
             if not self._files.holds_journal():
                 self._end = self._reader.last
@@ -189,6 +207,7 @@ class FollowerStream:
             self._sources.trace.event("replica_file_unreadable", {"member": self.member, "why": str(error)})
             return 64
         self.connection.send(PageFile(number, data))
+        self._needs_block = True
         return len(data)
 
     # --- large bodies -------------------------------------------------------------------------------------
@@ -223,6 +242,7 @@ class FollowerStream:
         files.sent(file, body, sent)
         if body.ended and sent >= body.written:
             self.connection.send(LargeEnd(file, sent))
+            self._needs_block = True
             files.forget_body(file)
 
     # --- the journal ----------------------------------------------------------------------------------------
@@ -240,6 +260,7 @@ class FollowerStream:
                 block = self._active.block(self.member, part.last).message
                 assert isinstance(block, Block)
                 self.connection.send(JournalBlock(block, part))
+                self._needs_block = False
                 size += len(part.data)
             else:
                 self._jumped = self._jumped or isinstance(part, JumpPart)

@@ -75,6 +75,7 @@ class ReplicationProtocol(Protocol):
         self.host = host
         self.members = members
         self.seat = members.seat
+        self.name_here: str = members.seat.follower.name
         self.node_id = node_id
         self.ids = ids
         self.trace = host.broker.trace
@@ -90,11 +91,16 @@ class ReplicationProtocol(Protocol):
         self.host.wire.exempt(conn)
         return MemberConnection(self, conn, peer.remote, now)
 
+    def tell_refusal(self, now: int, remote: str, member: str, why: str) -> None:
+        """Reports a refused connection, not too often."""
+        if self.host.refusals.admits(now, remote, why):
+            self.trace.event("replica_refused", {"member": member, "remote": remote, "why": why})
+
     def refusal(self, hello: Hello) -> str:
         """Returns the reason why a member cannot follow this node, "" if it can."""
         if self.members.stopped:
             return f"this node is not active any more: {self.members.stopped}"
-        if hello.member == self.seat.follower.name:
+        if hello.member == self.name_here:
             return (
                 f"it has this node's own member name, {hello.member}: give every member an empty data folder, "
                 "not a copy of another one"
@@ -121,8 +127,11 @@ class MemberConnection(Connection):
         self.conn = conn
         self.remote = remote
         self.member: str = ""
+        self.primary: bool = False
         self.connectors: Mapping[str, TransportConfiguration] = {}
+        self.primary: bool = False  # its configured role
         self._protocol = protocol
+        self._wire = protocol.host.wire
         self._opened = now
         self._last_seen = now
         self._closing = False
@@ -161,33 +170,34 @@ class MemberConnection(Connection):
             self._refuse(now, "", str(error))
             return None
         if output:
-            self._protocol.host.wire.write(self.conn, output)
+            self._wire.write(self.conn, output)
         return self._handshake.hello
 
     def _refuse(self, now: int, member: str, why: str) -> None:
-        """Reports a refusal, not too often, and closes the connection."""
-        if self._protocol.host.refusals.admits(now, self.remote, why):
-            self._protocol.trace.event("replica_refused", {"member": member, "remote": self.remote, "why": why})
+        """Reports a refusal and closes the connection."""
+        self._protocol.tell_refusal(now, self.remote, member, why)
         self.close(why)
 
     def _welcome(self, now: int, hello: Hello) -> None:
         """Ends the handshake: with a stream, or with a refusal."""
         protocol = self._protocol
         refusal = protocol.refusal(hello)
-        welcome = Welcome(protocol.node_id, protocol.members.epoch, protocol.seat.follower.name, refusal)
-        protocol.host.wire.write(self.conn, self._handshake.answer(welcome))
+        welcome = Welcome(protocol.node_id, protocol.members.epoch, protocol.name_here, refusal)
+        self._wire.write(self.conn, self._handshake.answer(welcome))
         if refusal:
             self._refuse(now, hello.member, refusal)
             return
         self.member = hello.member
+        self.primary = hello.primary
         self.connectors = hello.connectors
-        protocol.host.wire.logged_in(self.conn)
+        self.primary = hello.primary
+        self._wire.logged_in(self.conn)
         protocol.members.on_member(now, self)
 
     def send(self, message: FromActive) -> None:
         """Writes a message at once: also a node that has just stopped says so."""
         if not self._closing:
-            self._protocol.host.wire.write(self.conn, encode_message(message))
+            self._wire.write(self.conn, encode_message(message))
 
     def flush(self, now: int) -> None:
         """Implements Connection.flush: everything is written at once."""
@@ -198,7 +208,7 @@ class MemberConnection(Connection):
         """Closes the connection, after what was written."""
         if not self._closing:
             self._closing = True
-            self._protocol.host.wire.close(self.conn, why)
+            self._wire.close(self.conn, why)
 
     def closed(self, now: int, why: str) -> None:
         """Implements Connection.closed."""

@@ -7,7 +7,7 @@ register.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from atalanta.cluster.part import Part
@@ -39,6 +39,7 @@ GONE_NS: Final = 500_000_000
 
 class Replicator(Part):
     """The active member of a group. `on_stop(now, why)` ends the node; `announce` tells the cluster of the backup.
+    `append_mark` appends any record, so that there is a block.
 
     `stopped` says why the service has ended, "" before; `successor` is the member that it was handed to.
     """
@@ -51,6 +52,7 @@ class Replicator(Part):
         large: LargeFiles | None,
         timers: Timers,
         trace: Trace,
+        append_mark: Callable[[], None],
         on_stop: Callable[[int, str], None],
         announce: Callable[[int, dict[str, TransportConfiguration]], None],
     ) -> None:
@@ -58,26 +60,23 @@ class Replicator(Part):
         self.journal = journal
         self.timers = timers
         self.trace = trace
+        self.begun: bool = False
         self.active: Active
         self.streams: dict[str, FollowerStream] = {}
-        self.connectors: dict[str, Mapping[str, TransportConfiguration]] = {}
         self.successor: str = ""
         self.changes = FileChanges(journal)
         # The ports that the node uses instead of its own.
         self.pages = None if pages is None else ReplicatedPages(pages, self.changes)
         self.large = None if large is None else ReplicatedLargeFiles(large, self.changes)
-        self._pages = pages
-        self._large = large
+        self._sources = Sources(journal, self.changes, pages, large, trace)
+        self._append_mark = append_mark
         self._on_stop = on_stop
         self._announce = announce
         self._announced: str = ""
         self._in_sync: tuple[str, ...] = ()
         self._gone_ns: dict[str, int] = {}  # since when a required follower has no stream
-        self._sources: Sources
-        self._next_token = -1
-        self._by_token: dict[int, FollowerStream] = {}
         self._told_uncertain = False
-        self._told_too_few = False
+        self._told_missing = False
 
     # --- life -----------------------------------------------------------------------------------------------
 
@@ -89,13 +88,8 @@ class Replicator(Part):
             raise AssertionError(f"the journal ends at {self.journal.last}, the member at {self.active.last}")
         self.journal.begin_epoch(self.active.epoch)
         self.journal.group = self
-        self._sources = Sources(
-            self.active, self.journal, self.changes, self._pages, self._large, self.trace
-        )
         self._in_sync = self.in_sync()
-        self.trace.event(
-            "replication_active", {"epoch": self.active.epoch, "in_sync": " ".join(self._in_sync)}
-        )
+        self.begun = True
 
     def begin_service(self, now: int) -> None:
         """Starts the timer: the node serves."""
@@ -139,21 +133,25 @@ class Replicator(Part):
         if self.active.stopped:
             return
         self._note_appended(now)
-        unfinished = False
+        unfinished = needs_block = False
         for stream in list(self.streams.values()):
             stream.pump(now)
             if stream.failed:
                 self._fail(now, stream)
             elif stream.unfinished:
                 unfinished = True
-        if unfinished:
+            elif stream.wants_block() and self.journal.idle():
+                needs_block = True
+        if needs_block:
+            self._append_mark()
+        if unfinished or needs_block:
             self.timers.set(PUMP_TIMER, now)
 
     def on_large_read(self, token: int, data: bytes) -> None:
         """Handles the part of a large body that a stream reads."""
-        stream = self._by_token.get(token)
-        if stream is not None:
-            stream.on_large_read(data)
+        for stream in self.streams.values():
+            if stream.read_token == token:
+                stream.on_large_read(data)
 
     # --- connections --------------------------------------------------------------------------------------------
 
@@ -164,12 +162,7 @@ class Replicator(Part):
         if before is not None:
             self._end(now, before)
             before.connection.close("the member has a newer connection")
-        token = self._next_token
-        self._next_token -= 1
-        stream = FollowerStream(member, connection, self._sources, token)
-        self.streams[member] = stream
-        self._by_token[token] = stream
-        self.connectors[member] = connection.connectors
+        self.streams[member] = FollowerStream(member, connection, self.active, self._sources)
         self.trace.event("replica_connected", {"member": member, "remote": connection.peer()})
         self._do(now, [self.active.offer(member)])
         connection.send(SettingsFile(self.seat.settings()))
@@ -184,7 +177,7 @@ class Replicator(Part):
         elif isinstance(message, Refusal):
             self._do(now, self.active.on_refusal(now, stream.member, message.epoch))
             if not self.active.stopped:
-                stream.failed = "it refuses the stream, which begins again"
+                stream.fail("it refuses the stream, which begins again")
         elif stream.begun:
             stream.on_answer(message)
             if not stream.failed:
@@ -204,14 +197,13 @@ class Replicator(Part):
 
     def _fail(self, now: int, stream: FollowerStream) -> None:
         """Ends the stream that cannot go on; the follower connects again."""
-        self.trace.event("replica_stream_ended", {"member": stream.member, "why": stream.failed})
+        self.trace.event("replica_stream_failed", {"member": stream.member, "why": stream.failed})
         self._end(now, stream)
         stream.connection.close(stream.failed)
 
     def _end(self, now: int, stream: FollowerStream) -> None:
         stream.close()
         self.streams.pop(stream.member, None)
-        self._by_token.pop(stream.read_token, None)
         self.active.on_disconnected(now, stream.member)
         self._gone_ns.setdefault(stream.member, now)
 
@@ -219,7 +211,7 @@ class Replicator(Part):
         """Records that a follower reads too slowly, or reads again."""
         stream = self.streams.get(connection.member)
         if stream is not None and stream.connection is connection:
-            stream.blocked = blocked
+            stream.set_blocked(blocked)
 
     def settings_changed(self) -> None:
         """Sends the stored management settings to all followers."""
@@ -236,7 +228,7 @@ class Replicator(Part):
             self.seat.register.read()
         elif key == TICK_TIMER:
             self._tick(now)
-            self.timers.set(TICK_TIMER, now + self.active.lease.terms.length_ns // 4)
+            self.timers.set(TICK_TIMER, now + self.seat.follower.terms.length_ns // 4)
 
     def _tick(self, now: int) -> None:
         active = self.active
@@ -244,17 +236,17 @@ class Replicator(Part):
         for member in active.required():
             if member not in self.streams and now >= self._gone_ns.setdefault(member, now) + GONE_NS:
                 self._do(now, active.drop(now, member))
-        self._tell_too_few()
+        self._tell_missing()
         self._announce_backup(now)
 
-    def _tell_too_few(self) -> None:
+    def _tell_missing(self) -> None:
         certain = self.active.view.certain_members()
         if certain >= self.seat.min_in_sync:
-            self._told_too_few = False
-        elif not self._told_too_few:
-            self._told_too_few = True
+            self._told_missing = False
+        elif not self._told_missing:
+            self._told_missing = True
             self.trace.event(
-                "replicas_too_few", {"in_sync": certain, "required": self.seat.min_in_sync}
+                "replicas_missing", {"in_sync": certain, "required": self.seat.min_in_sync}
             )
 
     # --- the register -----------------------------------------------------------------------------------------------
@@ -295,23 +287,28 @@ class Replicator(Part):
         backup = names[0] if names else ""
         if backup != self._announced:
             self._announced = backup
-            self._announce(now, dict(self.connectors.get(backup, {})))
+            self._announce(now, dict(self.streams[backup].connection.connectors) if backup else {})
 
     # --- handover -----------------------------------------------------------------------------------------------------
 
     def hand_over(self, now: int) -> bool:
-        """Hands the service to a follower in sync, if everything is confirmed. Returns whether it was done.
+        """Hands the service to a follower in sync, a primary before others, if everything is confirmed. Returns whether
+        it was done.
 
         Nothing may be appended any more. Call it again while it returns False and there is time.
         """
         active = self.active
         if active.stopped or active.view.pending is not None or not self.journal.idle():
             return bool(self.successor)
-        for member in self.in_sync():
-            if member in active.cursors and active.answered.get(member, -1) >= active.last:
-                self.successor = member
-                self._do(now, active.hand_over(now, member))
-                return True
+        ready = [
+            stream
+            for member, stream in sorted(self.streams.items())
+            if member in self.in_sync() and active.answered.get(member, -1) >= active.last
+        ]
+        for stream in sorted(ready, key=lambda stream: not stream.connection.primary):
+            self.successor = stream.member
+            self._do(now, active.hand_over(now, stream.member))
+            return True
         return False
 
     def resign(self, now: int, why: str) -> None:

@@ -22,7 +22,7 @@ NAME: Final = "atalanta.toml"
 DNS: Final = "dns-discovery"
 HA: Final = "ha"
 MANAGER: Final = "manager"
-MIN_IN_SYNC: Final = "min_in_sync"
+OF_REPLICATION: Final = ("min_in_sync", "failback_after_s")
 KIND: Final = "kind"
 SIZE_MAX_BYTES: Final = 1 << 20
 KINDS: Final[dict[str, tuple[type, ...]]] = {
@@ -124,7 +124,7 @@ class OwnReader:
                 self.problem(key, text, nearest(key, [*known, MANAGER]))
             else:
                 self._assign(ha, known[key], key, value)
-                if ha.form == NONE or (key == MIN_IN_SYNC and ha.form != REPLICATION):
+                if ha.form == NONE or (key in OF_REPLICATION and ha.form != REPLICATION):
                     self._without_effect(key, "no effect (this node has no ha-policy that needs it)")
 
     def _read_manager(self, table: object, ha: HaPolicy) -> None:

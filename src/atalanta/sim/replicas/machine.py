@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, cast
 
-from atalanta.cluster.replication.backup import (
-    Backup,
+from atalanta.cluster.replication.active_search import Candidate
+from atalanta.cluster.replication.backup import Backup
+from atalanta.cluster.replication.backup_config import (
     BackupConfig,
     BackupPorts,
-    Candidate,
     Identity,
     TakenOver,
 )
@@ -47,6 +47,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 KEY: Final = member_key(CLUSTER_USER, CLUSTER_PASSWORD)
 DRIFT_PPM: Final = 50_000
 MILLION: Final = 1_000_000
+PATIENCE_NS: Final = 2 * SECOND  # with an active node that reads its journal
 LOOK_NS: Final = SECOND // 100
 HAND_OVER_NS: Final = 2 * SECOND  # at most, in a stop in good order
 RESTART_NS: Final = (SECOND // 100, SECOND)  # until a process that has failed runs again
@@ -167,6 +168,7 @@ class ReplicaMachine(GroupMember):
             journal=journal_config(self.shape.group, self.shape),
             key=KEY,
             connectors={"sim": own},
+            patience_ns=PATIENCE_NS,
         )
         ports = BackupPorts(
             wire=SimWire(self),
@@ -375,8 +377,12 @@ class ReplicaMachine(GroupMember):
 
     def _end_process(self) -> None:
         """Ends the process in good order: what it has sent arrives, what it has written stays."""
+        self.world.note(f"{self.name} has stopped")
+        self.ending()
+        self.freeze()
         self.network.leave(self)
-        super().crash()
+        self.disk.crash()
+        self.large.crash()
         self._forget()
         self.on_died(self)
 

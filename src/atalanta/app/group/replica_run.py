@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from atalanta.app.group.member import GroupMember
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
 from atalanta.app.transports import secure_connectors
@@ -29,12 +30,10 @@ from atalanta.message.encoding.buffer import DecodeError
 from atalanta.runtime.ha.group.passive_shell import PassiveShell
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
 from atalanta.runtime.ha.store_requests import PROMOTE, take_request
+from atalanta.runtime.net.limits import limits_of_this_process
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
 from atalanta.store.errors import JournalDamaged, JournalForeign
-
-if TYPE_CHECKING:
-    from atalanta.app.replicated_runs import ReplicatedRuns
 
 log = logging.getLogger("atalanta.app")
 
@@ -48,8 +47,8 @@ class ReplicaRun:
     again.
     """
 
-    def __init__(self, runs: ReplicatedRuns) -> None:
-        self.runs = runs
+    def __init__(self, member: GroupMember) -> None:
+        self.member = member
         self.paused = False
         self.stopping = False
         self.follower: Follower | None = None
@@ -81,21 +80,21 @@ class ReplicaRun:
         """Follows until the end, at most for `wait_s`. StartupError if it cannot go on."""
         if self.stopping:
             return
-        runs = self.runs
+        member = self.member
         loop = asyncio.get_running_loop()
-        shell = PassiveShell(loop, runs.limits, secure_connectors(runs.configuration))
+        shell = PassiveShell(loop, limits_of_this_process(), secure_connectors(member.configuration))
         self._shell = shell
-        calls = RegisterCalls(runs.manager, shell.driver)
-        storage = runs.storage(reserved=False)
-        disk = storage.disk(loop, shell.driver, runs.configuration.own.commits_in_loop)
-        large = storage.large_files(loop, shell.driver, 0, runs.configuration.journal.large_message_sync)
+        calls = RegisterCalls(member.manager, shell.driver)
+        storage = member.storage(reserved=False)
+        disk = storage.disk(loop, shell.driver, member.configuration.own.commits_in_loop)
+        large = storage.large_files(loop, shell.driver, 0, member.configuration.journal.large_message_sync)
         backup = Backup(self._config(), self._ports(shell, disk, large, calls, storage))
         attendance = loop.create_task(self._attend(shell, backup))
         timer = None if wait_s is None else loop.call_later(wait_s, shell.end)
         try:
             await shell.run(backup, disk, large)
         except (JournalDamaged, JournalForeign, DecodeError) as error:
-            line = f"the journal in {runs.folder.journal} cannot be read: {error}"
+            line = f"the journal in {member.folder.journal} cannot be read: {error}"
             raise StartupError(exit_codes.BAD_DATA, [line]) from error
         finally:
             self._shell = None
@@ -113,18 +112,19 @@ class ReplicaRun:
             self.node_id = uuid.UUID(bytes=outcome.node_id)
 
     def _config(self) -> BackupConfig:
-        runs = self.runs
-        node_id = runs.folder.node_id
+        member = self.member
+        node_id = member.folder.node_id
         return BackupConfig(
-            member=runs.folder.member,
+            member=member.folder.member,
             node_id=None if node_id is None else node_id.bytes,
-            group=runs.group,
-            candidates=candidates(runs.configuration),
-            terms=runs.terms,
-            primary=runs.primary,
-            journal=runs.configuration.journal.journal_config(b"" if node_id is None else node_id.bytes),
-            key=runs.key,
-            connectors=runs.connectors,
+            group=member.group,
+            candidates=candidates(member.configuration),
+            terms=member.terms,
+            primary=member.primary,
+            journal=None if node_id is None else member.configuration.journal.journal_config(node_id.bytes),
+            key=member.key,
+            connectors=member.connectors,
+            folder=str(member.folder.journal),
         )
 
     def _ports(
@@ -139,20 +139,22 @@ class ReplicaRun:
             ids=shell.ids,
             trace=shell.trace,
             register=calls,
-            settings=self.runs.write_settings,
+            settings=self.member.write_settings,
         )
 
     async def _attend(self, shell: PassiveShell, backup: Backup) -> None:
         """Tells how far the member is, and looks for an operator's request."""
-        runs = self.runs
+        member = self.member
         while True:
             await asyncio.sleep(ATTEND_S)
+            member.tell_passive()
             try:
-                await asyncio.to_thread(runs.folder.note_journal)
-                await runs.tell(backup.status())
-                promoted = await asyncio.to_thread(take_request, runs.folder.journal, PROMOTE)
+                await asyncio.to_thread(member.folder.note_journal)
+                seen = backup.status()
+                await member.tell("passive", seen.epoch, seen.active, seen.durable, seen.behind, [])
+                promoted = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE)
             except OSError as error:
-                runs.tell_once("member_folder_unusable", str(error))
+                member.tell_unusable(str(error))
                 continue
             if promoted:
                 shell.driver.promote()
