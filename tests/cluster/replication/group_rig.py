@@ -26,6 +26,7 @@ from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.node import Node
+from atalanta.runtime.inputs import NodeInputs
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
 from atalanta.store.config import JournalConfig
@@ -136,6 +137,7 @@ class GatedWire(Wire):
         self.closed: dict[int, str] = {}
         self.exempted: dict[int, bool] = {}
         self.arrivals: dict[int, Callable[[bytes], None]] = {}
+        self.closers: dict[int, Callable[[str], None]] = {}
 
     def exempt(self, conn: int) -> None:
         self.exempted[conn] = True
@@ -145,7 +147,8 @@ class GatedWire(Wire):
             self.held.setdefault(conn, []).append(bytes(data))
 
     def close(self, conn: int, why: str) -> None:
-        self.closed[conn] = why
+        if conn not in self.closed:
+            self.closed[conn] = why
 
     def release(self, may_send: bool) -> None:
         """Sends what may leave; the shell calls it at the end of a batch of inputs."""
@@ -157,23 +160,30 @@ class GatedWire(Wire):
                 if arrival is not None:
                     for each in data:
                         arrival(each)
+        for conn in [each for each in self.closers if each in self.closed]:
+            self.closers.pop(conn)(self.closed[conn])
 
 
 class MemberLarge(LargeInputs):
     def __init__(self, member: Member) -> None:
         self.member = member
+        self.life = member.life
+
+    def _input(self, name: str, *arguments: object) -> None:
+        if self.member.life == self.life:
+            self.member.input(name, *arguments)
 
     def large_written(self, file: int, size: int) -> None:
-        self.member.input("on_large_written", file, size)
+        self._input("on_large_written", file, size)
 
     def large_synced(self, file: int) -> None:
-        self.member.input("on_large_synced", file)
+        self._input("on_large_synced", file)
 
     def large_failed(self, file: int, why: str) -> None:
-        self.member.input("on_large_failed", file, why)
+        self._input("on_large_failed", file, why)
 
     def large_read(self, token: int, data: bytes) -> None:
-        self.member.input("on_large_read", token, data)
+        self._input("on_large_read", token, data)
 
 
 class Member:
@@ -200,6 +210,7 @@ class Member:
         self.stored_settings = b""
         self.min_in_sync = 1
         self.node: Node
+        self.inputs: NodeInputs
         self.wire: GatedWire
         self.trace: RecordingTrace
         self._next_conn = 1
@@ -249,7 +260,14 @@ class Member:
             self.wire, self.disk, MemberTimers(self), Links(), CountingIds(), self.trace,
             large=self.large, replication=seat,
         )  # fmt: skip
-        self.node = Node(config, ports)
+        self.inputs = self.node = Node(config, ports)
+        self._attach()
+        self.node.recover(self.now)
+        self.node.start(self.now)
+        self.end_turn()
+
+    def _attach(self) -> None:
+        """Connects the disks to this life."""
         life = self.life
 
         def committed(token: int) -> None:
@@ -262,9 +280,6 @@ class Member:
 
         self.disk.attach(committed, failed)
         self.large.attach(MemberLarge(self))
-        self.node.recover(self.now)
-        self.node.start(self.now)
-        self.end_turn()
 
     def crash(self) -> None:
         """Cuts the power: nothing of this life goes on."""
@@ -274,13 +289,13 @@ class Member:
 
     def input(self, name: str, *arguments: object) -> object:
         """Makes one input and ends its turn."""
-        answer: object = getattr(self.node, name)(self.now, *arguments)
+        answer: object = getattr(self.inputs, name)(self.now, *arguments)
         self.end_turn()
         return answer
 
     def end_turn(self) -> None:
-        self.node.flush(self.now)
-        self.wire.release(self.node.may_send(self.now))
+        self.inputs.flush(self.now)
+        self.wire.release(self.inputs.may_send(self.now))
 
     def events(self, name: str) -> list[dict[str, object]]:
         return [fields for each, fields in self.trace.events if each == name]
