@@ -138,6 +138,7 @@ class GatedWire(Wire):
         self.exempted: dict[int, bool] = {}
         self.arrivals: dict[int, Callable[[bytes], None]] = {}
         self.closers: dict[int, Callable[[str], None]] = {}
+        self.ends: dict[int, Callable[[str], None]] = {}
 
     def exempt(self, conn: int) -> None:
         self.exempted[conn] = True
@@ -162,6 +163,8 @@ class GatedWire(Wire):
                         arrival(each)
         for conn in [each for each in self.closers if each in self.closed]:
             self.closers.pop(conn)(self.closed[conn])
+        for conn in [each for each in self.ends if each in self.closed and each not in self.held]:
+            self.ends.pop(conn)(self.closed[conn])
 
 
 class MemberLarge(LargeInputs):

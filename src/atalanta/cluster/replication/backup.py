@@ -68,6 +68,8 @@ TICK_TIMER: Final = "backup.tick"
 TICK_NS: Final = 50_000_000
 # Received and not on the disk: with more than this, the connection is not read.
 WAITING_BYTES_MAX: Final = 16 << 20
+# Between two reads of the register while nobody sends heartbeats.
+READ_NS: Final = 500_000_000
 # At a cold start a primary goes first.
 PRIMARY_FIRST_NS: Final = 300_000_000
 # After this time without an active node the member tells what it waits for.
@@ -106,6 +108,7 @@ class Backup(PassiveInputs):
         self._promoted = False
         self._last_barrier = 0  # the one before the outcome
         self._alone_since_ns = 0
+        self._read_ns = 0  # when the register was read because nobody sent heartbeats
         self._version = 0  # of the register, since `_version_ns`
         self._version_ns = 0
         self._told = ""
@@ -218,6 +221,7 @@ class Backup(PassiveInputs):
         """Implements SearchOwner.on_link_lost."""
         self._end_stream()
         self._alone_since_ns = now
+        self._read_ns = 0
         self.ports.trace.event("replication_link_lost", {"why": why})
 
     def _end_stream(self) -> None:
@@ -287,6 +291,7 @@ class Backup(PassiveInputs):
             self._do(now, follower.on_hand_over(now, message))
         elif isinstance(message, Ended):
             follower.on_ended(now, message)
+            self._read_ns = 0
             self._consider(now)
         elif isinstance(message, PageFile | LargeData | LargeEnd | FileDeletion | KeptFiles):
             store.on_file(message)
@@ -430,13 +435,14 @@ class Backup(PassiveInputs):
             self._tell(now)
 
     def _consider(self, now: int) -> None:
-        """Reads the register if the member might take over; obeys an operator's order."""
+        """Reads the register while nobody sends heartbeats: the answer decides. Obeys an operator's order."""
         follower = self.follower
         if follower is None or self._over() or not self._may_ask(follower):
             return
         if self._promoted:
             self._do(now, follower.promote(now))
-        elif self._may_take_over(now, follower):
+        elif follower.promise.is_over(now) and now >= self._read_ns + READ_NS:
+            self._read_ns = now
             self._register.read()
 
     def _may_ask(self, follower: Follower) -> bool:
