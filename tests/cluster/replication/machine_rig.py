@@ -153,9 +153,10 @@ class Machine(Member):
     def crash(self) -> None:
         self.up = False
         super().crash()
-        self._break_pipes()
+        self.break_pipes()
 
-    def _break_pipes(self) -> None:
+    def break_pipes(self) -> None:
+        """Breaks the connections between this machine and the others."""
         for pipe in self.pipes:
             pipe.close("broken")
         self.pipes.clear()
@@ -173,7 +174,16 @@ class Machine(Member):
                 self._next(lambda: self.start(outcome.follower))
         elif self.node.failed is not None or self.node.handed_over:
             self.why.append(self.node.deposed or self.node.failed or "handed over")
-            self._next(self.follow)
+            if self.disk.failed:
+                self.schedule.at(5 * MS, self._repair)  # what was written leaves before
+            else:
+                self._next(self.follow)
+
+    def _repair(self) -> None:
+        """The process ends, the disk works again, and the process starts."""
+        if self.up and self.disk.failed:
+            self.crash()
+            self.follow()
 
     def _next(self, begin: Callable[[], None]) -> None:
         """Ends this run, and begins the next one when the disk has nothing to do."""
@@ -186,7 +196,7 @@ class Machine(Member):
             if self.disk.busy() or self.large.busy():
                 self.schedule.at(MS, look)
                 return
-            self._break_pipes()
+            self.break_pipes()
             begin()
 
         # What was written leaves before the connections end.

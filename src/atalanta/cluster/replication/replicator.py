@@ -183,7 +183,9 @@ class Replicator(Part):
             if not stream.failed:
                 self._gone_ns.pop(stream.member, None)
                 self._do(now, self.active.on_answer(now, stream.member, message))
-                if stream.has_caught_up(now, message.durable):
+                # Without its lease, a member that is required would stop the service.
+                leased = self.active.lease.holds(now, [stream.member])
+                if leased and stream.has_caught_up(now, message.durable):
                     self._do(now, self.active.join(now, stream.member))
         if stream.failed:
             self._fail(now, stream)
