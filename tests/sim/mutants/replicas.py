@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from atalanta.cluster.replication.backup import Backup
+from atalanta.cluster.replication.file_changes import OutgoingFiles
+from atalanta.cluster.replication.follower_files import FollowerFiles
+from atalanta.cluster.replication.follower_stream import FollowerStream
+from atalanta.cluster.replication.replicator import Replicator
 from atalanta.ha.lease import Lease
-from atalanta.ha.register import Read, Register, RegisterView, take_over
+from atalanta.ha.register import Register, RegisterView, take_over
 from atalanta.ha.replication import Action, Active, Answer, Confirm, Cut, Follower, Offer, Send
+from atalanta.node import node
+from atalanta.node.node import Node
 from tests.sim.mutants.patching import Patch
 
 GROUPED = True  # the worlds are one node that is a group
@@ -60,15 +67,14 @@ def tail_is_not_cut(patch: Patch) -> None:
 
 
 def unknown_write_counts_as_failed(patch: Patch) -> None:
-    def forget(view: RegisterView) -> Read:
-        view.pending = None
-        return Read()
+    """The answer to a write is lost, and the active node goes on as if it had never been sent."""
+    uncertain = Replicator.on_register_uncertain
 
-    def no_repeat(view: RegisterView) -> None:
-        view.pending = None
+    def forget(replicator: Replicator, now: int, why: str) -> None:
+        replicator.active.view.pending = None
+        uncertain(replicator, now, why)
 
-    patch.setattr(RegisterView, "on_uncertain", forget)
-    patch.setattr(RegisterView, "repeated", no_repeat)
+    patch.setattr(Replicator, "on_register_uncertain", forget)
 
 
 def dropped_before_the_register_says_so(patch: Patch) -> None:
@@ -88,25 +94,86 @@ def joins_without_being_required(patch: Patch) -> None:
 
 
 def taken_over_out_of_sync(patch: Patch) -> None:
+    def may_take_over(backup: Backup, now: int, follower: Follower) -> bool:
+        return follower.durable == follower.last and follower.promise.is_over(now)
+
     def take(follower: Follower, now: int) -> list[Action]:
         known = follower.view.known
-        if follower.asked is not None or known is None or not follower.promise.is_over(now):
-            return []
-        if follower.durable < follower.last:
+        if known is None or follower.asked is not None:
             return []
         value = Register(known.epoch + 1, follower.name, (follower.name,), 0, follower.view.token())
         return follower._ask(value)
 
+    patch.setattr(Backup, "_may_take_over", may_take_over)
     patch.setattr(Follower, "take_over", take)
 
 
 def promise_is_broken(patch: Patch) -> None:
+    """A member in sync takes over as soon as it has no connection to the active node."""
+
+    def may_take_over(backup: Backup, now: int, follower: Follower) -> bool:
+        known = follower.view.known
+        if known is None or follower.name not in known.in_sync or follower.durable < follower.last:
+            return False
+        return backup._search.link is None
+
     def take(follower: Follower, now: int) -> list[Action]:
         known = follower.view.known
-        if follower.asked is not None or known is None or follower.name not in known.in_sync:
-            return []
-        if follower.durable < follower.last:
+        if known is None or follower.asked is not None:
             return []
         return follower._ask(take_over(known, follower.name, follower.view.token()))
 
+    patch.setattr(Backup, "_may_take_over", may_take_over)
     patch.setattr(Follower, "take_over", take)
+
+
+def message_ids_are_used_again(patch: Patch) -> None:
+    patch.setattr(node, "EPOCH_IDS", 0)
+
+
+def segments_go_before_they_are_replaced_everywhere(patch: Patch) -> None:
+    """The compaction deletes a segment when the records that replace it are on the own disk only."""
+    on_stored = Replicator.on_stored
+
+    def stored(replicator: Replicator, now: int, lsn: int) -> None:
+        journal = replicator.journal
+        confirmed, journal.durable = journal.durable, lsn
+        journal._compaction.on_durable()
+        journal.durable = confirmed
+        on_stored(replicator, now, lsn)
+
+    patch.setattr(Replicator, "on_stored", stored)
+
+
+def page_files_follow_their_records(patch: Patch) -> None:
+    send_next = FollowerStream._send_next
+
+    def journal_first(stream: FollowerStream, files: OutgoingFiles) -> int:
+        return stream._send_journal() or send_next(stream, files)
+
+    patch.setattr(FollowerStream, "_send_next", journal_first)
+
+
+def records_do_not_wait_for_bodies(patch: Patch) -> None:
+    """A follower stores the record of a large body that is not synced."""
+    patch.setattr(FollowerFiles, "is_complete", lambda files, file: True)
+
+
+def promise_is_forgotten_at_a_start(patch: Patch) -> None:
+    recover = Backup.recover
+
+    def forget(backup: Backup, now: int) -> None:
+        recover(backup, now)
+        if backup.follower is not None:
+            backup.follower.promise.release()
+
+    patch.setattr(Backup, "recover", forget)
+
+
+def output_is_not_held(patch: Patch) -> None:
+    patch.setattr(Node, "may_send", lambda node, now: node.failed is None)
+
+
+def files_of_an_old_stream_are_trusted(patch: Patch) -> None:
+    """A follower's answers count before its page files and large bodies are there."""
+    patch.setattr(OutgoingFiles, "holds_journal", lambda files: False)

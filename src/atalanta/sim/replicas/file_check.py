@@ -10,8 +10,7 @@ from atalanta.store.segment import SEGMENT_HEAD_SIZE, segment_number
 def different_files(active: Host, follower: Host) -> list[str]:
     """Returns the names of files that are not equal, once nothing is being written.
 
-    Segments are compared up to the end of their blocks. The follower may have further page files and large bodies, as
-    long as nothing names them, and older segments.
+    Segments are compared up to the end of their blocks.
     """
     assert active.node is not None
     found = []
@@ -24,9 +23,12 @@ def different_files(active: Host, follower: Host) -> list[str]:
             found.append(name)
     first = active.node.journal.segments[0].number
     for name in follower.disk.files:
-        if 0 < segment_number(name) < first:
+        if 0 < segment_number(name) < first or (page_number(name) and name not in active.disk.files):
             found.append(f"{name} (left)")
     for file, body in active.large.contents.items():
         if follower.large.contents.get(file) != body:
             found.append(f"large body {file}")
+    for file in follower.large.contents:
+        if file not in active.large.contents:
+            found.append(f"large body {file} (left)")
     return found

@@ -46,6 +46,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 
 KEY: Final = member_key(CLUSTER_USER, CLUSTER_PASSWORD)
 DRIFT_PPM: Final = 50_000
+SKEWS_NS: Final = (0, 0, -5 * SECOND, 3 * SECOND)
 MILLION: Final = 1_000_000
 PATIENCE_NS: Final = 2 * SECOND  # with an active node that reads its journal
 LOOK_NS: Final = SECOND // 100
@@ -102,6 +103,7 @@ class ReplicaMachine(GroupMember):
         self.shape = shape
         self.draw = world.random(f"replica/{name}")
         self.rate_ppm = MILLION + self.draw.randint(-DRIFT_PPM, DRIFT_PPM)
+        self.skew_ns = self.draw.choice(SKEWS_NS)
         self.folders = 0
         self.member = ""
         self._new_folder()
@@ -134,10 +136,10 @@ class ReplicaMachine(GroupMember):
 
     # -- time -----------------------------------------------------------------------------------
     def now(self) -> int:
-        return EPOCH + (self.world.now - EPOCH) * self.rate_ppm // MILLION
+        return EPOCH + self.skew_ns + (self.world.now - EPOCH) * self.rate_ppm // MILLION
 
     def world_time(self, at_ns: int) -> int:
-        return EPOCH + -(-(at_ns - EPOCH) * MILLION // self.rate_ppm)
+        return EPOCH + -(-(at_ns - EPOCH - self.skew_ns) * MILLION // self.rate_ppm)
 
     # -- runs -----------------------------------------------------------------------------------
     def start(self) -> None:
@@ -282,6 +284,8 @@ class ReplicaMachine(GroupMember):
 
     def _turn_backup(self, backup: Backup) -> None:
         backup.flush(self.now())
+        if backup.follower is not None:
+            self.group.check_journal(self, backup.follower.last)
         outcome = backup.outcome
         if backup.failed is not None:
             self._fail(backup.failed)
