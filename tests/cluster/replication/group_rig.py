@@ -137,8 +137,9 @@ class GatedWire(Wire):
         self.closed: dict[int, str] = {}
         self.exempted: dict[int, bool] = {}
         self.arrivals: dict[int, Callable[[bytes], None]] = {}
-        self.closers: dict[int, Callable[[str], None]] = {}
         self.ends: dict[int, Callable[[str], None]] = {}
+        self.paused: list[int] = []
+        self.resumed: list[int] = []
 
     def exempt(self, conn: int) -> None:
         self.exempted[conn] = True
@@ -151,6 +152,12 @@ class GatedWire(Wire):
         if conn not in self.closed:
             self.closed[conn] = why
 
+    def pause(self, conn: int) -> None:
+        self.paused.append(conn)
+
+    def resume(self, conn: int) -> None:
+        self.resumed.append(conn)
+
     def release(self, may_send: bool) -> None:
         """Sends what may leave; the shell calls it at the end of a batch of inputs."""
         for conn in list(self.held):
@@ -161,8 +168,6 @@ class GatedWire(Wire):
                 if arrival is not None:
                     for each in data:
                         arrival(each)
-        for conn in [each for each in self.closers if each in self.closed]:
-            self.closers.pop(conn)(self.closed[conn])
         for conn in [each for each in self.ends if each in self.closed and each not in self.held]:
             self.ends.pop(conn)(self.closed[conn])
 
@@ -213,10 +218,14 @@ class Member:
         self.stored_settings = b""
         self.min_in_sync = 1
         self.node: Node
-        self.inputs: NodeInputs
         self.wire: GatedWire
         self.trace: RecordingTrace
         self._next_conn = 1
+
+    @property
+    def inputs(self) -> NodeInputs:
+        """What runs."""
+        return self.node
 
     @property
     def now(self) -> int:
@@ -263,7 +272,7 @@ class Member:
             self.wire, self.disk, MemberTimers(self), Links(), CountingIds(), self.trace,
             large=self.large, replication=seat,
         )  # fmt: skip
-        self.inputs = self.node = Node(config, ports)
+        self.node = Node(config, ports)
         self._attach()
         self.node.recover(self.now)
         self.node.start(self.now)

@@ -7,12 +7,20 @@ from collections.abc import Callable
 
 from atalanta.cluster.replication.active_search import Candidate
 from atalanta.cluster.replication.backup import Backup
-from atalanta.cluster.replication.backup_config import BackupConfig, BackupPorts, TakenOver
+from atalanta.cluster.replication.backup_config import (
+    BackupConfig,
+    BackupPorts,
+    Identity,
+    TakenOver,
+)
 from atalanta.ha.replication import Follower
 from atalanta.kernel.ports import Ids, Links
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.runtime.inputs import NodeInputs
 from atalanta.store.config import JournalConfig
+from atalanta.store.pages import page_number
+from atalanta.store.segment import SEGMENT_HEAD_SIZE
 from atalanta.wire.core.transport import TransportConfiguration
 from tests.cluster.replication.group_rig import (
     GROUP,
@@ -22,7 +30,6 @@ from tests.cluster.replication.group_rig import (
     MS,
     GatedWire,
     Member,
-    MemberLarge,
     MemberRegister,
     MemberTimers,
     MemoryRegister,
@@ -52,7 +59,7 @@ class Pipe:
         self.open = True
         for side, (machine, _, conn) in enumerate(ends):
             machine.wire.arrivals[conn] = lambda data, to=1 - side: self._carry(to, data)  # type: ignore[misc]
-            machine.wire.closers[conn] = self.close
+            machine.wire.ends[conn] = self.close
             machine.pipes.append(self)
 
     def _later(self, side: int, name: str, *arguments: object) -> None:
@@ -69,7 +76,7 @@ class Pipe:
 
     def _carry(self, side: int, data: bytes) -> None:
         if self.open and not self.group.silent:
-            self._later(side, "on_data", data)
+            self._later(side, "on_data", self.group.on_bytes(self.ends[1 - side][0], data))
 
     def close(self, why: str = "closed") -> None:
         """Ends the connection."""
@@ -115,8 +122,17 @@ class Machine(Member):
         self.backup: Backup | None = None
         self.pipes: list[Pipe] = []
         self.why: list[str] = []  # of the ends of its runs
+        self.past: list[tuple[str, dict[str, object]]] = []  # the events of earlier runs
+        self.outcomes: list[Identity | TakenOver] = []
+        self.node_id: bytes | None = JOURNAL_ID
+        self.key = KEY
+        self.group_name = GROUP
         self.disk = type(self.disk)(group.schedule.at, random.Random(f"{name} {group.seed}"))
         self.large = type(self.large)(group.schedule.at, random.Random(f"{name}/{group.seed}"))
+
+    @property
+    def inputs(self) -> NodeInputs:
+        return self.node if self.backup is None else self.backup
 
     def serving(self) -> bool:
         return self.up and self.backup is None and self.node.failed is None and not self.node.handed_over
@@ -125,19 +141,20 @@ class Machine(Member):
         """Starts the process as a passive member."""
         self.life += 1
         self.up = True
+        self._keep_events()
         self.trace = RecordingTrace()
         self.wire = GatedWire(self)
         others = [Candidate(name, name, 1) for name in self.group.machines if name != self.name]
         connector = {"c": TransportConfiguration.tcp(self.name, self.name, 1)}
         config = BackupConfig(
-            self.name, JOURNAL_ID, GROUP, others, LEASE, self.primary, self.journal, KEY, connector
-        )
+            self.name, self.node_id, self.group_name, others, LEASE, self.primary,
+            None if self.node_id is None else self.journal, self.key, connector, f"/data/{self.name}",
+        )  # fmt: skip
         ports = BackupPorts(
             self.wire, self.disk, self.large, MemberTimers(self), MachineLinks(self), RandomIds(self.group.draw),
             self.trace, MemberRegister(self.manager, self), self._store_settings,
         )  # fmt: skip
         self.backup = Backup(config, ports)
-        self.inputs = self.backup
         self._attach()
         self.backup.recover(self.now)
         self.backup.start(self.now)
@@ -146,8 +163,17 @@ class Machine(Member):
     def _store_settings(self, data: bytes) -> None:
         self.stored_settings = data
 
+    def _keep_events(self) -> None:
+        if hasattr(self, "trace"):
+            self.past += self.trace.events
+
+    def happened(self, name: str) -> list[dict[str, object]]:
+        """Returns the events of that name, of all runs."""
+        return [fields for each, fields in [*self.past, *self.trace.events] if each == name]
+
     def start(self, follower: Follower | None = None) -> None:
         self.backup = None
+        self._keep_events()
         super().start(follower)
 
     def crash(self) -> None:
@@ -167,17 +193,25 @@ class Machine(Member):
         if not self.up:
             return
         if backup is not None:
-            assert backup.failed is None, backup.failed
-            outcome = backup.outcome
-            if outcome is not None:
-                assert isinstance(outcome, TakenOver)
-                self._next(lambda: self.start(outcome.follower))
+            if backup.failed is not None:
+                self.why.append(backup.failed)
+                self.crash()
+            elif backup.outcome is not None:
+                self._on_outcome(backup.outcome)
         elif self.node.failed is not None or self.node.handed_over:
             self.why.append(self.node.deposed or self.node.failed or "handed over")
             if self.disk.failed:
                 self.schedule.at(5 * MS, self._repair)  # what was written leaves before
             else:
                 self._next(self.follow)
+
+    def _on_outcome(self, outcome: Identity | TakenOver) -> None:
+        self.outcomes.append(outcome)
+        if isinstance(outcome, TakenOver):
+            self._next(lambda: self.start(outcome.follower))
+        else:
+            self.node_id = outcome.node_id
+            self._next(self.follow)
 
     def _repair(self) -> None:
         """The process ends, the disk works again, and the process starts."""
@@ -229,6 +263,7 @@ class Machines:
         self.journal = journal or JournalConfig(JOURNAL_ID)
         self.settings = settings
         self.silent = False  # the network carries nothing
+        self.on_bytes: Callable[[Machine, bytes], bytes] = lambda sender, data: data
         self.machines: dict[str, Machine] = {}
         for name in names:
             self.machines[name] = Machine(self, name, name == names[0])
@@ -258,3 +293,28 @@ class Machines:
         while not true():
             assert self.schedule.due() <= end, "it did not come true"
             self.schedule.step()
+
+    def __getitem__(self, name: str) -> Machine:
+        return self.machines[name]
+
+    def settle(self, ms: int = 200) -> None:
+        """Lets time pass, until nothing is being written."""
+        self.run(ms)
+        self.until(lambda: not any(each.disk.busy() or each.large.busy() for each in self.machines.values()))
+
+
+def different(active: Machine, follower: Machine) -> list[str]:
+    """Returns the names of the active node's files that the follower has not got.
+
+    Segments count up to their end, large bodies when they have ended.
+    """
+    replicator = active.node.replicator
+    assert replicator is not None
+    ended = {file: True for file, body in replicator.changes.bodies.items() if body.ended}
+    ends = {segment.name: segment.end for segment in active.node.journal.segments if segment.end > SEGMENT_HEAD_SIZE}
+    mine = {name: bytes(active.disk.files[name][:end]) for name, end in ends.items()}
+    other = {name: bytes(follower.disk.files.get(name, b"")[:end]) for name, end in ends.items()}
+    for machine, found in ((active, mine), (follower, other)):
+        found |= {name: bytes(data) for name, data in machine.disk.files.items() if page_number(name)}
+        found |= {str(file): bytes(data) for file, data in machine.large.contents.items() if file in ended}
+    return [name for name in mine if other.get(name) != mine[name]]

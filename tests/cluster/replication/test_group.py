@@ -8,7 +8,7 @@ from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.store.config import JournalConfig
 from tests.cluster.replication.client_rig import Client
 from tests.cluster.replication.group_rig import JOURNAL_ID, publish
-from tests.cluster.replication.machine_rig import Machine, Machines
+from tests.cluster.replication.machine_rig import Machine, Machines, different
 from tests.wire.core.server.server_rig import queue_request
 
 
@@ -136,5 +136,12 @@ def test_nothing_confirmed_is_lost_whatever_happens(seed: int) -> None:
         work(group, client, 10, 80)
         fault(group, group.draw.choice(("crash", "crash", "all", "silence", "stop", "disk", "register")))
         work(group, client, 0, 20)
+    for machine in group.machines.values():
+        machine.disk.heal()
     group.until(lambda: len(group.in_sync()) == len(group.machines) and group.active() is not None, 60_000)
+    group.settle()
+    active = group.active()
+    if active is not None and len(group.in_sync()) == len(group.machines):
+        for machine in group.machines.values():
+            assert different(active, machine) == []
     client.check()

@@ -15,11 +15,11 @@ from atalanta.app.group.member import GroupMember
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
 from atalanta.app.transports import secure_connectors
-from atalanta.cluster.replication.backup import (
-    Backup,
+from atalanta.cluster.replication.active_search import Candidate
+from atalanta.cluster.replication.backup import Backup
+from atalanta.cluster.replication.backup_config import (
     BackupConfig,
     BackupPorts,
-    Candidate,
     Identity,
     TakenOver,
 )

@@ -29,9 +29,11 @@ class PassiveFiles(Protocol):
 
 
 class PassiveNode(NodeInputs, Protocol):
-    """A passive member. `outcome` is None until it has ended: it has taken over, or learned its node id."""
+    """A passive member."""
 
-    outcome: object
+    @property
+    def outcome(self) -> object:
+        """Returns None until it has ended: it has taken over, or learned its node id."""
 
 
 class PassiveShell:
