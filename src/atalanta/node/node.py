@@ -173,11 +173,7 @@ class Node:
             before = report.epochs[-1][0] if report.epochs else 0
             skipped = (self.replicator.epoch - before) * EPOCH_IDS
             store.skip_message_ids(store.next_message_id + skipped)
-<<<<<<< HEAD
-            self._append_counters()
-=======
             LiveRecords(self.broker).append_counters()
->>>>>>> w/shells
         trace = self.ports.trace
         if report.torn_bytes:
             trace.event("journal_tail_cut", {"at": report.torn_at, "bytes": report.torn_bytes})

@@ -192,6 +192,9 @@ class ReplicaMachine(GroupMember):
         """Begins an active run: the follower has taken over."""
         self.outbox = []
         self.takeovers += 1
+        # At a cold start nobody was heard: then the clocks of the machines were set meanwhile.
+        floor_ns = follower.clock_floor_ns or max(each.now() for each in self.group.machines)
+        self.skew_ns += max(0, floor_ns + 1 - self.now())
         known = follower.view.known
         assert known is not None
         self.epoch = known.epoch
