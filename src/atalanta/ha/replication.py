@@ -220,8 +220,6 @@ class Follower:
         self.active: str = ""  # the active node of that epoch
         self.seen: int = table[-1][0] if table else 0  # the highest epoch that it knows
         self.asked: Register | None = None  # the takeover whose outcome is unknown
-        # No output of a former active node has left at a later time of its clock; 0 if none was heard.
-        self.clock_floor_ns: int = 0
 
     # --- the stream -----------------------------------------------------------------------------------------
 
@@ -290,7 +288,6 @@ class Follower:
             return [Send(sender, Refusal(self.seen))]
         self.promise.renew(now)
         self.commit = max(self.commit, heartbeat.commit)
-        self.clock_floor_ns = max(self.clock_floor_ns, heartbeat.sent_ns + self.terms.length_ns)
         return [self._answer(heartbeat.sent_ns)]
 
     def _answer(self, sent_ns: int) -> Send:

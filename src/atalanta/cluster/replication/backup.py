@@ -108,6 +108,7 @@ class Backup(PassiveInputs):
         self._promoted = False
         self._last_barrier = 0  # the one before the outcome
         self._alone_since_ns = 0
+        self._clock_floor_ns = 0
         self._read_ns = 0  # when the register was read because nobody sent heartbeats
         self._version = 0  # of the register, since `_version_ns`
         self._version_ns = 0
@@ -286,6 +287,8 @@ class Backup(PassiveInputs):
             raise ProtocolError(f"{type(message).__name__} without an offer that was accepted")
         elif isinstance(message, Heartbeat):
             self._end = max(self._end, message.commit)
+            served_ns = message.sent_ns + self.config.terms.length_ns
+            self._clock_floor_ns = max(self._clock_floor_ns, served_ns)
             self._do(now, follower.on_heartbeat(now, sender, message))
         elif isinstance(message, HandOver):
             self._do(now, follower.on_hand_over(now, message))
@@ -377,7 +380,7 @@ class Backup(PassiveInputs):
             self._do(now, follower.on_durable(now, store.copy.stored))
             store.files.delete_up_to(follower.durable)
         elif token == self._last_barrier:
-            self.outcome = TakenOver(follower)
+            self.outcome = TakenOver(follower, self._clock_floor_ns)
         else:
             store.files.on_barrier(token)
             if self._offered is not None and self._offered[0] == token:

@@ -188,12 +188,12 @@ class ReplicaMachine(GroupMember):
     def _store_settings(self, data: bytes) -> None:
         self.settings = data
 
-    def _serve(self, follower: Follower) -> None:
+    def _serve(self, follower: Follower, clock_floor_ns: int) -> None:
         """Begins an active run: the follower has taken over."""
         self.outbox = []
         self.takeovers += 1
         # At a cold start nobody was heard: then the clocks of the machines were set meanwhile.
-        floor_ns = follower.clock_floor_ns or max(each.now() for each in self.group.machines)
+        floor_ns = clock_floor_ns or max(each.now() for each in self.group.machines)
         self.skew_ns += max(0, floor_ns + 1 - self.now())
         known = follower.view.known
         assert known is not None
@@ -293,7 +293,7 @@ class ReplicaMachine(GroupMember):
         if backup.failed is not None:
             self._fail(backup.failed)
         elif isinstance(outcome, TakenOver):
-            self._end_run(lambda: self._serve(outcome.follower))
+            self._end_run(lambda: self._serve(outcome.follower, outcome.clock_floor_ns))
         elif isinstance(outcome, Identity):
             self.node_id = outcome.node_id
             self._end_run(self._follow)
