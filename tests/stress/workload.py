@@ -165,7 +165,8 @@ class Workload:
         for commits in (True, False):
             number = BRANCHES + len(self.prepared)
             self.prepared[number] = False
-            async with connection.xa_resource.branch(xid_of(number)) as branch:
+            branch = connection.xa_resource.branch(xid_of(number))
+            async with branch:
                 for _ in range(2):
                     await branch.send("branches", self._entry("branches", transaction=number).message())
                 await branch.prepare()
