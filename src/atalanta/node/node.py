@@ -34,6 +34,7 @@ from atalanta.management.status import NodeStatus
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.parts import Parts
+from atalanta.store.errors import JournalDamaged
 from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
 from atalanta.wire.connection import ClientConnection, Connection, ProtocolError
@@ -80,8 +81,6 @@ class Node:
         self.stopped = False
         # Why this node is no longer the active one of its group. `failed` is set, too: the shell ends the run.
         self.deposed = ""
-        # The service was given to another member. The shell sends what is left and ends the run.
-        self.handed_over = False
         self.commit_timer = False
         self.connections: dict[int, Connection] = {}
         self.acceptors = {acceptor.name: acceptor for acceptor in config.acceptors}
@@ -161,7 +160,10 @@ class Node:
     def recover(self, now: int) -> None:
         """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid."""
         recovery = Recovery(self.broker)
-        report = self.journal.recover(recovery, LiveRecords(self.broker))
+        try:
+            report = self.journal.recover(recovery, LiveRecords(self.broker))
+        except JournalDamaged as error:
+            raise error.with_contents(recovery.described(error.records)) from error
         report.check_first(recovery.first_segment)
         if self.replicator is not None:
             self.replicator.begin(now)
@@ -452,7 +454,7 @@ class Node:
 
     # -- timers ---------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
-        if self.failed is not None or self.handed_over:
+        if self.failed is not None or self._has_ended():
             return
         if key == MANAGEMENT_TIMER:
             self.management.on_timer(now)
@@ -531,7 +533,7 @@ class Node:
     # -- batches of inputs ----------------------------------------------------------------------
     def flush(self, now: int) -> None:
         """Delivers, writes to the connections, and starts the next commit. A failed node does nothing more."""
-        if self.failed is not None or self.handed_over:
+        if self.failed is not None or self._has_ended():
             return
         if self.host.resumed:
             self._resume(now)
@@ -587,11 +589,22 @@ class Node:
         """
         return self.replicator is not None and self.failed is None and self.replicator.hand_over(now)
 
+    @property
+    def handed_over(self) -> bool:
+        """Tells whether another member has the service: it has closed its connection."""
+        return self.replicator is not None and self.replicator.handed_over
+
+    def has_successor(self) -> bool:
+        """Tells whether a member of the group is connected and in sync."""
+        return self.replicator is not None and self.replicator.has_successor()
+
+    def _has_ended(self) -> bool:
+        return self.replicator is not None and self.replicator.stopped != ""
+
     def _end_service(self, now: int, why: str) -> None:
         """Ends the service for good: the node has handed it over, or another member has it, or its disk failed."""
         replicator = self.replicator
         if replicator is not None and replicator.successor:
-            self.handed_over = True
             self.ports.trace.event("replication_handed_over", {"to": replicator.successor})
         elif self.failed is None:
             self.deposed = why

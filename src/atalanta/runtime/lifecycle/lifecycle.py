@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
 from atalanta.kernel.settings.broker_config import StoredSettings
 from atalanta.kernel.settings.settings_change import SettingsChange
 from atalanta.runtime.lifecycle.critical_analyzer import CriticalAnalyzer
-from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown, ScaleDownAtStop
 from atalanta.runtime.lifecycle.reloader import Reloader
+
+if TYPE_CHECKING:
+    from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown, ScaleDownAtStop
 
 
 class ActiveMember(Protocol):
     """The active node of a replicated group."""
 
-    handed_over: bool
+    @property
+    def handed_over(self) -> bool:
+        """Tells whether another member has the service."""
+
+    def has_successor(self) -> bool:
+        """Tells whether a member is there that could take it."""
 
     def hand_over(self, now: int) -> bool:
         """Gives the service to a member that has everything. False: not now, perhaps a little later."""
