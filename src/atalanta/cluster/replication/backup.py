@@ -236,7 +236,7 @@ class Backup(PassiveInputs):
         if stream is None:
             return
         if self.failed is None and token == self._last_barrier != 0:
-            self.outcome = TakenOver(stream.follower)
+            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns)
         else:
             self._try(now, lambda: stream.on_committed(now, token))
 

@@ -70,6 +70,8 @@ class IncomingStream:
         self.following = False  # the offer of this connection was accepted
         self.has_followed = False
         self.end_lsn: int = 0  # the last one of the active node, as far as it is known
+        # No output of an active node left at a later time of its clock.
+        self.clock_floor_ns: int = 0
         self._search = search
         self._wire = ports.wire
         self._trace = ports.trace
@@ -160,6 +162,7 @@ class IncomingStream:
             raise ProtocolError(f"{type(message).__name__} without an offer that was accepted")
         elif isinstance(message, Heartbeat):
             self.end_lsn = max(self.end_lsn, message.commit)
+            self.clock_floor_ns = max(self.clock_floor_ns, message.sent_ns + follower.terms.length_ns)
             self._do(now, follower.on_heartbeat(now, sender, message))
         elif isinstance(message, HandOver):
             self._do(now, follower.on_hand_over(now, message))
