@@ -236,7 +236,7 @@ class Backup(PassiveInputs):
         if stream is None:
             return
         if self.failed is None and token == self._last_barrier != 0:
-            self.outcome = TakenOver(stream.follower)
+            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns)
         else:
             self._try(now, lambda: stream.on_committed(now, token))
 
@@ -300,6 +300,8 @@ class Backup(PassiveInputs):
             return False
         if known.in_sync == (name,):
             return True
+        if self._stream is not None and self._stream.paused:
+            return False  # heartbeats may have come that were not read
         promise = follower.promise
         if not promise.is_over(now):
             return False

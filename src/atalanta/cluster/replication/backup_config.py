@@ -65,9 +65,14 @@ class Identity:
 
 @dataclass(eq=False)
 class TakenOver:
-    """The outcome of a member that has become active: nothing waits for the disk."""
+    """The outcome of a member that has become active: nothing waits for the disk.
+
+    No output of the former node left at a later time of its clock than `clock_floor_ns`: the new node's begins above
+    it. 0 if this process has heard no active node.
+    """
 
     follower: Follower
+    clock_floor_ns: int = 0
 
 
 @dataclass(frozen=True)
