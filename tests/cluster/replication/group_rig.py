@@ -40,6 +40,7 @@ from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import NullResponse
 from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage, SendMessage
 from atalanta.wire.core.packets.session import CreateSessionV2
+from atalanta.wire.core.transport import TransportConfiguration
 from tests.kernel.broker_rig import START, CountingIds, RecordingTrace
 from tests.store.journal_rig import Collector, Schedule
 from tests.wire.core.server.server_rig import queue_request, text_message
@@ -357,7 +358,14 @@ class Member:
 class Scripted:
     """A follower without a disk: it keeps what it gets, and answers what a test says."""
 
-    def __init__(self, active: Member, name: str = "b", key: bytes = KEY, group: str = GROUP) -> None:
+    def __init__(
+        self,
+        active: Member,
+        name: str = "b",
+        key: bytes = KEY,
+        group: str = GROUP,
+        connectors: dict[str, TransportConfiguration] | None = None,
+    ) -> None:
         self.active = active
         self.name = name
         self.framer = MemberFramer()
@@ -368,7 +376,7 @@ class Scripted:
         self.durable = 0
         self.epoch = 0
         self.conn = active.conn()
-        hello = Hello(name, JOURNAL_ID, group, SEGMENT_VERSION)
+        hello = Hello(name, JOURNAL_ID, group, SEGMENT_VERSION, connectors or {})
         self.handshake = FollowerHandshake(key, name.encode().ljust(32), hello)
         self.files = StoredFiles((), ())
         active.input("on_accept", self.conn, "door", f"machine-{name}")
