@@ -139,7 +139,7 @@ class GatedWire(Wire):
         self.exempted: dict[int, bool] = {}
         self.arrivals: dict[int, Callable[[bytes], None]] = {}
         self.ends: dict[int, Callable[[str], None]] = {}
-        self.paused: list[int] = []
+        self.paused: dict[int, list[bytes]] = {}  # what has come meanwhile
         self.resumed: list[int] = []
 
     def exempt(self, conn: int) -> None:
@@ -154,10 +154,18 @@ class GatedWire(Wire):
             self.closed[conn] = why
 
     def pause(self, conn: int) -> None:
-        self.paused.append(conn)
+        self.paused[conn] = []
 
     def resume(self, conn: int) -> None:
         self.resumed.append(conn)
+        data = b"".join(self.paused.pop(conn))
+        life = self.member.life
+
+        def read() -> None:
+            if self.member.life == life:
+                self.member.input("on_data", conn, data)
+
+        self.member.schedule.at(0, read)
 
     def release(self, may_send: bool) -> None:
         """Sends what may leave; the shell calls it at the end of a batch of inputs."""

@@ -69,7 +69,11 @@ class Pipe:
         self.at[side] = max(self.at[side], schedule.now + delay)
 
         def arrive() -> None:
-            if machine.life == life and machine.up:
+            if machine.life != life or not machine.up:
+                return
+            if name == "on_data" and conn in machine.wire.paused:
+                machine.wire.paused[conn] += [bytes(each) for each in arguments if isinstance(each, bytes)]
+            else:
                 machine.input(name, conn, *arguments)
 
         schedule.at(self.at[side] - schedule.now, arrive)

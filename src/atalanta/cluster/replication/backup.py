@@ -300,6 +300,8 @@ class Backup(PassiveInputs):
             return False
         if known.in_sync == (name,):
             return True
+        if self._stream is not None and self._stream.paused:
+            return False  # heartbeats may have come that were not read
         promise = follower.promise
         if not promise.is_over(now):
             return False

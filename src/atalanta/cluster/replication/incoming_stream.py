@@ -69,6 +69,7 @@ class IncomingStream:
         self.store = store
         self.following = False  # the offer of this connection was accepted
         self.has_followed = False
+        self.paused = False  # the connection is not read
         self.end_lsn: int = 0  # the last one of the active node, as far as it is known
         # No output of an active node left at a later time of its clock.
         self.clock_floor_ns: int = 0
@@ -79,12 +80,11 @@ class IncomingStream:
         self._do = do
         # An offer, and the barrier that it waits for.
         self._offered: tuple[int, Offer] | None = None
-        self._paused = False
 
     def end(self) -> None:
         """Forgets the stream of a connection that is gone."""
         self._offered = None
-        self._paused = False
+        self.paused = False
         self.following = False
         self.store.clear()
 
@@ -140,11 +140,11 @@ class IncomingStream:
         if link is None:
             return
         waiting = self.store.waiting_bytes
-        if not self._paused and waiting > WAITING_BYTES_MAX:
-            self._paused = True
+        if not self.paused and waiting > WAITING_BYTES_MAX:
+            self.paused = True
             self._wire.pause(link.conn)
-        elif self._paused and waiting * 2 < WAITING_BYTES_MAX:
-            self._paused = False
+        elif self.paused and waiting * 2 < WAITING_BYTES_MAX:
+            self.paused = False
             self._wire.resume(link.conn)
 
     # --- messages ---------------------------------------------------------------------------------
@@ -152,7 +152,8 @@ class IncomingStream:
     def _on_message(self, now: int, sender: str, message: FromActive) -> None:
         follower, store = self.follower, self.store
         if isinstance(message, Offer):
-            self.end()
+            self.following = False
+            store.clear()
             self._offered = store.barrier.begin(), message
         elif isinstance(message, SettingsFile):
             self._store_settings(message)
