@@ -113,7 +113,7 @@ def kills(context: Context, kind: str, form: str, more: str) -> list[float]:
                 found.append((sender.past(at_ns, RETURN_SECONDS) - at_ns) / 1e9)
                 active, passive = passive, active
                 passive.process.launch()
-                wait_passive(passive, form)
+                wait_passive(passive, active, form)
         finally:
             sender.close()
     return found
