@@ -46,7 +46,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("wire/core/server/requests",),
     ("wire/core/client", "wire/core/server"),
     ("cluster",),
-    ("cluster/topology",),
+    ("cluster/topology", "cluster/replication"),
     ("cluster/discovery", "cluster/links"),
     ("cluster/core_bridges", "cluster/store_and_forward", "cluster/connection_routers"),
     ("cluster/balancing", "cluster/grouping"),

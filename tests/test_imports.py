@@ -15,8 +15,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "store": {"kernel", "message"},
     "ha": {"kernel", "store"},
     "wire": {"kernel", "message", "management"},
-    "cluster": {"kernel", "message", "management", "wire"},
-    "node": {"kernel", "message", "management", "store", "wire", "cluster"},
+    "cluster": {"kernel", "message", "management", "wire", "store", "ha"},
+    "node": {"kernel", "message", "management", "store", "wire", "cluster", "ha"},
     "files": {"message.encoding", "wire"},
     "config": {
         "files", "message", "kernel", "store", "ha", "wire", "cluster", "node", "runtime.network_check",

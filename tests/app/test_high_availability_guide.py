@@ -1,10 +1,13 @@
-"""The example of docs/guide/high-availability.md, as it is written there, with other ports."""
+"""The examples of docs/guide/high-availability.md, as they are written there, with other ports."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,52 +16,103 @@ from atalanta.client import Message, connect
 from tests.app.pair import PairProcess
 from tests.broker_process import free_port
 from tests.source_tree import ROOT
+from tests.waiting import DEADLINE_S
 
 PAGE = ROOT / "docs" / "guide" / "high-availability.md"
+PORTS = "61616|61617|5791|5792|5793"
+
+
+class Example:
+    """One form of the guide: its files in `folder`, with ports of its own, and its client."""
+
+    def __init__(self, folder: Path, first: int, own: bool = False) -> None:
+        """`first` is the number of its primary's file on the page. `own`: the file atalanta.toml is beside each."""
+        page = PAGE.read_text(encoding="utf-8")
+        ports = {port: str(free_port()) for port in PORTS.split("|")}
+        self.text = re.sub(PORTS, lambda found: ports[found.group()], page)
+        files = re.findall(r"```xml\n(<configuration.*?)```", self.text, re.DOTALL)
+        assert len(files) == 4
+        both = []
+        for name, file in zip(("primary", "backup"), files[first:], strict=False):
+            etc = folder / name / "etc"
+            etc.mkdir(parents=True)
+            (etc / "broker.xml").write_text(file)
+            if own:
+                (etc / "atalanta.toml").write_text(self._block("toml"))
+            both.append(PairProcess(etc / "broker.xml", 0))
+        self.primary, self.backup = both
+        self.ready = f"ready role=active artemis=127.0.0.1:{ports['61616']}"
+        found = re.search(r"^    (\(tcp://.*)$", self.text, re.MULTILINE)
+        assert found is not None
+        self.url = found.group(1)
+
+    def _block(self, language: str) -> str:
+        found = re.search(rf"```{language}\n(.*?)```", self.text, re.DOTALL)
+        assert found is not None
+        return found.group(1)
+
+    def witnesses(self) -> list[list[str]]:
+        """Returns the commands that start the witnesses."""
+        lines = re.findall(r"^atalanta (ha witness .*)$", self._block("sh"), re.MULTILINE)
+        return [[sys.executable, "-m", "atalanta", *line.split()] for line in lines]
+
+    async def send(self) -> None:
+        async with connect(self.url) as connection:
+            producer = await connection.producer("orders", routing="anycast")
+            await producer.send(Message("one coffee"))
+
+    async def receive(self) -> str | None:
+        async with connect(self.url) as connection:
+            message = await (await connection.consumer("orders", ack="auto")).receive(30)
+            return None if message is None else message.text
+
+    def start(self) -> None:
+        self.primary.start()
+        self.primary.until_role("active")
+        assert self.primary.lines() == [self.ready]
+        self.backup.start()
+        self.backup.until_role("passive")
+        assert self.backup.lines() == ["ready role=passive"]
+
+    def end(self) -> None:
+        for each in (self.primary, self.backup):
+            each.__exit__(None, None, None)
 
 
 @pytest.mark.process
 def test_the_pair_of_the_guide_survives_a_kill(tmp_path: Path) -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    ports = {"61616": str(free_port()), "61617": str(free_port())}
-
-    def own(page: str) -> str:
-        return re.sub("61616|61617", lambda found: ports[found.group()], page)
-
-    files = re.findall(r"```xml\n(<configuration.*?)```", text, re.DOTALL)
-    assert len(files) == 2
-    both = []
-    for name, file in zip(("primary", "backup"), files, strict=True):
-        etc = tmp_path / name / "etc"
-        etc.mkdir(parents=True)
-        (etc / "broker.xml").write_text(own(file))
-        both.append(PairProcess(etc / "broker.xml", 0))
-    found = re.search(r"^    (\(tcp://.*)$", text, re.MULTILINE)
-    assert found is not None
-    url = own(found.group(1))
-
-    async def send() -> None:
-        async with connect(url) as connection:
-            producer = await connection.producer("orders", routing="anycast")
-            await producer.send(Message("one coffee"))
-
-    async def receive() -> str | None:
-        async with connect(url) as connection:
-            message = await (await connection.consumer("orders", ack="auto")).receive(30)
-            return None if message is None else message.text
-
-    primary, backup = both
+    pair = Example(tmp_path, 0)
     try:
-        primary.start()
-        primary.until_role("active")
-        assert primary.lines() == [own("ready role=active artemis=127.0.0.1:61616")]
-        backup.start()
-        backup.until_role("passive")
-        assert backup.lines() == ["ready role=passive"]
-        asyncio.run(send())
-        primary.end(signal.SIGKILL)
-        backup.until_role("active")
-        assert asyncio.run(receive()) == "one coffee"
+        pair.start()
+        asyncio.run(pair.send())
+        pair.primary.end(signal.SIGKILL)
+        pair.backup.until_role("active")
+        assert asyncio.run(pair.receive()) == "one coffee"
     finally:
-        for each in both:
-            each.__exit__(None, None, None)
+        pair.end()
+
+
+@pytest.mark.process
+def test_the_group_of_the_guide_survives_the_loss_of_a_disk_and_a_witness(tmp_path: Path) -> None:
+    group = Example(tmp_path, 2, own=True)
+    witnesses = [subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE) for line in group.witnesses()]
+    try:
+        assert len(witnesses) == 3
+        for each in witnesses:
+            assert each.stdout is not None
+            assert each.stdout.readline().startswith(b"ready voter=")
+        group.start()
+        group.primary.until_logged("replica_in_sync")
+        asyncio.run(group.send())
+        witnesses[0].kill()
+        group.primary.end(signal.SIGKILL)
+        shutil.rmtree(tmp_path / "primary" / "data")
+        group.backup.until_role("active")
+        assert asyncio.run(group.receive()) == "one coffee"
+    finally:
+        group.end()
+        for each in witnesses:
+            each.kill()
+            each.wait(DEADLINE_S)
+            if each.stdout is not None:
+                each.stdout.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import re
 import signal
@@ -11,13 +10,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from atalanta.client import Connection, Message, ReceivedMessage, connect
+from atalanta.client import Message, connect
+from tests.app.load import Load, loaded, number_of
 from tests.app.pair import Pair
 from tests.broker_process import BrokerProcess, refused
 from tests.waiting import DEADLINE_S
@@ -27,54 +26,9 @@ pytestmark = pytest.mark.process
 LEASE = "[ha]\nlease_ms = 500\n"
 
 
-class Load:
-    """A sender whose messages are numbered, and what it was told."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self.confirmed: list[int] = []
-        self.next = 0
-        self.stopping = False
-
-    async def run(self) -> None:
-        """Sends until `stopping`; each send waits for its confirmation."""
-        producer = await self.connection.producer("orders")
-        while not self.stopping:
-            number = self.next
-            self.next += 1
-            await producer.send(Message(str(number)))
-            self.confirmed.append(number)
-
-    async def past(self, count: int) -> None:
-        """Waits until `count` more messages are confirmed."""
-        wanted = len(self.confirmed) + count
-        async with asyncio.timeout(DEADLINE_S):
-            while len(self.confirmed) < wanted:
-                await asyncio.sleep(0.005)
-
-
-@contextlib.asynccontextmanager
-async def loaded(pair: Pair) -> AsyncIterator[Load]:
-    """Yields a running load. Afterwards every confirmed message is in the queue, once."""
-    async with asyncio.timeout(120), connect(pair.url) as connection:
-        load = Load(connection)
-        sending = asyncio.create_task(load.run())
-        try:
-            yield load
-        finally:
-            load.stopping = True
-            await sending
-        consumer = await connection.consumer("orders", ack="auto")
-        found: Counter[int] = Counter()
-        while (message := await consumer.receive(1)) is not None:
-            found[number_of(message)] += 1
-        assert sorted(set(load.confirmed) - set(found)) == []
-        assert [number for number, times in found.items() if times > 1] == []
-
-
 def run(pair: Pair, scenario: Callable[[Pair, Load], Awaitable[None]]) -> None:
     async def main() -> None:
-        async with loaded(pair) as load:
+        async with loaded(pair.url) as load:
             await load.past(50)
             await scenario(pair, load)
             await load.past(50)
@@ -82,11 +36,6 @@ def run(pair: Pair, scenario: Callable[[Pair, Load], Awaitable[None]]) -> None:
     with pair:
         pair.start()
         asyncio.run(main())
-
-
-def number_of(message: ReceivedMessage | None) -> int:
-    assert message is not None and message.text is not None
-    return int(message.text)
 
 
 def connects(port: int) -> bool:

@@ -14,7 +14,7 @@ from tests.fuzz.answer_targets import (
 )
 from tests.fuzz.config_targets import LoadTarget, LoginTarget, MaskTarget, StoreTarget, TomlTarget
 from tests.fuzz.damage_target import DamageTarget
-from tests.fuzz.ha_targets import RegisterTarget
+from tests.fuzz.ha_targets import MemberTarget, RegisterTarget
 from tests.fuzz.jgroups_targets import JgroupsTarget, StackTarget
 from tests.fuzz.management_target import ManagementTarget
 from tests.fuzz.node_targets import ClientTarget, NodeTarget
@@ -37,7 +37,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
         FramerTarget, PacketTarget, MessageTarget, ReceivedTarget, DatagramTarget, JgroupsTarget, UpgradeTarget,
         AmqpTarget, EmbeddedTarget, LargeEmbeddedTarget,
         DnsTarget, NodeTarget, ClientTarget, ManagementTarget, AnswerTarget,
-        JournalTarget, RecordTarget, PageTarget, DamageTarget, RegisterTarget,
+        JournalTarget, RecordTarget, PageTarget, DamageTarget, RegisterTarget, MemberTarget,
         SelectorTarget, UriTarget, UrlTarget, PropertiesTarget, UsersTarget, MaskTarget, StoreTarget, LoginTarget,
         XmlTarget, WildFlyTarget, StackTarget, TomlTarget,
         OffsetTarget, OptionTarget, LineTarget, LoadTarget,

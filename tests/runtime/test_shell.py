@@ -207,6 +207,36 @@ def test_what_a_peer_does_not_take_at_once_comes_later_in_order(plain: bool) -> 
 
 
 @both_loops
+def test_output_that_may_not_leave_is_held_and_leaves_later_in_order(plain: bool) -> None:
+    """A node without its lease sends nothing to clients; other members of its group get theirs all the same."""
+
+    async def use(running: Running) -> None:
+        connections = running.shell.connections
+        allowed = False
+        connections.gate(lambda: allowed)
+        client_reader, client = await running.connect()
+        member_reader, member = await running.connect()
+        await running.until(lambda: len(connections) == 2)
+        connections.exempt(2)
+        client.write(b"first")
+        await running.until(lambda: running.node.bytes_taken == 5)
+        client.write(b"bye")
+        await running.until(lambda: running.node.bytes_taken == 8)
+        member.write(b"member")
+        assert await member_reader.readexactly(6) == b"member"
+        held = asyncio.ensure_future(client_reader.read())
+        await asyncio.sleep(0.01)
+        assert not held.done()
+        allowed = True
+        member.write(b"any turn")
+        assert await held == b"firstbye"
+        client.close()
+        member.close()
+
+    run(with_echo(use), plain)
+
+
+@both_loops
 def test_writing_to_a_peer_that_is_gone_ends_its_connection_only(plain: bool) -> None:
     async def use(running: Running) -> None:
         _, writer = await running.connect()

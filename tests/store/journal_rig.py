@@ -44,6 +44,10 @@ class Schedule:
         self._order += 1
         heapq.heappush(self._heap, (self.now + delay_ns, self._order, call))
 
+    def due(self) -> int:
+        """The time of the next call; far away without any."""
+        return self._heap[0][0] if self._heap else 1 << 62
+
     def step(self) -> bool:
         if not self._heap:
             return False

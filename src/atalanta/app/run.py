@@ -55,6 +55,15 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None, guarded: 
 
         store = open_store(configuration)
         return run(serve_store(configuration, security, store, ready, web))
+    if configuration.ha.form == REPLICATION and configuration.ha.manager is not None:
+        from atalanta.app.group.member import open_member
+        from atalanta.app.group.runs import serve_group
+
+        folder = open_member(configuration)
+        try:
+            return run(serve_group(configuration, security, folder, ready, web))
+        finally:
+            folder.close()
     storage = open_storage(configuration)
     try:
         return run(serve(configuration, security, storage, ready, web))

@@ -11,12 +11,14 @@ from atalanta.app.configuration_files import change_settings, read_again, watche
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
 from atalanta.app.transports import listens, secure_connectors
+from atalanta.cluster.replication.seat import ReplicationSeat
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.ports import Disk, LargeFiles
 from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.node import Node
+from atalanta.runtime.clock import Clock
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.memory_disk import MemoryDisk
 from atalanta.runtime.lifecycle.critical_analyzer import critical_analyzer
@@ -37,9 +39,9 @@ log = logging.getLogger("atalanta.app")
 Ready = Callable[[list[str]], None]
 
 
-def bound_shell(configuration: Configuration, signals: bool) -> Shell:
+def bound_shell(configuration: Configuration, signals: bool, clock: Clock | None = None) -> Shell:
     """Returns a shell whose ports are bound, in the running loop. StartupError names what cannot be used."""
-    shell = Shell(asyncio.get_running_loop(), limits_of_this_process(), signals=signals)
+    shell = Shell(asyncio.get_running_loop(), limits_of_this_process(), signals=signals, clock=clock)
     try:
         shell.links.secure(secure_connectors(configuration))
         shell.bind(listens(configuration))
@@ -58,10 +60,11 @@ async def run_node(
     ready: Ready,
     server: WebServer | None,
     begun: Callable[[Node], None] | None = None,
+    seat: ReplicationSeat | None = None,
 ) -> int:
     """Runs the node of a bound shell to its end. Returns the exit status.
 
-    `begun` is called with the node before it recovers.
+    `begun` is called with the node before it recovers. With a `seat` it is the active node of a replicated group.
     """
     broker = configuration.broker
     disk = storage.disk(shell.loop, shell.driver, configuration.own.commits_in_loop)
@@ -73,7 +76,9 @@ async def run_node(
     )
     if storage.folder is not None:
         shell.watch_disk(storage.folder.journal, broker.disk_scan_period_ms / 1_000, storage.reserve)
-    node = Node(config, ports(shell, disk, large))
+    node = Node(config, ports(shell, disk, large, seat))
+    if seat is not None:
+        shell.connections.gate(lambda: node.may_send(shell.clock.now()))
     log_event(
         log,
         "node_starting",
@@ -135,6 +140,7 @@ def lifecycle(
         graceful_shutdown,
         node.arriving,
         lambda change: change_settings(configuration, storage, change),
+        None if node.replicator is None else node,
     )
 
 
@@ -146,7 +152,9 @@ def users_changed(configuration: Configuration, operation: UserOperation) -> Use
     return operate_users(configuration, operation)
 
 
-def ports(shell: Shell, disk: Disk, large: LargeFiles) -> Ports:
+def ports(
+    shell: Shell, disk: Disk, large: LargeFiles, seat: ReplicationSeat | None = None
+) -> Ports:
     """Returns the shell's implementations of all ports."""
     return Ports(
         wire=shell.connections,
@@ -158,4 +166,5 @@ def ports(shell: Shell, disk: Disk, large: LargeFiles) -> Ports:
         passwords=shell.passwords,
         large=large,
         process=shell,
+        replication=seat,
     )

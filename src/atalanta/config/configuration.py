@@ -117,6 +117,13 @@ class Configuration(OptionGroup):
             self.own.bridges,
         )
 
+    def group_connection(self) -> ClusterConnectionConfig | None:
+        """Returns the cluster connection whose static connectors name the members of a replication; None without it."""
+        for each in self.cluster_connections:
+            if self.ha.cluster_name in (None, each.name):
+                return each
+        return None
+
     def cluster_settings(self) -> ClusterSettings | None:
         """Returns the settings of the node's cluster connections; None without one."""
         if not self.cluster_connections:

@@ -93,12 +93,13 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
     ),
     (
         "`<ha-policy><replication><primary>`",
-        "Also `<master>`. Read and checked; replication is not supported yet, and such a primary has no backup.",
+        "Also `<master>`. With `<manager>`; without one, and without `[ha.manager]`, the node serves alone."
+        " See [high availability](../guide/high-availability.md).",
         ReplicationPrimary,
     ),
     (
         "`<ha-policy><replication><backup>`",
-        "Also `<slave>`. Read and checked, then refused: replication is not supported yet.",
+        "Also `<slave>`. With `<manager>`; without one, and without `[ha.manager]`, the node does not start.",
         ReplicationBackup,
     ),
     (
@@ -158,7 +159,8 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
     (
         "`[ha.manager]` with `kind = \"zookeeper\"`",
         "Instead of `<manager>` in `broker.xml`, which is read with the classes CuratorDistributedLockManager"
-        " (`zookeeper`) and FileBasedLockManager (`file`). Managers are for replication, which is not supported yet.",
+        " (`zookeeper`) and FileBasedLockManager (`file`). The manager says which node of a replication is active;"
+        " all members have the same. Relative paths are below the instance folder.",
         ZooKeeperManager,
     ),
     ("`[ha.manager]` with `kind = \"file\"`", "", FileManager),

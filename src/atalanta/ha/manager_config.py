@@ -10,6 +10,13 @@ from typing import Final
 
 from atalanta.kernel.option import OptionGroup, ignored, option
 
+_ASKED_AGAIN: Final = "a manager that does not answer is asked again, for ever"
+_USER: Final = "the name with which this node logs in"
+_PASSWORD: Final = "the file whose first line is the user's password"
+_AUTHORITIES: Final = "PEM file of the authorities that sign the servers' certificates"
+_CERTIFICATE: Final = "PEM file of this node's certificate"
+_KEY: Final = "PEM file of its key"
+
 
 @dataclass(eq=False, repr=False)
 class ManagerConfig(OptionGroup):
@@ -28,25 +35,28 @@ class ZooKeeperManager(ManagerConfig):
     """An ensemble of ZooKeeper; Artemis' CuratorDistributedLockManager, with its properties."""
 
     connect_string: str = option("", "connect-string", "host:port of the servers, with commas")
-    namespace: str | None = option(None, "namespace", "the node below which the group's value lies")
-    session_ms: int = option(
-        18_000, "session-ms", "silence after which a session ends", unit="ms", minimum=1
+    namespace: str | None = option(None, "namespace", "the node below which the groups' values lie")
+    session_ms: int = ignored(
+        18_000, "session-ms", "nothing depends on a session here", unit="ms", minimum=1
     )
     session_percent: int = ignored(
         33,
         "session-percent",
-        "no lock depends on the session here",
+        "nothing depends on a session here",
         unit="percent",
         minimum=0,
         maximum=100,
     )
     connection_ms: int = option(
-        8000, "connection-ms", "how long a connection may take", unit="ms", minimum=1
+        8000, "connection-ms", "how long a connection, or an answer, may take", unit="ms", minimum=1
     )
-    retries: int = option(
-        1, "retries", "attempts after the first, -1 for ever", unit="count", minimum=-1
-    )
-    retries_ms: int = option(1000, "retries-ms", "pause between attempts", unit="ms", minimum=1)
+    retries: int = ignored(1, "retries", _ASKED_AGAIN, unit="count", minimum=-1)
+    retries_ms: int = ignored(1000, "retries-ms", _ASKED_AGAIN, unit="ms", minimum=1)
+    user: str | None = option(None, "user", _USER)
+    password_file: str | None = option(None, "password-file", _PASSWORD)
+    ca_file: str | None = option(None, "ca-file", f"{_AUTHORITIES}; without it the connection has no TLS")
+    certificate_file: str | None = option(None, "certificate-file", _CERTIFICATE)
+    key_file: str | None = option(None, "key-file", _KEY)
 
 
 @dataclass(eq=False, repr=False)
@@ -54,7 +64,12 @@ class EtcdManager(ManagerConfig):
     """A cluster of etcd, by its HTTP gateway."""
 
     endpoints: str = option("", "endpoints", "http://host:port of the members, with commas")
-    namespace: str | None = option(None, "namespace", "the prefix of the group's key")
+    namespace: str | None = option(None, "namespace", "the prefix of the groups' keys")
+    user: str | None = option(None, "user", _USER)
+    password_file: str | None = option(None, "password-file", _PASSWORD)
+    ca_file: str | None = option(None, "ca-file", f"{_AUTHORITIES}, for https; without it those of the system")
+    certificate_file: str | None = option(None, "certificate-file", _CERTIFICATE)
+    key_file: str | None = option(None, "key-file", _KEY)
 
 
 @dataclass(eq=False, repr=False)
@@ -62,6 +77,7 @@ class QuorumManager(ManagerConfig):
     """The built-in register: a majority of voters keeps the value."""
 
     voters: str = option("", "voters", "host:port of all voters, this node's own too, with commas")
+    password_file: str | None = option(None, "password-file", "the file of the voters' password, as they have it")
     voter: str | None = option(
         None, "voter", "host:port where the guard of this node listens as one of the voters; without it, it is none"
     )

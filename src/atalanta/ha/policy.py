@@ -33,7 +33,7 @@ class HaPolicy(OptionGroup):
     restart_backup: bool = True
     group_name: str | None = None  # replication: pairs only with nodes of the same group
     cluster_name: str | None = None  # replication: the cluster connection that finds the others
-    manager: ManagerConfig | None = None
+    manager: ManagerConfig | None = None  # replication: without one a primary serves alone
     lease_ms: int = option(
         2000,
         "lease_ms",
@@ -43,3 +43,19 @@ class HaPolicy(OptionGroup):
         minimum=200,
         maximum=60_000,
     )
+    min_in_sync: int = option(
+        1,
+        "min_in_sync",
+        "replication: with fewer members in sync, the active node among them, nothing is confirmed",
+        unit="count",
+        minimum=1,
+        maximum=16,
+    )
+    failback_after_s: int = option(
+        30,
+        "failback_after_s",
+        "replication: how long a primary is in sync before an active backup with allow-failback hands over to it",
+        unit="s",
+        minimum=0,
+    )
+    coordination_id: str | None = None  # replication: the node id of the group

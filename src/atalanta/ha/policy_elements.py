@@ -11,7 +11,9 @@ from typing import Final
 from atalanta.kernel.option import OptionGroup, ignored, option
 
 _UNREAD: Final = "not read by Artemis 2.44 either"
-_LATER: Final = "replication is not supported yet"
+_NO_LAST_STEP: Final = "a follower catches up while the active node serves: there is no last step that stops it"
+_TAIL_ONLY: Final = "a member that returns keeps its journal, and cuts only what was never confirmed"
+_RETRIES: Final = "a passive node tries the others of its group again and again, with short pauses"
 _NO_VOTES: Final = "members of the cluster do not vote here: a manager decides who is active"
 _NO_COLOCATION: Final = "a backup is a process of its own"
 
@@ -49,16 +51,20 @@ class SharedStoreBackup(OptionGroup):
 class Replication(OptionGroup):
     """The options that `<replication><primary>` and `<replication><backup>` have in common."""
 
-    group_name: str | None = ignored(None, "group-name", _LATER)
-    cluster_name: str | None = ignored(None, "cluster-name", _LATER)
+    group_name: str | None = option(None, "group-name", "pairs only with nodes of the same group")
+    cluster_name: str | None = option(
+        None,
+        "cluster-name",
+        "the cluster connection whose static connectors name the other members; without it the first one",
+    )
     initial_sync_timeout_ms: int = ignored(
-        30_000, "initial-replication-sync-timeout", _LATER, unit="ms", minimum=1
+        30_000, "initial-replication-sync-timeout", _NO_LAST_STEP, unit="ms", minimum=1
     )
     saved_replicas_max: int = ignored(
-        2, "max-saved-replicated-journals-size", _LATER, unit="count", minimum=-1
+        2, "max-saved-replicated-journals-size", _TAIL_ONLY, unit="count", minimum=-1
     )
     retry_replication_wait_ms: int = ignored(
-        2000, "retry-replication-wait", _LATER, unit="ms", minimum=1
+        2000, "retry-replication-wait", _RETRIES, unit="ms", minimum=1
     )
     vote_on_failure: bool = ignored(False, "vote-on-replication-failure", _NO_VOTES)
     quorum_size: int = ignored(-1, "quorum-size", _NO_VOTES, unit="count", minimum=-1)
@@ -74,10 +80,15 @@ class ReplicationPrimary(Replication):
     check_for_active: bool = ignored(
         False,
         "check-for-active-server",
-        "a manager knows whether another node is active; without replication the data folder's lock does",
+        "a manager knows whether another node is active; without one the data folder's lock does",
         also=("check-for-live-server",),
     )
-    coordination_id: str | None = ignored(None, "coordination-id", _LATER)
+    coordination_id: str | None = option(
+        None,
+        "coordination-id",
+        "the node id that members share: a UUID, or any text, from which one is made; without it the first primary"
+        " draws it, and the others learn it",
+    )
 
 
 @dataclass(eq=False, repr=False)
@@ -85,8 +96,12 @@ class ReplicationBackup(Replication):
     """The element `<replication><backup>`."""
 
     # Artemis' schema and manual say true; its code, and so a broker without the element, does not give back.
-    allow_failback: bool = ignored(False, "allow-failback", _LATER)
-    restart_backup: bool = ignored(True, "restart-backup", _LATER)
+    allow_failback: bool = option(
+        False, "allow-failback", "an active backup hands over to the primary when that is back and in sync"
+    )
+    restart_backup: bool = ignored(
+        True, "restart-backup", "a backup that handed over follows again, as Artemis' does with a manager"
+    )
     failback_delay_ms: int = ignored(5000, "failback-delay", _UNREAD, unit="ms", minimum=0)
 
 

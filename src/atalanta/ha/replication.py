@@ -249,15 +249,29 @@ class Follower:
             actions.append(Read())
         return actions
 
+    def takes(self, block: Block) -> bool:
+        """Tells whether a block continues the journal. An empty one may begin anywhere: its beginning was deleted."""
+        if self.asked is not None or block.epoch != self.epoch:
+            return False
+        return block.first == self.last + 1 or self.last == 0
+
     def on_block(self, now: int, sender: str, block: Block) -> list[Action]:
         """Stores a block that follows the last one. Refuses a gap and another epoch: the stream begins again."""
         if self.asked is not None:
             return []
-        if block.epoch != self.epoch or block.first != self.last + 1:
+        if not self.takes(block):
             return [Send(sender, Refusal(self.seen))]
         self.last = block.last
         self.commit = max(self.commit, block.commit)
         return [Store(block.first, block.last)]
+
+    def on_emptied(self) -> None:
+        """Records that the journal was deleted: after a jump of the stream, or by a cut before its first record.
+
+        The member is not in sync then: for one that is, nothing is deleted that it has not replaced.
+        """
+        self.last = 0
+        self.durable = 0
 
     def on_durable(self, now: int, lsn: int) -> list[Action]:
         """Records that everything up to `lsn` is on the disk."""
@@ -284,6 +298,10 @@ class Follower:
         return min(self.commit, self.durable)
 
     # --- taking over ------------------------------------------------------------------------------------------
+
+    def may_ask(self) -> bool:
+        """Tells whether no request of this member has an unknown outcome."""
+        return self.asked is None and self.view.pending is None
 
     def take_over(self, now: int) -> list[Action]:
         """Asks to become active if the member is in sync and its promise is over.
@@ -464,6 +482,10 @@ class Active:
         first = self.unsent(member)
         self.cursors[member] = last
         return Send(member, Block(self.epoch, first, last, self.commit))
+
+    def jump(self, member: str, first: int) -> None:
+        """Records that the stream goes on with the block of record `first`: the follower's journal begins there."""
+        self.cursors[member] = first - 1
 
     def on_disconnected(self, now: int, member: str) -> None:
         """Records that the stream to `member` ended; what it has answered stays answered."""

@@ -55,6 +55,10 @@ class Wire:
     def logged_in(self, conn: int) -> None:
         """Records that the peer has logged in: a shell never closes its connection to make room for others."""
 
+    def exempt(self, conn: int) -> None:
+        """Records that the connection is one between members of a group: its output leaves also while that of others
+        is held (`node.may_send`)."""
+
     def local_address(self, conn: int) -> str:
         """Returns "host:port" of this end of the connection, "" if the shell does not know it."""
         return ""
@@ -398,6 +402,13 @@ class LargeFiles:
     def sync(self, file: int) -> None:
         """Job: makes the file and its name durable; then `node.on_large_synced(now, file)`."""
         raise _missing(self, "LargeFiles.sync")
+
+    def rename(self, file: int, number: int) -> None:
+        """Job: makes the file durable, and only then gives it this number; then `node.on_large_synced(now, number)`.
+
+        A file of that number is replaced. After a crash during the job either file is there, the new one complete.
+        """
+        raise _missing(self, "LargeFiles.rename")
 
     def read(self, file: int, offset: int, size: int, token: int) -> None:
         """Job: reads; then `node.on_large_read(now, token, data)`. Fewer than `size` bytes: no more can be read."""

@@ -137,8 +137,8 @@ class Metrics:
             ("address_memory_usage", "bytes of memory that messages take", memory.used_bytes),
             ("address_memory_usage_percentage", "used part of global-max-size", percentage),
             ("active", "1 while clients are served", 0 if broker.stopping else 1),
-            ("replica_sync", "1 while a replica is in step", 0),
-            ("epoch", "takeovers of the shared store so far; 0 without one", self.status.ha.epoch),
+            ("replica_sync", "1 while a replica is in step", int(self.status.ha.replica_sync)),
+            ("epoch", "takeovers of the shared store or the replicated group so far", self.status.ha.epoch),
         ]
         if self.status.disk_used >= 0:
             figures.append(
@@ -147,9 +147,21 @@ class Metrics:
         plain = "".join(
             f"{head(name, why)}artemis_{name}{label} {value}\n" for name, why, value in figures
         )
-        return plain + security_figures(
+        return plain + self._replica_figures() + security_figures(
             escape(broker.config.name), clients, broker.permissions
         )
+
+    def _replica_figures(self) -> str:
+        """Returns how far each follower of a replicated group is."""
+        replicas = self.status.ha.replicas
+        if not replicas:
+            return ""
+        name = escape(self.broker.config.name)
+        lines = [head("replica_lag_records", "records that a follower has not confirmed yet")]
+        for member, in_sync, behind in replicas:
+            label = f'{{broker="{name}",replica="{escape(member)}",in_sync="{int(in_sync)}"}}'
+            lines.append(f"artemis_replica_lag_records{label} {behind}\n")
+        return "".join(lines)
 
     def own_figures(self) -> Iterator[str]:
         """Yields the journal's progress, the number of queues, and the counters of the trace port."""

@@ -13,7 +13,14 @@ class HaStatus:
     shared_store: bool = False
     failover_on_shutdown: bool = False
     epoch: int = 0
-    """The number of takeovers of a shared store; Artemis' ActivationSequence."""
+    """The number of takeovers of a shared store or a replicated group; Artemis' ActivationSequence."""
+    replicas: tuple[tuple[str, bool, int], ...] = ()
+    """The followers of an active node: member name, in sync or not, records that it has not confirmed."""
+
+    @property
+    def replica_sync(self) -> bool:
+        """Tells whether a follower has everything that was confirmed."""
+        return any(in_sync for _, in_sync, _ in self.replicas)
 
 
 class NodeStatus:

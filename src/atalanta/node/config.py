@@ -9,6 +9,7 @@ from atalanta.cluster.connection_routers.config import RoutersConfig
 from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
+from atalanta.cluster.replication.seat import ReplicationSeat
 from atalanta.kernel.ports import (
     Disk,
     Ids,
@@ -57,3 +58,4 @@ class Ports:
     passwords: Passwords = field(default_factory=Passwords)
     large: LargeFiles | None = None
     process: Process = field(default_factory=Process)
+    replication: ReplicationSeat | None = None

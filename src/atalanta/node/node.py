@@ -12,6 +12,9 @@ from typing import Final
 from atalanta.cluster.connection.cluster_connection import ClusterConnection
 from atalanta.cluster.discovery.jgroups_channels import JGROUPS_PREFIX
 from atalanta.cluster.part import Part
+from atalanta.cluster.replication.protocol import ReplicationProtocol
+from atalanta.cluster.replication.replicator import REPLICATION_PART, Replicator
+from atalanta.ha.register import Register
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.disk_limit import DiskLimit
@@ -19,7 +22,7 @@ from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.journal import records
-from atalanta.kernel.ports import BrokerPorts
+from atalanta.kernel.ports import BrokerPorts, Pages
 from atalanta.kernel.security.user_operation import UserAnswer
 from atalanta.kernel.settings.broker_config import StoredSettings
 from atalanta.management.management import Management
@@ -47,6 +50,8 @@ VERSION: Final = "0.1.0"
 TTL_TIMER: Final = "wire.ttl"
 COMPACT_TIMER: Final = "store.compact"
 COMMIT_TIMER: Final = "store.commit"
+# Message ids that an epoch leaves to the one before, which may have used some that are not in the journal.
+EPOCH_IDS: Final = 1 << 32
 # Acknowledgements without a waiting client are written with the next message's record, or alone
 # after this time.
 IDLE_RECORDS_NS: Final = 5_000_000
@@ -67,11 +72,15 @@ def registered_resources(config: NodeConfig) -> ResourceRegistry:
 class Node:
     """A node. Inputs are `on_*`, called one at a time; `flush` is called once after each batch of inputs."""
 
+    replicator: Replicator | None = None  # the active side of the node's group
+
     def __init__(self, config: NodeConfig, ports: Ports) -> None:
         self.config = config
         self.ports = ports
         self.failed: str | None = None
         self.stopped = False
+        # Why this node is no longer the active one of its group. `failed` is set, too: the shell ends the run.
+        self.deposed = ""
         self.commit_timer = False
         self.connections: dict[int, Connection] = {}
         self.acceptors = {acceptor.name: acceptor for acceptor in config.acceptors}
@@ -83,22 +92,11 @@ class Node:
             records.PLAIN_MESSAGE,
             records.PASSING,
         )
-        pages: PageFiles | None = None
-        if config.broker.persistence_enabled:
-            pages = PageFiles(ports.disk, config.journal.journal_id)
         self.broker = Broker(
             config.broker,
             config.settings,
             config.security,
-            BrokerPorts(
-                self.journal,
-                ports.timers,
-                ports.ids,
-                ports.trace,
-                pages,
-                ports.large,
-                self._close_after_turn,
-            ),
+            self._broker_ports(),
             config.node_id,
             config.own.producer_window_bytes,
         )
@@ -114,6 +112,9 @@ class Node:
         resources = registered_resources(config)
         self.host = Host(self.broker, ports.wire, self.connections, ports.passwords)
         self.host.protocols.append(CoreProtocol(self.host))
+        if self.replicator is not None:
+            journal_id = config.journal.journal_id
+            self.host.protocols.append(ReplicationProtocol(self.host, self.replicator, journal_id, ports.ids))
         parts = Parts(
             config,
             self.host,
@@ -125,6 +126,8 @@ class Node:
             self.acceptors,
         )
         self.parts = parts.by_name
+        if self.replicator is not None:
+            self.parts[REPLICATION_PART] = self.replicator
         self.management = Management(
             self.broker, self.notifications, resources, self.status, ports.process
         )
@@ -135,6 +138,24 @@ class Node:
         self.bridges = parts.bridges
         self.routers = parts.routers
 
+    def _broker_ports(self) -> BrokerPorts:
+        """Returns the ports of the broker. In a group they replicate page files and large bodies, too."""
+        config, ports = self.config, self.ports
+        files: PageFiles | None = None
+        if config.broker.persistence_enabled:
+            files = PageFiles(ports.disk, config.journal.journal_id)
+        pages: Pages | None = files
+        large = ports.large
+        if ports.replication is not None:
+            self.replicator = replicator = Replicator(
+                ports.replication, self.journal, files, large, ports.timers, ports.trace,
+                lambda: LiveRecords(self.broker).append_counters(), self._end_service, self.on_backups,
+            )  # fmt: skip
+            pages, large = replicator.pages, replicator.large
+        return BrokerPorts(
+            self.journal, ports.timers, ports.ids, ports.trace, pages, large, self._close_after_turn
+        )
+
     # -- start and stop -------------------------------------------------------------------------
     def recover(self, now: int) -> None:
         """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid."""
@@ -144,11 +165,21 @@ class Node:
         except JournalDamaged as error:
             raise error.with_contents(recovery.described(error.records)) from error
         report.check_first(recovery.first_segment)
+        if self.replicator is not None:
+            self.replicator.begin(now)
         recovery.finish(now)
+        if self.replicator is not None:
+            # What an earlier epoch did not confirm is cut, but its ids may be in files and at clients. Epochs of which
+            # this journal has no block count, too.
+            store = self.broker.store
+            before = report.epochs[-1][0] if report.epochs else 0
+            skipped = (self.replicator.epoch - before) * EPOCH_IDS
+            store.skip_message_ids(store.next_message_id + skipped)
+            LiveRecords(self.broker).append_counters()
         trace = self.ports.trace
         if report.torn_bytes:
             trace.event("journal_tail_cut", {"at": report.torn_at, "bytes": report.torn_bytes})
-        if report.expected:
+        if report.expected and self.replicator is None:  # a follower prepares its next file under another name
             trace.event("journal_segment_missing", {"file": report.expected})
         trace.event(
             "journal_recovered", {"records": report.records, "messages": len(self.broker.store.messages)}
@@ -172,6 +203,8 @@ class Node:
         if self.broker.log_views.any_leased():
             self.broker.log_views.end_leases(now)
         self.bridges.name_queues()
+        if self.replicator is not None:
+            self.replicator.begin_service(now)
         if self.scale_down is None or not self.scale_down.resume(now):
             for part in self.parts.values():
                 part.start(now)
@@ -370,11 +403,15 @@ class Node:
         """Applies the stored settings that a management request has changed, and answers it."""
         if self.failed is None and not self.stopped:
             self.management.settings.changed(now, token, stored, why)
+            if self.replicator is not None and stored is not None:
+                self.replicator.settings_changed()
 
     # -- files of large messages ----------------------------------------------------------------
     def on_large_written(self, now: int, file: int, size: int) -> None:
         """Handles the write of `size` more bytes to the file."""
         if self.failed is None:
+            if self.replicator is not None:
+                self.replicator.changes.body_written(file, size)
             self.broker.large.on_written(now, file, size)
             self._resume(now)
 
@@ -382,6 +419,8 @@ class Node:
         """Handles the sync: all bytes appended to the file survive a crash."""
         if self.failed is None:
             self.broker.now = now
+            if self.replicator is not None:
+                self.replicator.changes.body_synced(file)
             self.broker.large.on_synced(now, file)
             self._resume(now)
 
@@ -394,7 +433,11 @@ class Node:
 
     def on_large_read(self, now: int, token: int, data: bytes) -> None:
         """Handles the data of the read request `token`."""
-        if self.failed is None:
+        if self.failed is not None:
+            return
+        if token < 0 and self.replicator is not None:
+            self.replicator.on_large_read(token, data)
+        else:
             self.broker.large.on_read(now, token, data)
 
     def _resume(self, now: int) -> None:
@@ -411,7 +454,7 @@ class Node:
 
     # -- timers ---------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
-        if self.failed is not None:
+        if self.failed is not None or self._has_ended():
             return
         if key == MANAGEMENT_TIMER:
             self.management.on_timer(now)
@@ -480,6 +523,8 @@ class Node:
         """Fails the node: nothing can be confirmed any more, so the shell must end it."""
         self.failed = f"journal failed: {why}"
         self.ports.trace.event("journal_failed", {"why": why})
+        if self.replicator is not None:
+            self.replicator.resign(now, self.failed)
 
     def _compact(self, now: int) -> None:
         if self.journal.compact_step(now):
@@ -488,7 +533,7 @@ class Node:
     # -- batches of inputs ----------------------------------------------------------------------
     def flush(self, now: int) -> None:
         """Delivers, writes to the connections, and starts the next commit. A failed node does nothing more."""
-        if self.failed is not None:
+        if self.failed is not None or self._has_ended():
             return
         if self.host.resumed:
             self._resume(now)
@@ -508,6 +553,8 @@ class Node:
         if not self.commit_timer and self.journal.idles():
             self.commit_timer = True
             self.ports.timers.set(COMMIT_TIMER, now + IDLE_RECORDS_NS)
+        if self.replicator is not None:
+            self.replicator.after_flush(now)  # the block in flight leaves in the same turn
 
     def flush_answers(self, now: int) -> None:
         """Writes the pending answers to the connections; `flush` follows."""
@@ -519,6 +566,49 @@ class Node:
             connection = self.connections.get(conn)
             if connection is not None:
                 connection.flush(now)
+
+    # -- the group ------------------------------------------------------------------------------
+    def may_send(self, now: int) -> bool:
+        """Tells whether output to clients may leave: no other member of the group serves, or can begin to."""
+        return self.replicator is None or self.failed is None and self.replicator.serves(now)
+
+    def on_register(self, now: int, version: int, register: Register | None) -> None:
+        """Handles the register of the group, as read or written; None if it does not exist."""
+        if self.replicator is not None and self.failed is None:
+            self.replicator.on_register(now, version, register)
+
+    def on_register_uncertain(self, now: int, why: str) -> None:
+        """Handles that a request to the register has no certain outcome."""
+        if self.replicator is not None and self.failed is None:
+            self.replicator.on_register_uncertain(now, why)
+
+    def hand_over(self, now: int) -> bool:
+        """Gives the service to a member of the group that has everything. `stop` was called, and clients are gone.
+
+        Returns False if that is not possible now: not everything is confirmed, or nobody is in sync.
+        """
+        return self.replicator is not None and self.failed is None and self.replicator.hand_over(now)
+
+    @property
+    def handed_over(self) -> bool:
+        """Tells whether another member has the service: it has closed its connection."""
+        return self.replicator is not None and self.replicator.handed_over
+
+    def has_successor(self) -> bool:
+        """Tells whether a member of the group is connected and in sync."""
+        return self.replicator is not None and self.replicator.has_successor()
+
+    def _has_ended(self) -> bool:
+        return self.replicator is not None and self.replicator.stopped != ""
+
+    def _end_service(self, now: int, why: str) -> None:
+        """Ends the service for good: the node has handed it over, or another member has it, or its disk failed."""
+        replicator = self.replicator
+        if replicator is not None and replicator.successor:
+            self.ports.trace.event("replication_handed_over", {"to": replicator.successor})
+        elif self.failed is None:
+            self.deposed = why
+            self.failed = f"deposed: {why}"
 
     def validate(self) -> None:
         """Asserts the invariants that hold between inputs (used by the simulator)."""

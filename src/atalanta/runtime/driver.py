@@ -21,6 +21,7 @@ from atalanta.runtime.process.logs import log_event
 from atalanta.runtime.read_pause import ReadPause
 
 if TYPE_CHECKING:
+    from atalanta.ha.register import Register
     from atalanta.kernel.security.user_operation import UserAnswer
     from atalanta.kernel.settings.broker_config import StoredSettings
     from atalanta.node.config import NodeConfig
@@ -271,6 +272,18 @@ class Driver:
     def backups(self, backups: dict[str, TransportConfiguration]) -> None:
         """Calls `on_backups` of the node."""
         self._call("on_backups", backups)
+
+    def register(self, version: int, register: Register | None) -> None:
+        """Calls `on_register` of the node."""
+        self._call("on_register", version, register)
+
+    def register_uncertain(self, why: str) -> None:
+        """Calls `on_register_uncertain` of the node."""
+        self._call("on_register_uncertain", why)
+
+    def promote(self) -> None:
+        """Calls `promote` of a passive member."""
+        self._call("promote")
 
     def committed(self, token: int) -> None:
         """Calls `on_committed` of the node."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from atalanta.ha.register import Register
     from atalanta.kernel.security.user_operation import UserAnswer
     from atalanta.kernel.settings.broker_config import StoredSettings
     from atalanta.node.config import NodeConfig
@@ -110,6 +111,16 @@ class NodeInputs(Protocol):
         self, now: int, token: int, stored: StoredSettings | None, why: str
     ) -> None:
         """Delivers the result of `Process.change_settings`: all stored settings, or None and the reason."""
+
+    def on_register(self, now: int, version: int, register: Register | None) -> None:
+        """Delivers the register of the group, as an answer of the RegisterPort."""
+
+    def on_register_uncertain(self, now: int, why: str) -> None:
+        """Reports that a request to the RegisterPort has no certain outcome."""
+
+    def may_send(self, now: int) -> bool:
+        """Tells whether output to clients may leave now. If not, it stays in its buffers; the shell asks again after
+        each batch of inputs. Connections that are exempt (`Wire.exempt`) are not asked about."""
 
     def flush(self, now: int) -> None:
         """Writes the node's output; called once after each batch of inputs of an event-loop iteration."""

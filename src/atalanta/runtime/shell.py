@@ -23,7 +23,7 @@ from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.inputs import NodeInputs
-from atalanta.runtime.lifecycle.lifecycle import Lifecycle
+from atalanta.runtime.lifecycle.lifecycle import ActiveMember, Lifecycle
 from atalanta.runtime.lifecycle.reloader import ReloadDone, Reloaded
 from atalanta.runtime.net.acceptor import Acceptor, Listen
 from atalanta.runtime.net.limits import Limits
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 STOP_LOOK_S = 0.01
 # forceFailover is answered before the node stops.
 FAIL_OVER_DELAY_S = 0.1
+# How long a node that stops waits for the answers of the members that it hands its service to.
+HAND_OVER_S = 2.0
 
 
 class StoppableDisk(Protocol):
@@ -72,11 +74,12 @@ class Shell(Process):
         limits: Limits | None = None,
         trace: LogTrace | None = None,
         signals: bool = True,
+        clock: Clock | None = None,
     ) -> None:
         self.loop = loop
         self.limits = limits or Limits()
         self.trace = trace or LogTrace()
-        self.clock = Clock()
+        self.clock = clock or Clock()
         self.ids = SystemIds()
         self.driver = Driver(loop, self.clock, self._on_bug, self._on_failed)
         self.connections = Connections(loop, self.driver, self.limits)
@@ -287,9 +290,21 @@ class Shell(Process):
         self.driver.end_turn()
         self.connections.close_all("the node stops")
         # Closed sessions may append further records.
-        await self._until(lambda: not len(self.connections) and self._disk_idle(), deadline)
-        if len(self.connections):
+        await self._until(lambda: self.connections.all_closed() and self._disk_idle(), deadline)
+        if not self.connections.all_closed():
             self.trace.event("stop_slow", {"connections": len(self.connections)})
+        if lifecycle.member is not None:
+            await self._hand_over(lifecycle.member)
+
+    async def _hand_over(self, member: ActiveMember) -> None:
+        """Gives the service to another member of the group, if one has everything: it need not wait for a lease."""
+
+        def done() -> bool:
+            member.hand_over(self.clock.now())
+            self.driver.end_turn()
+            return member.handed_over or not member.has_successor()
+
+        await self._until(done, self.loop.time() + HAND_OVER_S)
 
     def _disk_idle(self) -> bool:
         return self._disk is None or self._disk.idle()

@@ -55,6 +55,11 @@ class BlockHead:
         return len(records) == self.length and checksum == self.checksum
 
 
+def first_lsn(block: bytes) -> int:
+    """Returns the lsn of the first record of a whole block, of any format version."""
+    return int.from_bytes(block[8:16], "big")
+
+
 class Record:
     """A decoded record; `size` is the number of its bytes in the block."""
 

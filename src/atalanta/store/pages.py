@@ -109,6 +109,33 @@ class PageFiles(ports.Pages):
         found = [page_number(name) for name in self.disk.names()]
         return sorted(number for number in found if number > 0)
 
+    def content(self, number: int) -> bytes:
+        """Returns the whole file, also while it is still being written. Errors as in `read`."""
+        data = self._unsettled.get(number)
+        return self._bytes(number, 0, self._size(number)) if data is None else data
+
+    def stamp(self, number: int) -> tuple[int, int]:
+        """Returns the size of the file and the checksum of its table, which has those of all blocks.
+
+        Errors as in `read`.
+        """
+        count = len(self._table(number))
+        checksum = self._bytes(number, PAGE_HEAD.size + count * PAGE_PLACE.size, PAGE_CRC.size)
+        data = self._unsettled.get(number)
+        size = self._size(number) if data is None else len(data)
+        return size, int.from_bytes(checksum, "big")
+
+    def check(self, number: int) -> None:
+        """Reads every block of the file. Errors as in `read`."""
+        for block in range(len(self._table(number))):
+            self.read(number, block)
+
+    def _size(self, number: int) -> int:
+        try:
+            return self.disk.size(page_name(number))
+        except FileNotFoundError as error:
+            raise PageError(f"page file {page_name(number)}: {error}") from error
+
     def _bytes(self, number: int, offset: int, length: int) -> bytes:
         data = self._unsettled.get(number)
         if data is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.wire.connection import ClientConnection
+from atalanta.wire.connection import Connection
 
 if TYPE_CHECKING:
     from atalanta.wire.core.config import AcceptorConfig
@@ -41,7 +41,7 @@ class Protocol:
 
     def open(
         self, conn: int, peer: Peer, now: int, acceptor: AcceptorConfig | None
-    ) -> ClientConnection:
+    ) -> Connection:
         """Returns the connection that takes all bytes from the first one on. `now`: the time of the accept in ns."""
         raise NotImplementedError
 

@@ -89,7 +89,7 @@ class Sniffer(ClientConnection):
         connection = protocol.open(self.conn, self.from_peer, self.opened, acceptor)
         self.gone = True
         self.host.connections[self.conn] = connection
-        if self.reconnecting:
+        if self.reconnecting and isinstance(connection, ClientConnection):
             connection.refuse_requests(not self.disconnect_delayed)
         connection.feed(now, data)
 
@@ -98,7 +98,7 @@ class Sniffer(ClientConnection):
         at = "" if self.acceptor is None else f" at acceptor {self.acceptor.name}"
         if name == TLS:
             return f"the peer speaks TLS, which is not enabled{at}: set sslEnabled=true at both, or at neither"
-        served = [protocol.name for protocol in self.host.protocols]
+        served = list(dict.fromkeys(protocol.name for protocol in self.host.protocols))
         if name == UNKNOWN or name == NEED_MORE:
             return f"the peer speaks an unknown protocol{at}: use a client of {', '.join(served)}"
         if name in served:

@@ -62,11 +62,11 @@ def test_a_shared_store(tmp_path: Path, inside: str, expected: HaPolicy) -> None
 
 def test_a_primary_by_replication(tmp_path: Path) -> None:
     inside = (
-        '<replication-primary cluster-name="c" group-name="west" check-for-live-server="true"'
+        '<replication-primary group-name="west" check-for-live-server="true"'
         ' initial-replication-sync-timeout="1000"/>'
     )
     configuration = read(tmp_path, inside)
-    assert configuration.ha == HaPolicy("replication", "primary", group_name="west", cluster_name="c")
+    assert configuration.ha == HaPolicy("replication", "primary", group_name="west")
     names = [each.name for each in configuration.unsupported]
     assert {"check-for-live-server", "initial-replication-sync-timeout", "ha-policy"} <= set(names)
 
@@ -75,7 +75,7 @@ def test_a_primary_by_replication(tmp_path: Path) -> None:
     ("inside", "says"),
     [
         (
-            '<replication-secondary cluster-name="c" allow-failback="true" max-saved-replicated-journal-size="1"'
+            '<replication-secondary allow-failback="true" max-saved-replicated-journal-size="1"'
             ' restart-backup="true"><scale-down connectors="other"/></replication-secondary>',
             "describes a backup by replication",
         ),
@@ -94,6 +94,7 @@ def test_a_primary_by_replication(tmp_path: Path) -> None:
         ("<shared-store-primary><x/></shared-store-primary>", "unknown element <x> in <shared-store-primary>"),
         ("<shared-store-other/>", "unknown element <shared-store-other> in <server>"),
         ('<replication-primary initial-replication-sync-timeout="0"/>', "0 is less than 1"),
+        ('<replication-primary cluster-name="c"/>', "there is no cluster-connection 'c'"),
     ],
 )
 def test_what_is_refused_with_its_line(tmp_path: Path, inside: str, says: str) -> None:

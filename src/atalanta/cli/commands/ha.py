@@ -1,24 +1,27 @@
-"""`atalanta ha`: pairs with a shared store, and voters of a register.
+"""`atalanta ha`: pairs with a shared store, members of replicated groups, and voters of a register.
 
-The work is in cli/cluster/shared_store.py and app/witness.py.
+The work is in cli/cluster/shared_store.py, cli/cluster/replicated_group.py and app/witness.py.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from atalanta.cli.options import Json
 
+if TYPE_CHECKING:
+    from atalanta.config.configuration import Configuration
+
 STATUSES = (
-    "Exit status: 0 done; 65 the folder is not one of a pair; 66 no such folder; 74 cannot be read; 75 the pair is in "
-    "another state than the command needs, or did not answer in time."
+    "Exit status: 0 done; 65 the folder is not one of a pair or a group; 66 no such folder; 74 cannot be read; 75 the "
+    "pair is in another state than the command needs, or did not answer in time."
 )
 
 application = typer.Typer(
-    help="Show and change which process of a pair with a shared store serves.",
+    help="Show and change which process of a pair, or of a replicated group, serves.",
     no_args_is_help=True,
     epilog=STATUSES,
 )
@@ -27,7 +30,7 @@ Place = Annotated[
     Path,
     typer.Argument(
         metavar="FOLDER",
-        help="a broker.xml of the pair, the folder of its instance, or the journal folder",
+        help="a broker.xml of the pair or group, the folder of its instance, or the journal folder of a shared store",
         show_default=False,
     ),
 ]
@@ -41,33 +44,65 @@ def status(place: Place, json_output: Json = False) -> None:
     \b
     atalanta ha status broker
     """
-    from atalanta.cli.cluster.shared_store import run_status
+    from atalanta.cli.cluster import replicated_group, shared_store
 
-    run_status(place, json_output)
+    group = _group_of(place)
+    if group is None:
+        shared_store.run_status(place, json_output)
+    else:
+        replicated_group.run_status(group, json_output)
 
 
 @application.command()
 def handover(place: Place, wait: Wait = 30.0) -> None:
     """Let the active process stop, and a waiting one serve.
 
+    FOLDER is that of the active member in a replicated group.
+
     \b
     atalanta ha handover broker
     """
-    from atalanta.cli.cluster.shared_store import run_handover
+    from atalanta.cli.cluster import replicated_group, shared_store
 
-    run_handover(place, wait)
+    group = _group_of(place)
+    if group is None:
+        shared_store.run_handover(place, wait)
+    else:
+        replicated_group.run_handover(group, wait)
 
 
 @application.command()
-def promote(place: Place, wait: Wait = 30.0) -> None:
+def promote(
+    place: Place,
+    wait: Wait = 30.0,
+    lossy: Annotated[
+        bool, typer.Option("--lossy", help="also a member of a replicated group that lacks confirmed messages")
+    ] = False,
+) -> None:
     """Let a backup serve though the primary was stopped without a failover.
+
+    In a replicated group: let the member of FOLDER serve though no member that is in sync is left. Be sure that no
+    other member serves.
 
     \b
     atalanta ha promote broker
     """
-    from atalanta.cli.cluster.shared_store import run_promote
+    from atalanta.cli.cluster import replicated_group, shared_store
 
-    run_promote(place, wait)
+    group = _group_of(place)
+    if group is None:
+        shared_store.run_promote(place, wait)
+    else:
+        replicated_group.run_promote(group, wait, lossy)
+
+
+def _group_of(place: Path) -> Configuration | None:
+    """Returns the configuration of a member of a replicated group, None for everything else."""
+    from atalanta.cli.cluster.replicated_group import group_of
+    from atalanta.cli.output.outcome import reported
+
+    with reported():
+        return group_of(place)
 
 
 @application.command(

@@ -12,10 +12,9 @@ from atalanta.cluster.native_config import OwnSettings
 from atalanta.config.native.bridges import read_own_bridges
 from atalanta.config.native.zones import read_own_zones
 from atalanta.config.problems import Report, nearest
-from atalanta.config.sections.ha.lock_manager import manager_effect
 from atalanta.config.xml.reader import BadValue, convert
 from atalanta.files.regular import read_regular
-from atalanta.ha.policy import SHARED_STORE, HaPolicy
+from atalanta.ha.policy import NONE, REPLICATION, HaPolicy
 from atalanta.kernel.option import OptionGroup
 from atalanta.wire.uri import UriError
 
@@ -23,6 +22,7 @@ NAME: Final = "atalanta.toml"
 DNS: Final = "dns-discovery"
 HA: Final = "ha"
 MANAGER: Final = "manager"
+OF_REPLICATION: Final = ("min_in_sync", "failback_after_s")
 KIND: Final = "kind"
 SIZE_MAX_BYTES: Final = 1 << 20
 KINDS: Final[dict[str, tuple[type, ...]]] = {
@@ -119,14 +119,15 @@ class OwnReader:
         for key, value in table.items():
             if key == MANAGER:
                 self._read_manager(value, ha)
-                self._without_effect(key, manager_effect(ha.form))
+                if ha.form != REPLICATION:
+                    self._without_effect(key, "no effect (only the nodes of a replication need one)")
             elif key not in known:
                 text = f"unknown key '{key}' in [{HA}]"
                 self.problem(key, text, nearest(key, [*known, MANAGER]))
             else:
                 self._assign(ha, known[key], key, value)
-                if ha.form != SHARED_STORE:
-                    self._without_effect(key, "no effect (only nodes with a shared store have a lease)")
+                if ha.form == NONE or (key in OF_REPLICATION and ha.form != REPLICATION):
+                    self._without_effect(key, "no effect (this node has no ha-policy that needs it)")
 
     def _read_manager(self, table: object, ha: HaPolicy) -> None:
         """Reads `[ha.manager]`, which is taken instead of one in broker.xml."""

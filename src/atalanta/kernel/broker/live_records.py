@@ -45,13 +45,17 @@ class LiveRecords:
 
         `first_segment`: the first one after this compaction, so that a start notices when its file is missing.
         """
+        self.append_counters()
+        writer = Writer()
+        writer.int64(first_segment)
+        self.broker.journal.append(records.FIRST_SEGMENT, writer.getvalue())
+
+    def append_counters(self) -> None:
+        """Appends the id counters."""
         writer = Writer()
         writer.int64(self.broker.store.next_message_id)
         writer.int64(self.broker.bindings.next_id)
         self.broker.journal.append(records.COUNTERS, writer.getvalue())
-        writer = Writer()
-        writer.int64(first_segment)
-        self.broker.journal.append(records.FIRST_SEGMENT, writer.getvalue())
 
     def relocate(self, lsn: int, kind: int, payload: bytes) -> None:
         """Appends the present state of the record again, if it is alive."""

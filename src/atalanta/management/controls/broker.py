@@ -88,7 +88,7 @@ class BrokerControl(Control):
             "Active": lambda call: not self.broker.stopping,
             "Backup": lambda call: False,
             "SharedStore": lambda call: self.status.ha.shared_store,
-            "ReplicaSync": lambda call: False,
+            "ReplicaSync": lambda call: self.status.ha.replica_sync,
             "HAPolicy": lambda call: self.status.ha.policy,
             "ActivationSequence": lambda call: self.status.ha.epoch,
             "ClusterConnectionNames": lambda call: [],

@@ -12,11 +12,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from atalanta.files.replace import replace_file, sync_folder
-from atalanta.runtime.disk.folder_lock import DataFolderError, FolderLock, lock_folder
+from atalanta.runtime.disk.folder_lock import (
+    DataFolderDamaged,
+    DataFolderError,
+    FolderLock,
+    lock_folder,
+)
 from atalanta.runtime.ha.epoch_names import has_epochs
 
 NODE_ID_NAME = "node-id"
 JOURNAL_NAME = "journal"
+MEMBER_NAME = "member"  # in the journal folder of a replicated group's member
 
 
 class DataFolder:
@@ -55,6 +61,7 @@ def open_data_folder(
     try:
         make_folder(journal)
         refuse_epochs(journal)
+        refuse_member(journal)
         if not journal.is_relative_to(folder):
             locks.append(lock_folder(journal))
         node_id = read_node_id(folder)
@@ -97,7 +104,10 @@ def read_node_id(folder: Path) -> uuid.UUID | None:
     try:
         return uuid.UUID(text)
     except ValueError as error:
-        raise DataFolderError(f"{path}: {text[:60]!r} is no UUID") from error
+        raise DataFolderDamaged(
+            f"{path}: {text[:60]!r} is no UUID: write the node's id into it, which is also the name of the folder "
+            "with its paging files"
+        ) from error
 
 
 def has_journal(folder: Path) -> bool:
@@ -113,10 +123,19 @@ def refuse_epochs(journal: Path) -> None:
         )
 
 
+def refuse_member(journal: Path) -> None:
+    """Refuses the folder of a replicated group's member: what a node alone adds, the others do not have."""
+    if (journal / MEMBER_NAME).exists():
+        raise DataFolderError(
+            f"{journal} belongs to a member of a replicated group, and this node has no <replication> with a manager: "
+            f"configure them, or delete {journal / MEMBER_NAME} to take the folder out of its group for good"
+        )
+
+
 def refuse_orphans(folder: Path, journal: Path) -> None:
     """Refuses a journal without its node id: it must not get a new one."""
     if has_journal(journal):
-        raise DataFolderError(
+        raise DataFolderDamaged(
             f"{folder / NODE_ID_NAME} is missing, but {journal} holds a journal: put the file "
             "back, or start with an empty folder"
         )

@@ -202,6 +202,8 @@ class FileDisk(Disk):
 
     def reuse(self, spare_name: str, name: str, head: bytes) -> None:
         """Adds a job: write the header, sync, rename, sync the folder."""
+        self._forget(spare_name)
+        self._forget(name)
         self._add(lambda: self._do_reuse(spare_name, name, head))
 
     @property

@@ -100,6 +100,10 @@ class FolderLargeFiles(LargeFiles):
         """Implements LargeFiles.sync."""
         self._add(lambda: self._write(file, lambda: self._do_sync(file)))
 
+    def rename(self, file: int, number: int) -> None:
+        """Implements LargeFiles.rename."""
+        self._add(lambda: self._write(file, lambda: self._do_rename(file, number)))
+
     def read(self, file: int, offset: int, size: int, token: int) -> None:
         """Implements LargeFiles.read."""
         self._add(lambda: self._do_read(file, offset, size, token))
@@ -171,6 +175,17 @@ class FolderLargeFiles(LargeFiles):
             sync_folder(self.folder)
         self._unsynced.pop(file, None)
         self._report(self._synced, file)
+
+    def _do_rename(self, file: int, number: int) -> None:
+        if self._syncs:
+            os.fsync(self._file(file).descriptor)
+        self._forget(file)
+        self._forget(number)
+        self._path(file).replace(self._path(number))
+        if self._syncs:
+            sync_folder(self.folder)
+        self._unsynced.pop(file, None)
+        self._report(self._synced, number)
 
     def _do_read(self, file: int, offset: int, size: int, token: int) -> None:
         pieces: list[bytes] = []

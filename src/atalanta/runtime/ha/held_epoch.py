@@ -19,6 +19,7 @@ from typing import Final
 
 from atalanta.ha.folder_lease import FolderHolder
 from atalanta.ha.lease import LeaseTerms
+from atalanta.runtime.clock import steady_ns
 from atalanta.runtime.disk.descriptors import DescriptorReserve
 from atalanta.runtime.ha.epoch_folders import EpochFolders, Epochs, present
 from atalanta.runtime.ha.epoch_lost import EpochLost
@@ -34,15 +35,8 @@ logger = logging.getLogger("atalanta.runtime")
 RENEWALS: Final = 4
 # How long others wait for a holder that reads its journal: compiled code may keep the interpreter's lock for long.
 START_PATIENCE_NS: Final = 60_000_000_000
-# Counts while the machine is suspended, too.
-CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 # A stop does not wait longer for a folder that does not answer.
 STOP_WAIT_S: Final = 5.0
-
-
-def lease_clock_ns() -> int:
-    """Returns the instant of the clock by which a lease is held."""
-    return time.clock_gettime_ns(CLOCK)
 
 
 class HeldEpoch:
@@ -60,7 +54,7 @@ class HeldEpoch:
         holder: str,
         source: int,
         clock_floor_ns: int,
-        monotonic_ns: Callable[[], int] = lease_clock_ns,
+        monotonic_ns: Callable[[], int] = steady_ns,
     ) -> None:
         """Locks the epoch and renews its lease for the first time. Raises OSError."""
         self.epoch = folders.number

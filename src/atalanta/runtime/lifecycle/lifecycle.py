@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
 from atalanta.kernel.settings.broker_config import StoredSettings
@@ -16,11 +16,26 @@ if TYPE_CHECKING:
     from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown, ScaleDownAtStop
 
 
+class ActiveMember(Protocol):
+    """The active node of a replicated group."""
+
+    @property
+    def handed_over(self) -> bool:
+        """Tells whether another member has the service."""
+
+    def has_successor(self) -> bool:
+        """Tells whether a member is there that could take it."""
+
+    def hand_over(self, now: int) -> bool:
+        """Gives the service to a member that has everything. False: not now, perhaps a little later."""
+
+
 @dataclass(frozen=True)
 class Lifecycle:
     """The reload, the analyzer, and what a stop waits for. None means that the node does without.
 
     `users` executes an operation on the files of users, on a thread; `change_settings` changes the stored settings.
+    `member` is a node that hands over to another member of its group when it has stopped.
     `arriving` tells whether clients are still connecting that the stopping node redirects.
     """
 
@@ -31,3 +46,4 @@ class Lifecycle:
     graceful_shutdown: GracefulShutdown | None = None
     arriving: Callable[[], bool] | None = None
     change_settings: Callable[[SettingsChange], StoredSettings] | None = None
+    member: ActiveMember | None = None

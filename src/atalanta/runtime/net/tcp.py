@@ -33,6 +33,7 @@ class Connections(Wire):
         self._open: dict[int, Connection] = {}
         self._dirty: list[Connection] = []
         self._next = 1
+        self._may_send: Callable[[], bool] | None = None
         driver.after_flush(self.write_out)
 
     def __len__(self) -> int:
@@ -91,11 +92,25 @@ class Connections(Wire):
         if connection is not None:
             connection.logged_in()
 
+    def exempt(self, conn: int) -> None:
+        """Implements Wire.exempt."""
+        connection = self._open.get(conn)
+        if connection is not None:
+            connection.exempt = True
+
+    def gate(self, may_send: Callable[[], bool]) -> None:
+        """Sets the function that says whether output may leave now. Output that may not stays for a later iteration;
+        exempt connections are not held."""
+        self._may_send = may_send
+
     def write_out(self) -> bool:
         """Sends the output of an iteration, one write per connection, then closes as requested. Returns whether
         there was any."""
         dirty = self._dirty
         self._dirty = []
+        if self._may_send is not None and dirty and not self._may_send():
+            self._dirty = [each for each in dirty if not each.exempt]
+            dirty = [each for each in dirty if each.exempt]
         for connection in dirty:
             connection.write_out()
         return bool(dirty)
@@ -111,10 +126,15 @@ class Connections(Wire):
         return connection.local() if connection is not None else ""
 
     def close_all(self, why: str) -> None:
-        """Closes every connection, after its output."""
-        for number in list(self._open):
-            self.close(number, why)
+        """Closes every connection, after its output. The exempt ones stay until `abort_all`."""
+        for number, connection in list(self._open.items()):
+            if not connection.exempt:
+                self.close(number, why)
         self.driver.write_all()
+
+    def all_closed(self) -> bool:
+        """Tells whether only exempt connections are open."""
+        return all(connection.exempt for connection in self._open.values())
 
     def abort_all(self) -> None:
         """Aborts the connections that are still open."""
@@ -144,6 +164,7 @@ class Connection(asyncio.Protocol):
         self._linger: asyncio.TimerHandle | None = None
         self._reading = True
         self._blocked = False  # the peer reads too slowly
+        self.exempt = False  # its output is never held
         self.paused = False  # by the node
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -45,6 +45,8 @@ LEVELS: Final = {
     "group_undecided": logging.WARNING,
     "guard_not_started": logging.WARNING,
     "option_without_effect": logging.WARNING,
+    "register_uncertain": logging.WARNING,
+    "replica_removed": logging.WARNING,
     "resource_not_created": logging.WARNING,
     "route_to_unknown_binding": logging.WARNING,
     "scale_down_left": logging.WARNING,

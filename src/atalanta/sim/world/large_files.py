@@ -18,6 +18,7 @@ APPEND: Final = 1
 SYNC: Final = 2
 READ: Final = 3
 DELETE: Final = 4
+RENAME: Final = 5
 
 
 class _Job:
@@ -103,6 +104,11 @@ class SimLargeFiles(LargeFiles):
         self.contents = {file: bytearray(data) for file, data in other.contents.items()}
         self._synced = {file: len(data) for file, data in self.contents.items()}
 
+    def safe(self, file: int) -> bytes | None:
+        """Returns what survives a crash of the file, None if it may be lost."""
+        size = self._synced.get(file)
+        return None if size is None else bytes(self.contents[file][:size])
+
     def damage(self, file: int, size: int) -> None:
         """Makes the file shorter than recorded; deletes it if `size` < 0."""
         self._synced[file] = size
@@ -124,6 +130,9 @@ class SimLargeFiles(LargeFiles):
 
     def sync(self, file: int) -> None:
         self._add(_Job(SYNC, file, b"", 0, 0))
+
+    def rename(self, file: int, number: int) -> None:
+        self._add(_Job(RENAME, file, b"", number, 0))
 
     def read(self, file: int, offset: int, size: int, token: int) -> None:
         job = _Job(READ, file, b"", offset, size)
@@ -180,6 +189,13 @@ class SimLargeFiles(LargeFiles):
             self._synced[file] = len(self.contents[file])
             self._deleted.clear()
             return None if node is None else lambda: node.large_synced(file)
+        if job.kind == RENAME:
+            number = job.offset
+            self.contents[number] = self.contents.pop(file)
+            self._synced.pop(file, None)
+            self._synced[number] = len(self.contents[number])
+            self._deleted.clear()
+            return None if node is None else lambda: node.large_synced(number)
         if 0 <= self.full_at < len(self.contents[file]) + job.size:
             self._given_up[file] = True
             return None if node is None else lambda: node.large_failed(file, "no space left")

@@ -20,15 +20,16 @@ TAKEN = {
     "shared-store-slave-of-artemis-1": (HaPolicy("shared-store", "backup", True), ["failback-delay"]),
     "replication-primary-classic": (
         HaPolicy("replication", "primary", group_name="pair-1"),
-        ["group-name", "check-for-active-server", "vote-on-replication-failure", "quorum-size", "ha-policy"],
+        ["check-for-active-server", "vote-on-replication-failure", "quorum-size", "ha-policy"],
     ),
     "replication-primary-zookeeper": (
-        HaPolicy("replication", "primary", manager=ZOOKEEPER), ["coordination-id", "manager", "ha-policy"]
+        HaPolicy("replication", "primary", allow_failback=True, manager=ZOOKEEPER, coordination_id="pair-1-broker"),
+        ["session-ms"],
     ),
     "primary-only": (HaPolicy(), []),
 }  # fmt: skip
 REFUSED = {
-    "replication-backup": "replication-backup.xml:14: this file describes a backup by replication",
+    "replication-backup": "replication-backup.xml:12: this file describes a backup by replication",
     "colocated-shared-store": "colocated-shared-store.xml:14: this file describes a colocated backup",
     "colocated-replication": "colocated-replication.xml:14: this file describes a colocated backup",
 }

@@ -10,6 +10,7 @@ from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 from atalanta.config.restart import needs_restart
+from atalanta.ha.manager_config import FileManager
 from atalanta.ha.policy import HaPolicy
 
 FILE = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
@@ -154,7 +155,7 @@ REPLICATION = """<group-name>west</group-name><cluster-name>c</cluster-name>
 <quorum-size>2</quorum-size><vote-retries>3</vote-retries><vote-retry-wait>10</vote-retry-wait>
 <quorum-vote-wait>5</quorum-vote-wait>"""
 NAMES = [
-    "group-name", "cluster-name", "initial-replication-sync-timeout", "max-saved-replicated-journals-size",
+    "initial-replication-sync-timeout", "max-saved-replicated-journals-size",
     "retry-replication-wait", "vote-on-replication-failure", "quorum-size", "vote-retries", "vote-retry-wait",
     "quorum-vote-wait",
 ]  # fmt: skip
@@ -162,16 +163,17 @@ NAMES = [
 
 @pytest.mark.parametrize("name", ["primary", "master"])
 @pytest.mark.parametrize("check", ["check-for-active-server", "check-for-live-server"])
-def test_a_primary_by_replication_starts_and_says_that_it_has_no_backup(
+def test_a_primary_without_a_manager_serves_alone_and_says_so_with_the_remedy(
     tmp_path: Path, name: str, check: str
 ) -> None:
     more = f"<{check}>true</{check}><coordination-id>x</coordination-id>"
     policy = f"<replication><{name}>{REPLICATION}{more}</{name}></replication>"
     configuration = read(tmp_path, policy)
-    assert configuration.ha == HaPolicy("replication", "primary", group_name="west", cluster_name="c")
-    assert without_effect(configuration) == [*NAMES, check, "coordination-id", "ha-policy"]
+    expected = HaPolicy("replication", "primary", group_name="west", cluster_name="c", coordination_id="x")
+    assert configuration.ha == expected
+    assert without_effect(configuration) == [*NAMES, check, "ha-policy"]
     (lost,) = [each for each in configuration.unsupported if each.lost]
-    assert (lost.name, lost.why) == ("ha-policy", "not supported yet: this node has no backup")
+    assert lost.why.startswith("no manager says who is active, so this node serves alone: start `atalanta ha witness`")
 
 
 def test_defaults_of_replication_are_not_listed(tmp_path: Path) -> None:
@@ -181,11 +183,53 @@ def test_defaults_of_replication_are_not_listed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["backup", "slave"])
-def test_a_backup_by_replication_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_backup_without_a_manager_is_refused(tmp_path: Path, name: str) -> None:
     more = "<allow-failback>true</allow-failback><restart-backup>false</restart-backup>"
     said = refused(tmp_path, f"<replication><{name}>{REPLICATION}{more}</{name}></replication>")
     assert "broker.xml:7: this file describes a backup by replication" in said
-    assert "it would be a second primary" in said and "\n" not in said
+    assert "start `atalanta ha witness` and name it in atalanta.toml" in said and "\n" not in said
+
+
+MANAGER = """<manager><class-name>org.apache.activemq.artemis.lockmanager.file.FileBasedLockManager</class-name>
+<properties><property key="locks-folder" value="/srv/locks"/></properties></manager>"""
+
+
+@pytest.mark.parametrize("role", ["primary", "backup"])
+def test_a_member_of_a_group(tmp_path: Path, role: str) -> None:
+    more = "" if role == "primary" else "<allow-failback>true</allow-failback>"
+    configuration = read(tmp_path, f"<replication><{role}>{more}{MANAGER}</{role}></replication>")
+    expected = HaPolicy("replication", role, manager=FileManager("/srv/locks"))
+    assert configuration.ha == expected
+    assert configuration.unsupported == [] and configuration.warnings == []
+    named = configuration.group_connection()
+    assert named is not None and named.static_connectors == ["other"]
+
+
+def test_a_backup_gives_back_only_if_it_is_told_to(tmp_path: Path) -> None:
+    """The default of Artemis' code; its schema and its manual say true."""
+    assert read(tmp_path, f"<replication><backup>{MANAGER}</backup></replication>").ha.allow_failback is False
+
+
+def test_a_replication_without_messages_on_disk_is_refused(tmp_path: Path) -> None:
+    more = "<persistence-enabled>false</persistence-enabled>" + CLUSTER
+    said = refused(tmp_path, f"<replication><primary>{MANAGER}</primary></replication>", more)
+    assert "broker.xml:7: a replication needs messages on disk" in said
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("", "there is no cluster-connection: this node cannot find the others"),
+        (CLUSTER.replace("<connector-ref>other</connector-ref>", ""), "c has no static-connectors"),
+    ],
+)
+def test_a_member_that_cannot_find_the_others_is_refused(tmp_path: Path, more: str, says: str) -> None:
+    assert says in refused(tmp_path, f"<replication><backup>{MANAGER}</backup></replication>", more)
+
+
+def test_the_cluster_connection_of_the_group_is_checked(tmp_path: Path) -> None:
+    policy = f"<replication><backup><cluster-name>west</cluster-name>{MANAGER}</backup></replication>"
+    assert "there is no cluster-connection 'west'" in refused(tmp_path, policy)
 
 
 @pytest.mark.parametrize(

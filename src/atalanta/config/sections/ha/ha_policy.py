@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report
-from atalanta.config.sections.ha.lock_manager import LockManagerReader, manager_effect
+from atalanta.config.sections.ha.lock_manager import LockManagerReader
 from atalanta.config.sections.ha.scale_down import OLD_NAMES, ScaleDownReader
-from atalanta.config.sections.references import References
+from atalanta.config.sections.references import CLUSTER_CONNECTION, References
 from atalanta.config.xml.reader import Handler, XmlReader, into
 from atalanta.config.xml.tree import Node
 from atalanta.ha.policy import BACKUP, COLOCATED, PRIMARY, REPLICATION, SHARED_STORE, HaPolicy
@@ -21,6 +21,8 @@ from atalanta.ha.policy import BACKUP, COLOCATED, PRIMARY, REPLICATION, SHARED_S
 KIND: Final = "ha-policy"
 LOCK_TIMEOUT: Final = "journal-lock-acquisition-timeout"
 MANAGER: Final = "manager"
+# What a replication without a manager needs.
+WITNESS: Final = "start `atalanta ha witness` and name it in atalanta.toml, [ha.manager] with kind = \"quorum\""
 ALONE: Final = ("primary-only", "live-only")
 FORMS: Final = (SHARED_STORE, REPLICATION)
 ROLES: Final = {"primary": PRIMARY, "master": PRIMARY, "backup": BACKUP, "slave": BACKUP}
@@ -72,6 +74,39 @@ class HaSection:
     def finish_own(self) -> None:
         """Checks the policy with the table `[ha]` of atalanta.toml, which has been read into it."""
         self.managers.finish(self.policy.manager)
+        if self.policy.form == REPLICATION and self.policy.role != COLOCATED:
+            self._check_replication()
+
+    def _check_replication(self) -> None:
+        """Checks what the group of a replication needs: a manager, a disk, and the addresses of its members."""
+        policy, configuration = self.policy, self.configuration
+        file, line = configuration.position(KIND, "")
+        if policy.manager is None:
+            if policy.role == BACKUP and not self.managers.unknown:
+                self.report.problem(
+                    file, line, "this file describes a backup by replication, and no manager says who is active",
+                    f"two nodes without one could both serve: {WITNESS}",
+                )  # fmt: skip
+            elif not self.managers.unknown:
+                why = f"no manager says who is active, so this node serves alone: {WITNESS}"
+                self.report.without_effect(file, line, KIND, why, True)
+            return
+        if not configuration.broker.persistence_enabled:
+            self.report.problem(
+                file, line, "a replication needs messages on disk, and persistence-enabled is false",
+                "remove persistence-enabled, or the ha-policy",
+            )  # fmt: skip
+        named = configuration.group_connection()
+        if not configuration.cluster_connections:
+            self.report.problem(
+                file, line, "there is no cluster-connection: this node cannot find the others of its group",
+                "add one whose static-connectors name them",
+            )  # fmt: skip
+        elif named is not None and not named.static_connectors:
+            self.report.problem(
+                file, line, f"the cluster-connection {named.name} has no static-connectors: this node cannot find the"
+                " others of its group", "name their connectors there",
+            )  # fmt: skip
 
     def _check_shared_store(self) -> None:
         configuration = self.configuration
@@ -131,14 +166,6 @@ class HaSection:
                 "started as it is, it would be one primary without a backup; as <shared-store> give the primary and the"
                 " backup a file and a process each",
             )  # fmt: skip
-        elif self.policy.form == REPLICATION and self.policy.role == BACKUP:
-            self.report.problem(
-                role.file, role.line, "this file describes a backup by replication, which is not supported yet",
-                "started as it is, it would be a second primary; backups with a <shared-store> are supported",
-            )  # fmt: skip
-        elif self.policy.form == REPLICATION:
-            position = self.configuration.position(KIND, "")
-            self.report.without_effect(*position, KIND, "not supported yet: this node has no backup", True)
 
     # -- roles ----------------------------------------------------------------------------------
     def _roles(self) -> dict[str, Handler]:
@@ -159,6 +186,8 @@ class HaSection:
             if hasattr(policy, entry.name):
                 value = getattr(values, entry.name)
                 setattr(policy, entry.name, None if value == "" else value)
+        if policy.cluster_name is not None:
+            self.references.add(node, CLUSTER_CONNECTION, policy.cluster_name)
 
     def _colocated(self, node: Node) -> None:
         handlers = self._roles()
@@ -175,7 +204,6 @@ class HaSection:
 
     def _manager(self, node: Node) -> None:
         self.policy.manager = self.managers.read(node)
-        self.report.without_effect(node.file, node.line, MANAGER, manager_effect(self.policy.form))
 
     def _old_manager(self, node: Node) -> None:
         """Reads a manager below `<master>` or `<slave>`: Artemis does not read it there, and votes instead."""

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml.reader import BadValue, XmlReader, convert
 from atalanta.config.xml.tree import Node
-from atalanta.ha.policy import REPLICATION
 
 if TYPE_CHECKING:
     from atalanta.ha.manager_config import ManagerConfig
-
-
-def manager_effect(form: str) -> str:
-    """Returns the reason why a manager has no effect on a node of that form of high availability."""
-    if form == REPLICATION:
-        return "no effect (replication is not supported yet)"
-    return "no effect (only the nodes of a replication need one)"
 
 
 class LockManagerReader:
@@ -78,6 +70,10 @@ class LockManagerReader:
             self.report.problem(node.file, node.line, text, nearest(key, known) or ", ".join(known))
             return
         try:
-            setattr(config, entry.name, convert(text, entry.metadata))
+            value = convert(text, entry.metadata)
         except BadValue as error:
             self.report.problem(node.file, node.line, f"{key}: {error}")
+            return
+        if not entry.metadata["supported"] and value != entry.default:
+            self.report.without_effect(node.file, node.line, key, entry.metadata["why"])
+        setattr(config, entry.name, value)

@@ -27,10 +27,14 @@ READ_TRIES: Final = 5
 
 
 class FileManager:
-    """The manager `file`. The folder must exist: an empty mount point must not look like a new register."""
+    """The manager `file`. The folder must exist: an empty mount point must not look like a new register.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    With a `name` the register has a folder of its own below, which the first write makes.
+    """
+
+    def __init__(self, folder: Path, name: str = "") -> None:
+        self.parent = folder
+        self.folder = folder / name
         self._durable = 0  # the highest version whose name is surely on disk
 
     async def read(self) -> Found | None:
@@ -70,6 +74,9 @@ class FileManager:
         raise AssertionError("not reached")
 
     def _write(self, version: int, data: bytes) -> Answer:
+        if version == 0 and self.folder != self.parent and not self.folder.is_dir():
+            self.folder.mkdir(mode=0o750, exist_ok=True)
+            sync_folder(self.parent)
         if self._newest() == version and self._link(self._path(version + 1), data):
             sync_folder(self.folder)
             newest = self._newest()
@@ -107,7 +114,12 @@ class FileManager:
         """Returns the highest version, 0 if there is none. Two listings must agree: names come and go meanwhile."""
         before = -1
         while True:
-            names = os.listdir(self.folder)
+            try:
+                names = os.listdir(self.folder)
+            except FileNotFoundError:
+                if self.folder == self.parent or not self.parent.is_dir():
+                    raise
+                return 0  # no register of this name was founded yet
             digits = [name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)]
             newest = max((int(each) for each in digits if each.isdecimal()), default=0)
             if newest == before:

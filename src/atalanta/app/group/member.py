@@ -1,0 +1,191 @@
+"""One member of a replicated group: its folder, its register, its files; what its runs share."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import uuid
+
+from atalanta.app.running_node import Ready
+from atalanta.app.shared_store import announced_connectors, transport
+from atalanta.app.startup_error import StartupError
+from atalanta.app.storage import Storage, refuse_artemis_journal
+from atalanta.cluster.replication.member_handshake import member_key
+from atalanta.config.configuration import Configuration
+from atalanta.config.stored_settings import StoredSettingsFile
+from atalanta.files.replace import replace_file
+from atalanta.ha.lease import LeaseTerms
+from atalanta.ha.policy import PRIMARY
+from atalanta.ha.register import CompareAndSet
+from atalanta.runtime.disk.data_folder import make_folder
+from atalanta.runtime.disk.folder_lock import DataFolderError
+from atalanta.runtime.disk.reserve import DiskReserve
+from atalanta.runtime.ha.group.member_folder import MemberFolder, group_id, open_member_folder
+from atalanta.runtime.ha.group.member_status import (
+    FollowerStatus,
+    MemberStatus,
+    remove_status,
+    write_status,
+)
+from atalanta.runtime.ha.managers.configured_manager import ManagerRefused, configured_manager
+from atalanta.runtime.ha.managers.manager import Answer, Found, Manager, ManagerUnavailable
+from atalanta.runtime.ids import SystemIds
+from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.logs import log_event
+
+log = logging.getLogger("atalanta.app")
+
+
+def open_member(configuration: Configuration) -> MemberFolder:
+    """Opens the journal folder of this member. StartupError if it cannot be used."""
+    journal = configuration.journal_folder
+    refuse_artemis_journal(journal)
+    fixed = configuration.ha.coordination_id
+    try:
+        folder = open_member_folder(
+            journal, configuration.broker.name, None if fixed is None else group_id(fixed), SystemIds().secret
+        )
+    except DataFolderError as error:
+        raise StartupError(exit_codes.FOLDER_TAKEN, [str(error)]) from error
+    except OSError as error:
+        line = f"the data folder {journal} cannot be used: {error}"
+        raise StartupError(exit_codes.DISK_FAILED, [line]) from error
+    if folder.lost:
+        log_event(log, "member_renamed", {"was": folder.lost, "member": folder.member, "folder": journal})
+    return folder
+
+
+class UnknownGroup:
+    """The manager of a member that does not know its group yet: its register has no name."""
+
+    async def read(self) -> Found | None:
+        """Implements Manager.read."""
+        raise ManagerUnavailable("this member does not know the node id of its group yet")
+
+    async def compare_and_set(self, request: CompareAndSet) -> Answer:
+        """Implements Manager.compare_and_set."""
+        raise ManagerUnavailable("this member does not know the node id of its group yet")
+
+    async def close(self) -> None:
+        """Implements Manager.close."""
+
+
+class GroupMember:
+    """What the runs of one process share."""
+
+    def __init__(self, configuration: Configuration, folder: MemberFolder, ready: Ready) -> None:
+        self.configuration = configuration
+        self.folder = folder
+        self.ready = ready
+        self.policy = configuration.ha
+        self.primary = self.policy.role == PRIMARY
+        self.group = self.policy.group_name or ""
+        self.terms = LeaseTerms(self.policy.lease_ms * 1_000_000)
+        self.connectors = {
+            name: transport(name, values) for name, values in announced_connectors(configuration).items()
+        }
+        broker = configuration.broker
+        self.key = member_key(broker.cluster_user, broker.cluster_password)
+        self.stored_settings = StoredSettingsFile.of(configuration)
+        self._manager: Manager | None = None
+        self._beat = 0
+        self._told = ""
+        self._told_passive = False
+
+    @property
+    def manager(self) -> Manager:
+        """The manager of the group's register. StartupError if it is configured wrongly."""
+        config, node_id = self.policy.manager, self.folder.node_id
+        if config is None:
+            raise AssertionError("a member without a manager")
+        if node_id is None:
+            return UnknownGroup()
+        if self._manager is None:
+            try:
+                self._manager = configured_manager(config, str(node_id), self.configuration.instance)
+            except ManagerRefused as error:
+                line = f"{self.configuration.path}: the manager of the replication: {error}"
+                raise StartupError(exit_codes.BAD_CONFIGURATION, [line]) from error
+        return self._manager
+
+    def storage(self, reserved: bool) -> Storage:
+        """Returns the storage of the next run. `reserved`: files of the journal are made ahead."""
+        configuration, folder = self.configuration, self.folder
+        node_id = folder.node_id
+        if node_id is None:  # it has met no active node yet, and stores nothing
+            return Storage(uuid.UUID(int=0), folder)
+        pages = configuration.paging_folder / str(node_id)
+        large = configuration.large_messages_folder / str(node_id)
+        try:
+            make_folder(pages)
+            make_folder(large)
+        except (OSError, DataFolderError) as error:
+            raise StartupError(exit_codes.DISK_FAILED, [f"the data folders cannot be used: {error}"]) from error
+        reserve = DiskReserve(folder.journal, configuration.journal.file_size_bytes) if reserved else None
+        return Storage(node_id, folder, pages, large, reserve, self.stored_settings)
+
+    def read_settings(self) -> bytes:
+        """Returns the stored management settings, b"" without any."""
+        path = self.stored_settings.path
+        try:
+            return b"" if path is None else path.read_bytes()
+        except FileNotFoundError:
+            return b""
+
+    def write_settings(self, data: bytes) -> None:
+        """Stores the management settings of the active node. Raises OSError."""
+        path = self.stored_settings.path
+        if path is None or data == self.read_settings():
+            return
+        if data:
+            replace_file(path, data)
+        else:
+            path.unlink(missing_ok=True)
+
+    async def tell(
+        self, state: str, epoch: int, active: str, durable: int, behind: int, followers: list[FollowerStatus]
+    ) -> None:
+        """Writes the status of this process. Raises OSError."""
+        self._beat += 1
+        status = MemberStatus(
+            member=self.folder.member,
+            role=self.policy.role,
+            state=state,
+            epoch=epoch,
+            active=active,
+            durable=durable,
+            behind=behind,
+            followers=followers,
+            beat=self._beat,
+        )
+        await asyncio.to_thread(write_status, self.folder.journal, status)
+
+    def tell_unusable(self, why: str) -> None:
+        """Logs once that files of this member cannot be written or read."""
+        if why != self._told:
+            self._told = why
+            log_event(log, "member_folder_unusable", {"why": why})
+
+    async def close(self) -> None:
+        """Ends what outlives the runs."""
+        if self._manager is not None:
+            await self._manager.close()
+        with contextlib.suppress(OSError):  # it is of no use without the process
+            remove_status(self.folder.journal)
+
+    def told_active(self) -> None:
+        """Records that the next passive run is told again."""
+        self._told_passive = False
+
+    def tell_passive(self) -> None:
+        """Tells once that this process is passive."""
+        if self._told_passive:
+            return
+        self._told_passive = True
+        log_event(
+            log,
+            "member_passive",
+            {"member": self.folder.member, "role": self.policy.role, "node_id": self.folder.node_id or "unknown"},
+        )
+        self.ready(["role=passive"])

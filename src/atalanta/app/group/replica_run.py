@@ -1,0 +1,177 @@
+"""The passive run of a member of a replicated group: it follows the active node until it may take over.
+
+Its ports are bound and do not listen, so clients go on to the next server of their list. When it has taken over they
+listen: clients wait in the backlog until the node has read its journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from typing import Final
+
+from atalanta.app.group.member import GroupMember
+from atalanta.app.startup_error import StartupError
+from atalanta.app.storage import Storage
+from atalanta.app.transports import secure_connectors
+from atalanta.cluster.replication.active_search import Candidate
+from atalanta.cluster.replication.backup import Backup
+from atalanta.cluster.replication.backup_config import (
+    BackupConfig,
+    BackupPorts,
+    Identity,
+    TakenOver,
+)
+from atalanta.config.configuration import Configuration
+from atalanta.ha.replication import Follower
+from atalanta.kernel.ports import Disk, LargeFiles
+from atalanta.message.encoding.buffer import DecodeError
+from atalanta.runtime.ha.group.passive_shell import PassiveShell
+from atalanta.runtime.ha.group.register_calls import RegisterCalls
+from atalanta.runtime.ha.store_requests import PROMOTE, take_request
+from atalanta.runtime.net.limits import limits_of_this_process
+from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.logs import log_event
+from atalanta.store.errors import JournalDamaged, JournalForeign
+
+log = logging.getLogger("atalanta.app")
+
+ATTEND_S: Final = 0.5
+
+
+class ReplicaRun:
+    """One passive run. A stop signal, or a lost network, ends it.
+
+    Afterwards `follower` is set if it has taken over, and `node_id` if it has learned that of its group and begins
+    again.
+    """
+
+    def __init__(self, member: GroupMember) -> None:
+        self.member = member
+        self.paused = False
+        self.stopping = False
+        self.follower: Follower | None = None
+        self.clock_floor_ns = 0  # of the node to come
+        self.node_id: uuid.UUID | None = None
+        self._shell: PassiveShell | None = None
+
+    # --- asked by the network guard ---------------------------------------------------------------
+
+    def pause(self, why: str) -> bool:
+        """Ends the run in order to begin again."""
+        self.paused = True
+        self.request_stop(why)
+        return True
+
+    def request_stop(self, why: str) -> None:
+        """Ends the run."""
+        if not self.stopping:
+            self.stopping = True
+            log_event(log, "node_stopping", {"why": why})
+        if self._shell is not None:
+            self._shell.end()
+
+    def request_reload(self, why: str) -> None:
+        """Changes nothing: the files are read again when this node becomes active."""
+
+    # --- the run ----------------------------------------------------------------------------------
+
+    async def run(self, wait_s: float | None) -> None:
+        """Follows until the end, at most for `wait_s`. StartupError if it cannot go on."""
+        if self.stopping:
+            return
+        member = self.member
+        loop = asyncio.get_running_loop()
+        shell = PassiveShell(loop, limits_of_this_process(), secure_connectors(member.configuration))
+        self._shell = shell
+        calls = RegisterCalls(member.manager, shell.driver)
+        storage = member.storage(reserved=False)
+        disk = storage.disk(loop, shell.driver, member.configuration.own.commits_in_loop)
+        large = storage.large_files(loop, shell.driver, 0, member.configuration.journal.large_message_sync)
+        backup = Backup(self._config(), self._ports(shell, disk, large, calls, storage))
+        attendance = loop.create_task(self._attend(shell, backup))
+        timer = None if wait_s is None else loop.call_later(wait_s, shell.end)
+        try:
+            await shell.run(backup, disk, large)
+        except (JournalDamaged, JournalForeign, DecodeError) as error:
+            line = f"the journal in {member.folder.journal} cannot be read: {error}"
+            raise StartupError(exit_codes.BAD_DATA, [line]) from error
+        finally:
+            self._shell = None
+            if timer is not None:
+                timer.cancel()
+            attendance.cancel()
+            await asyncio.gather(attendance, return_exceptions=True)
+            await calls.close()
+        if shell.failed:
+            raise StartupError(exit_codes.BUG if shell.bug else exit_codes.DISK_FAILED, [shell.failed])
+        outcome = backup.outcome
+        if isinstance(outcome, TakenOver):
+            self.follower = outcome.follower
+            self.clock_floor_ns = outcome.clock_floor_ns
+        elif isinstance(outcome, Identity):
+            self.node_id = uuid.UUID(bytes=outcome.node_id)
+
+    def _config(self) -> BackupConfig:
+        member = self.member
+        node_id = member.folder.node_id
+        return BackupConfig(
+            member=member.folder.member,
+            node_id=None if node_id is None else node_id.bytes,
+            group=member.group,
+            candidates=candidates(member.configuration),
+            terms=member.terms,
+            primary=member.primary,
+            journal=None if node_id is None else member.configuration.journal.journal_config(node_id.bytes),
+            key=member.key,
+            connectors=member.connectors,
+            folder=str(member.folder.journal),
+        )
+
+    def _ports(
+        self, shell: PassiveShell, disk: Disk, large: LargeFiles, calls: RegisterCalls, storage: Storage
+    ) -> BackupPorts:
+        return BackupPorts(
+            wire=shell.connections,
+            disk=disk,
+            large=large,
+            timers=shell.timers,
+            links=shell.links,
+            ids=shell.ids,
+            trace=shell.trace,
+            register=calls,
+            settings=self.member.write_settings,
+        )
+
+    async def _attend(self, shell: PassiveShell, backup: Backup) -> None:
+        """Tells how far the member is, and looks for an operator's request."""
+        member = self.member
+        while True:
+            await asyncio.sleep(ATTEND_S)
+            member.tell_passive()
+            try:
+                await asyncio.to_thread(member.folder.note_journal)
+                seen = backup.status()
+                await member.tell("passive", seen.epoch, seen.active, seen.durable, seen.behind, [])
+                promoted = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE)
+            except OSError as error:
+                member.tell_unusable(str(error))
+                continue
+            if promoted:
+                shell.driver.promote()
+
+
+def candidates(configuration: Configuration) -> list[Candidate]:
+    """Returns the other members of the group: the static connectors of its cluster connection, without the own ones."""
+    connection = configuration.group_connection()
+    if connection is None:
+        return []
+    own = {(each.host, each.port) for each in configuration.acceptors}
+    found = []
+    for name in connection.static_connectors:
+        connector = configuration.connectors.get(name)
+        if connector is None or name == connection.connector or (connector.host, connector.port) in own:
+            continue
+        found.append(Candidate(name, connector.host, connector.port, connector.tls is not None))
+    return found

@@ -1,0 +1,113 @@
+"""The runs of a member of a replicated group: passive until it takes over, then active, and so on, in one process.
+
+Source: ReplicationPrimaryActivation and ReplicationBackupActivation of Artemis. Differences: a register says who is
+active and who is in sync (ha/register.py); a member keeps its journal, and catches up from where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from typing import TYPE_CHECKING
+
+from atalanta.app.group.active_run import ActiveRun
+from atalanta.app.group.member import GroupMember
+from atalanta.app.group.replica_run import ReplicaRun
+from atalanta.app.running_node import Ready, bound_shell
+from atalanta.app.web import start_web
+from atalanta.config.configuration import Configuration
+from atalanta.kernel.security.security import Security
+from atalanta.runtime.clock import Clock, steady_ns
+from atalanta.runtime.ha.group.member_folder import MemberFolder
+from atalanta.runtime.ids import SystemIds
+from atalanta.runtime.network_check.check import NoCheck, network_check
+from atalanta.runtime.network_check.guard import NetworkGuard
+from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.event_loop import trim_allocator, unsettle_collector
+from atalanta.runtime.process.logs import log_event
+
+if TYPE_CHECKING:
+    from atalanta.web.server import WebServer
+
+log = logging.getLogger("atalanta.app")
+
+
+async def serve_group(
+    configuration: Configuration,
+    security: Security,
+    folder: MemberFolder,
+    ready: Ready,
+    web: str | None = None,
+) -> int:
+    """Runs this member of the group in the running loop, and returns the exit status."""
+    loop = asyncio.get_running_loop()
+    server = await start_web(web) if web is not None else None
+    check = network_check(loop, configuration.network_check) or NoCheck()
+    guard = NetworkGuard(loop, check, configuration.network_check.period_ms / 1_000)
+    member = GroupMember(configuration, folder, ready)
+    try:
+        if server is not None:
+            guard.on_change = server.network_changed
+        return await guard.run(ReplicatedRuns(member, security, server, guard).next)
+    finally:
+        await member.close()
+        if server is not None:
+            await server.stop()
+
+
+class ReplicatedRuns:
+    """The runs of one process. `next` is called by the network guard."""
+
+    def __init__(
+        self, member: GroupMember, security: Security, server: WebServer | None, guard: NetworkGuard
+    ) -> None:
+        self.member = member
+        self.security = security
+        self.server = server
+        self.guard = guard
+
+    async def next(self) -> int | None:
+        """Follows and serves, again and again. Returns the exit status, None after a lost network."""
+        while True:
+            self._tell_web("passive")
+            shell = bound_shell(self.member.configuration, signals=False, clock=Clock(steady_ns))
+            try:
+                passive = await self._follow()
+            except BaseException:
+                shell.accept_no_more()
+                raise
+            if passive.follower is None:
+                shell.accept_no_more()
+                return None if passive.paused else exit_codes.STOPPED
+            # Members of the cluster ignore news of a node that are older than what they know.
+            shell.clock.begin_above(passive.clock_floor_ns)
+            shell.listen_early()
+            self._tell_web("active")
+            active = ActiveRun(self.member, self.security, self.server, shell, passive.follower)
+            self.guard.born(shell)
+            if await active.run():
+                return active.status
+            unsettle_collector()
+            trim_allocator()
+
+    async def _follow(self) -> ReplicaRun:
+        """Runs passively until the member has taken over, or ends. It learns the node id of its group first."""
+        member = self.member
+        while True:
+            run = ReplicaRun(member)
+            self.guard.born(run)
+            if not member.primary:
+                member.tell_passive()  # a primary that serves at once does not say so
+            # A new primary looks whether its group has an active node, and founds a group if there is none.
+            founds = member.folder.node_id is None and member.primary
+            await run.run(member.terms.wait_ns / 1e9 if founds else None)
+            if run.stopping or run.follower is not None:
+                return run
+            found = run.node_id or uuid.UUID(bytes=SystemIds().uuid())
+            member.folder.identify(found)
+            log_event(log, "member_identified", {"node_id": found, "founded": run.node_id is None})
+
+    def _tell_web(self, role: str) -> None:
+        if self.server is not None:
+            self.server.role_changed(role)

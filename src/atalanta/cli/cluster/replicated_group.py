@@ -1,0 +1,207 @@
+"""`atalanta ha status`, `handover`, `promote`: one member of a replicated group, by its folder and the register."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from atalanta.cli.output.outcome import FAILED, TIMED_OUT, Refused, reported
+from atalanta.cli.output.tables import show_table
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.configuration import Configuration
+from atalanta.config.problems import ConfigError
+from atalanta.ha.policy import REPLICATION
+from atalanta.ha.register import Register, RegisterDamaged
+from atalanta.runtime.disk.data_folder import read_node_id
+from atalanta.runtime.ha.group.member_folder import read_member
+from atalanta.runtime.ha.group.member_status import MemberStatus, read_status
+from atalanta.runtime.ha.managers.configured_manager import ManagerRefused, configured_manager
+from atalanta.runtime.ha.managers.manager import Manager, ManagerUnavailable
+from atalanta.runtime.ha.store_requests import HANDOVER, PROMOTE, post_request, take_request
+from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, BAD_DATA, UNAVAILABLE
+
+LIFE_S: Final = 1.2  # in which a process that lives writes its status at least once
+LOOK_S: Final = 0.1
+ACTIVE: Final = "active"
+STOPPED: Final = "stopped"
+HEADS: Final = ("state", "member", "in sync", "epoch", "records", "behind")
+
+
+def group_of(place: Path) -> Configuration | None:
+    """Returns the configuration of a member of a replicated group; None for everything else."""
+    path = place / "etc" / "broker.xml" if place.is_dir() else place
+    if not path.is_file():
+        return None
+    try:
+        configuration = read_broker_xml(path, dict(os.environ))
+    except ConfigError as error:
+        raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
+    replicated = configuration.ha.form == REPLICATION and configuration.ha.manager is not None
+    return configuration if replicated else None
+
+
+@dataclass
+class GroupState:
+    """What one member, and the register, say. `status` is None if the member's process does not live."""
+
+    journal: Path
+    member: str
+    status: MemberStatus | None
+    register: Register | None
+    why: str  # why the register cannot be read, "" if it can
+
+    @property
+    def state(self) -> str:
+        """Returns the state of the member in a word."""
+        return STOPPED if self.status is None else self.status.state
+
+
+def run_status(configuration: Configuration, json_output: bool) -> None:
+    """Shows the member, its followers and the register."""
+    with reported():
+        seen = asyncio.run(_look(configuration))
+        if json_output:
+            typer.echo(json.dumps(_described(seen)))
+            return
+        register = seen.register
+        in_sync = () if register is None else register.in_sync
+        rows = []
+        if seen.status is None:
+            rows.append([STOPPED, seen.member, _yes(seen.member in in_sync), "", "", ""])
+        else:
+            own = seen.status
+            behind = "" if own.state == ACTIVE else str(own.behind)
+            rows.append([own.state, own.member, _yes(own.member in in_sync), str(own.epoch), str(own.durable), behind])
+            for each in own.followers:
+                rows.append(["follows", each.member, _yes(each.in_sync), "", "", str(each.behind)])
+        show_table(HEADS, rows, right=HEADS[3:])
+        if seen.why:
+            typer.echo(f"the register cannot be read: {seen.why}", err=True)
+        elif register is None:
+            typer.echo("the group has no register yet: start the primary", err=True)
+        else:
+            active = register.active or "nobody"
+            typer.echo(f"register: epoch {register.epoch}, active {active}, in sync: {', '.join(in_sync)}")
+
+
+def run_handover(configuration: Configuration, wait_s: float) -> None:
+    """Lets another member serve."""
+    with reported():
+        seen = asyncio.run(_look(configuration))
+        if seen.status is None or seen.status.state != ACTIVE:
+            active = seen.register.active if seen.register is not None else ""
+            raise Refused(
+                f"this member, {seen.member}, is {seen.state}: a handover is asked of the active one"
+                + (f", {active}" if active and active != seen.member else ""),
+                TIMED_OUT,
+            )
+        if not any(each.in_sync for each in seen.status.followers):
+            raise Refused("no other member is in sync: start the backup, and wait until it is", TIMED_OUT)
+        asyncio.run(_request(configuration, seen, HANDOVER, wait_s))
+
+
+def run_promote(configuration: Configuration, wait_s: float, lossy: bool) -> None:
+    """Lets this member serve though its group does not allow it."""
+    with reported():
+        seen = asyncio.run(_look(configuration))
+        if seen.status is None:
+            raise Refused(f"the process of this member, {seen.member}, does not run: start it", TIMED_OUT)
+        if seen.status.state == ACTIVE:
+            raise Refused(f"this member, {seen.member}, is active already", TIMED_OUT)
+        register = seen.register
+        if register is not None and seen.member not in register.in_sync and not lossy:
+            raise Refused(
+                f"{seen.member} is not in sync ({', '.join(register.in_sync)}: start one of these); with --lossy it "
+                "serves all the same, and what it lacks is lost, though it was confirmed",
+                FAILED,
+            )
+        asyncio.run(_request(configuration, seen, PROMOTE, wait_s))
+
+
+async def _request(configuration: Configuration, seen: GroupState, what: str, wait_s: float) -> None:
+    """Posts the request, and waits until the register has another epoch."""
+    post_request(seen.journal, what)
+    before = 0 if seen.register is None else seen.register.epoch
+    end = time.monotonic() + wait_s
+    manager = _manager(configuration, seen.journal)
+    try:
+        while time.monotonic() < end:
+            await asyncio.sleep(LOOK_S)
+            register, _ = await _register(manager)
+            if register is not None and register.epoch > before and register.active:
+                typer.echo(f"{register.active} serves, epoch {register.epoch}")
+                return
+    finally:
+        await manager.close()
+    take_request(seen.journal, what)
+    raise Refused(f"the group has no new epoch after {wait_s:g} s; the request is withdrawn", TIMED_OUT)
+
+
+async def _look(configuration: Configuration) -> GroupState:
+    """Looks twice at the member's status: that of a process that lives has changed."""
+    journal = configuration.journal_folder
+    member = read_member(journal)
+    if not member:
+        raise Refused(f"{journal}: no member of a replicated group was started here yet", BAD_DATA)
+    before = read_status(journal)
+    if before is None:
+        status = None
+    else:
+        await asyncio.sleep(LIFE_S)
+        status = read_status(journal)
+        if status is not None and status.beat == before.beat and status.member == before.member:
+            status = None
+    if read_node_id(journal) is None:
+        return GroupState(journal, member, status, None, "")
+    manager = _manager(configuration, journal)
+    try:
+        register, why = await _register(manager)
+    finally:
+        await manager.close()
+    return GroupState(journal, member, status, register, why)
+
+
+def _manager(configuration: Configuration, journal: Path) -> Manager:
+    config = configuration.ha.manager
+    if config is None:
+        raise AssertionError("a member without a manager")
+    try:
+        return configured_manager(config, str(read_node_id(journal)), configuration.instance)
+    except ManagerRefused as error:
+        raise Refused(str(error), UNAVAILABLE) from error
+
+
+async def _register(manager: Manager) -> tuple[Register | None, str]:
+    try:
+        found = await manager.read()
+    except (ManagerUnavailable, RegisterDamaged) as error:
+        return None, str(error)
+    return (None if found is None else found.register), ""
+
+
+def _described(seen: GroupState) -> dict[str, object]:
+    """Returns the state for programs."""
+    register = seen.register
+    return {
+        "member": seen.member,
+        "state": seen.state,
+        "status": None if seen.status is None else asdict(seen.status),
+        "register": None if register is None else {
+            "epoch": register.epoch,
+            "active": register.active,
+            "in_sync": list(register.in_sync),
+            "forced_epoch": register.forced_epoch,
+        },
+        "register_unreadable": seen.why,
+    }  # fmt: skip
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"

@@ -1,0 +1,412 @@
+"""The passive member of a group: it copies the journal and the files of the active node until it may take over.
+
+The rules are those of `Follower` (ha/replication.py); here are the connection, the timers and the register. The same
+driver runs it as a node. It ends with an `outcome`: the shell then makes a node of the folder, or begins again.
+
+A member whose folder has no node id follows nobody yet: it asks the active node for it. A primary that finds nobody
+at any other member's port makes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from atalanta.cluster.replication.active_search import SEARCH, ActiveSearch
+from atalanta.cluster.replication.backup_config import (
+    BackupConfig,
+    BackupPorts,
+    BackupStatus,
+    Identity,
+    TakenOver,
+)
+from atalanta.cluster.replication.follower_store import FollowerStore
+from atalanta.cluster.replication.incoming_stream import IncomingStream, StreamFailed
+from atalanta.cluster.replication.member_handshake import NO_NODE_ID, Hello, Welcome
+from atalanta.cluster.replication.passive_inputs import PassiveInputs
+from atalanta.ha.block_stream import BlockRefused
+from atalanta.ha.register import (
+    CompareAndSet,
+    Read,
+    Register,
+    RegisterRefused,
+    RegisterView,
+    found,
+)
+from atalanta.ha.register_requests import REGISTER_TIMER, RegisterRequests
+from atalanta.ha.replication import (
+    Action,
+    Activate,
+    Answer,
+    Cut,
+    Follower,
+    Refusal,
+    Send,
+    Store,
+)
+from atalanta.message.encoding.buffer import DecodeError
+from atalanta.store.segment import SEGMENT_VERSION
+from atalanta.wire.connection import ProtocolError
+
+TICK_TIMER: Final = "backup.tick"
+TICK_NS: Final = 50_000_000
+# Between two reads of the register while nobody sends heartbeats.
+READ_NS: Final = 500_000_000
+# At a cold start a primary goes first.
+PRIMARY_FIRST_NS: Final = 300_000_000
+# After this time without an active node the member tells what it waits for.
+TELL_NS: Final = 5_000_000_000
+LIFE_SIZE: Final = 8
+ASKS: Final = "this member asks to become active"
+
+
+class Backup(PassiveInputs):
+    """A passive member. `outcome` and `failed` end it; each is None before.
+
+    `follower` and `store` are None in a folder without a node id.
+    """
+
+    def __init__(self, config: BackupConfig, ports: BackupPorts) -> None:
+        self.config = config
+        self.ports = ports
+        self.failed: str | None = None
+        self.outcome: Identity | TakenOver | None = None
+        self.follower: Follower | None = None
+        self.store: FollowerStore | None = None
+        self._register = RegisterRequests(ports.register, ports.timers, ports.trace)
+        hello = Hello(
+            config.member, config.node_id or NO_NODE_ID, config.group, SEGMENT_VERSION, config.connectors,
+            config.primary,
+        )  # fmt: skip
+        self._search = ActiveSearch(
+            self, config.candidates, hello, config.key, ports.wire, ports.links, ports.timers, ports.ids, ports.trace
+        )
+        self._stream: IncomingStream | None = None
+        self._promoted = False
+        self._last_barrier = 0  # the one before the outcome
+        self._alone_since_ns = 0
+        self._read_ns = 0  # when the register was read because nobody sent heartbeats
+        self._version = 0  # of the register, since `_version_ns`
+        self._version_ns = 0
+        self._told = ""
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def recover(self, now: int) -> None:
+        """Reads the journal. Raises JournalDamaged, JournalForeign or OSError."""
+        config, ports = self.config, self.ports
+        if config.journal is None:
+            return
+        store = self.store = FollowerStore(ports.disk, ports.large, config.journal)
+        view = RegisterView(ports.ids.secret(LIFE_SIZE))
+        report = store.report
+        follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
+        self.follower = follower
+        self._stream = IncomingStream(follower, store, self._search, ports, self._do)
+
+    def start(self, now: int) -> None:
+        """Reads the register, or looks for the active node to learn the node id."""
+        self._alone_since_ns = now
+        self.ports.timers.set(TICK_TIMER, now + TICK_NS)
+        if self.follower is None:
+            self._search.search()
+            self._make_identity()
+        else:
+            self._register.read()
+
+    def stop(self, now: int) -> None:
+        """Ends the connection to the active node."""
+        self._search.halt("the member stops")
+
+    def promote(self, now: int) -> None:
+        """Takes over at an operator's order, in sync or not, as soon as nothing waits for the disk."""
+        self._promoted = True
+        self._unlink("this member was promoted")
+        self._consider(now)
+
+    def status(self) -> BackupStatus:
+        """Returns how far the member is."""
+        follower, stream = self.follower, self._stream
+        if follower is None or stream is None:
+            return BackupStatus(0, "", 0, 0, ())
+        known = follower.view.known
+        in_sync = () if known is None else known.in_sync
+        active = follower.active if follower.epoch else ""
+        behind = max(0, stream.end_lsn - follower.durable)
+        return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync)
+
+    def _over(self) -> bool:
+        """Tells whether the member has ended, or is about to: it has become active."""
+        return self.failed is not None or self.outcome is not None or self._last_barrier != 0
+
+    def _fail(self, why: str) -> None:
+        if self.failed is None:
+            self.failed = why
+            self._unlink(why)
+
+    # --- the node id ------------------------------------------------------------------------------
+
+    def refusal(self, welcome: Welcome) -> str:
+        """Implements SearchOwner.refusal."""
+        own = self.config.node_id
+        if own is not None and welcome.node_id != own:
+            return (
+                f"{self.config.folder} has data of node {own.hex()}, {welcome.active} is node {welcome.node_id.hex()}: "
+                "empty this member's data folders, or correct its connectors"
+            )
+        return welcome.refusal
+
+    def _make_identity(self) -> None:
+        """Makes the node id of a new group, if no other member can be reached."""
+        if self.config.primary and self._search.nobody():
+            self._end_with(Identity(self.ports.ids.uuid()))
+
+    def _end_with(self, identity: Identity) -> None:
+        self.outcome = identity
+        self._unlink("the node id is known")
+
+    # --- the connection ---------------------------------------------------------------------------
+
+    def on_dialed(self, now: int, conn: int, key: str) -> None:
+        """Implements NodeInputs.on_dialed."""
+        self._search.on_dialed(now, conn, key)
+
+    def on_dial_failed(self, now: int, key: str, why: str) -> None:
+        """Implements NodeInputs.on_dial_failed."""
+        self._search.on_dial_failed(now, key, why)
+        if self.follower is None and not self._over():
+            self._make_identity()
+
+    def on_data(self, now: int, conn: int, data: bytes) -> None:
+        """Implements NodeInputs.on_data."""
+        self._search.on_data(now, conn, data)
+        stream = self._stream
+        if stream is not None:
+            promise = stream.follower.promise
+            before_ns = promise.until_ns
+            self._try(now, lambda: stream.take_frames(now))
+            if promise.until_ns < before_ns:  # the active node has said that it serves no more
+                self._read_ns = 0
+                self._consider(now)
+
+    def on_closed(self, now: int, conn: int, why: str) -> None:
+        """Implements NodeInputs.on_closed."""
+        self._search.on_closed(now, conn, why)
+
+    def on_linked(self, now: int, welcome: Welcome) -> None:
+        """Implements SearchOwner.on_linked."""
+        link = self._search.link
+        if self.follower is None or link is None:
+            self._end_with(Identity(welcome.node_id))
+            return
+        self.ports.wire.logged_in(link.conn)
+        self._told = ""
+        self.ports.trace.event("replication_linked", {"active": welcome.active, "remote": link.remote})
+
+    def on_link_lost(self, now: int, why: str) -> None:
+        """Implements SearchOwner.on_link_lost."""
+        if self._stream is not None:
+            self._stream.end()
+        self._alone_since_ns = now
+        self._read_ns = 0
+        self.ports.trace.event("replication_link_lost", {"why": why})
+
+    def _unlink(self, why: str) -> None:
+        """Ends the connection without another one: the member follows nobody."""
+        self._search.halt(why)
+        if self._stream is not None:
+            self._stream.end()
+
+    def _try(self, now: int, take: Callable[[], None]) -> None:
+        """Lets the stream take something. After an error of the active node it begins again."""
+        if self.failed is not None:
+            return
+        try:
+            take()
+        except (ProtocolError, DecodeError, BlockRefused) as error:
+            self._search.drop(now, str(error))
+        except StreamFailed as error:
+            self._fail(str(error))
+
+    # --- the disk ---------------------------------------------------------------------------------
+
+    def on_committed(self, now: int, token: int) -> None:
+        """Implements NodeInputs.on_committed. Negative tokens are those of barriers."""
+        stream = self._stream
+        if stream is None:
+            return
+        if self.failed is None and token == self._last_barrier != 0:
+            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns)
+        else:
+            self._try(now, lambda: stream.on_committed(now, token))
+
+    def on_disk_failed(self, now: int, why: str) -> None:
+        """Implements NodeInputs.on_disk_failed."""
+        if self.store is not None:
+            self.store.copy.on_failed(why)
+        self._fail(why)
+
+    def on_room(self, now: int, room: bool, name: str) -> None:
+        """Implements NodeInputs.on_room."""
+        if self.store is not None:
+            self.store.copy.set_room(room, name)
+
+    def on_large_written(self, now: int, file: int, size: int) -> None:
+        """Implements NodeInputs.on_large_written."""
+        if self._stream is not None:
+            self._stream.on_large_written(size)
+
+    def on_large_synced(self, now: int, file: int) -> None:
+        """Implements NodeInputs.on_large_synced."""
+        stream = self._stream
+        if stream is not None:
+            self._try(now, lambda: stream.on_large_synced(now, file))
+
+    def on_large_failed(self, now: int, file: int, why: str) -> None:
+        """Implements NodeInputs.on_large_failed."""
+        self._fail(f"large message file {file} cannot be written: {why}")
+
+    # --- becoming active --------------------------------------------------------------------------
+
+    def on_timer(self, now: int, key: str) -> None:
+        """Implements NodeInputs.on_timer."""
+        if self._over():
+            return
+        if key.startswith(SEARCH):
+            self._search.on_timer(now, key)
+        elif key == REGISTER_TIMER:
+            self._register.read()
+        elif key == TICK_TIMER:
+            self.ports.timers.set(TICK_TIMER, now + TICK_NS)
+            self._consider(now)
+            self._tell(now)
+
+    def _consider(self, now: int) -> None:
+        """Reads the register while nobody sends heartbeats: the answer decides. Obeys an operator's order."""
+        follower = self.follower
+        if follower is None or self._over() or not follower.may_ask():
+            return
+        if self._promoted:
+            self._do(now, follower.promote(now))
+        elif follower.promise.is_over(now) and now >= self._read_ns + READ_NS:
+            self._read_ns = now
+            self._register.read()
+
+    def _may_take_over(self, now: int, follower: Follower) -> bool:
+        """Tells whether the member is in sync, and no other one serves or is about to."""
+        known = follower.view.known
+        name = self.config.member
+        if known is None or name not in known.in_sync or follower.durable < follower.last:
+            return False
+        if known.in_sync == (name,):
+            return True
+        if self._stream is not None and self._stream.paused:
+            return False  # heartbeats may have come that were not read
+        promise = follower.promise
+        if not promise.is_over(now):
+            return False
+        if promise.until_ns == 0:
+            return True  # the active node has said that it serves no more
+        last_epoch = follower.table[-1][0] if follower.table else 0
+        if known.active not in ("", name) and known.epoch > last_epoch:
+            # Its first record has not come yet: it may still read its journal.
+            return now >= self._version_ns + self.config.patience_ns
+        followed = self._stream is not None and self._stream.has_followed
+        wait_ns = 0 if self.config.primary or followed else PRIMARY_FIRST_NS
+        return now >= promise.until_ns + wait_ns
+
+    def _tell(self, now: int) -> None:
+        """Tells once what a member waits for that has no active node for some time."""
+        follower = self.follower
+        if self._search.link is not None or now < self._alone_since_ns + TELL_NS:
+            return
+        if follower is None:
+            self._tell_once("no active member was found that knows the node id of the group")
+        elif follower.view.known is not None and self.config.member not in follower.view.known.in_sync:
+            names = ", ".join(follower.view.known.in_sync)
+            why = f"in sync are {names}: start one of these, or promote this member, which may lose confirmed messages"
+            self._tell_once(why)
+
+    def _tell_once(self, why: str) -> None:
+        if why != self._told:
+            self._told = why
+            self.ports.trace.event("replica_waits", {"why": why})
+
+    # --- the register -----------------------------------------------------------------------------
+
+    def on_register(self, now: int, version: int, register: Register | None) -> None:
+        """Implements NodeInputs.on_register."""
+        follower, stream = self.follower, self._stream
+        if follower is None or stream is None or self._over():
+            return
+        if register is None:
+            self._register.on_answer(settled=True)
+            self._on_no_register(now, follower)
+            return
+        if version > self._version:
+            self._version = version
+            self._version_ns = now
+        self._do(now, follower.on_register(now, version, register))
+        self._register.on_answer(settled=follower.view.pending is None)
+        if self._over() or not follower.may_ask():
+            return
+        if stream.following and follower.epoch == 0:
+            stream.send(Refusal(follower.seen))
+            self._search.drop(now, f"the register has epoch {follower.seen}")
+        if self._promoted:
+            self._consider(now)
+        elif self._may_take_over(now, follower):
+            self._do(now, follower.take_over(now))
+        else:
+            self._search.search()
+
+    def _on_no_register(self, now: int, follower: Follower) -> None:
+        """Founds the group, if this is its primary. Otherwise the member waits for the register, or for an operator."""
+        view = follower.view
+        if view.known is not None:
+            self._tell_once("the register of the group is gone: restore it")
+        elif self._promoted and view.pending is None:
+            self._consider(now)
+            return
+        elif not self.config.primary and view.pending is None:
+            self._tell_once("the register of the group does not exist: start its primary")
+        else:
+            try:
+                request = view.repeated() or view.write(found(self.config.member, follower.seen, view.token()))
+            except RegisterRefused as error:
+                self._tell_once(str(error))
+            else:
+                self._register.write(request)
+                return
+        self._register.read_later(now)
+
+    def on_register_uncertain(self, now: int, why: str) -> None:
+        """Implements NodeInputs.on_register_uncertain."""
+        if not self._over():
+            self._register.on_uncertain(now, why)
+
+    # --- actions ----------------------------------------------------------------------------------
+
+    def _do(self, now: int, actions: list[Action]) -> None:
+        for action in actions:
+            if isinstance(action, Send):
+                if self._stream is not None and isinstance(action.message, Answer | Refusal):
+                    self._stream.send(action.message)
+            elif isinstance(action, Read):
+                self._register.read()
+            elif isinstance(action, CompareAndSet):
+                self._promoted = False
+                self._unlink(ASKS)
+                self._register.write(action)
+            elif isinstance(action, Activate):
+                self._activate(action)
+            elif not isinstance(action, Store | Cut):  # the block was stored, the tail was cut
+                raise AssertionError(f"{action} is not an action of a passive member")
+
+    def _activate(self, action: Activate) -> None:
+        """Ends the passive life, as soon as all jobs of the disk are done."""
+        store = self.store
+        assert store is not None
+        store.files.forget_incomplete()
+        self._last_barrier = store.barrier.begin()
+        self.ports.trace.event("replica_takes_over", {"epoch": action.epoch})

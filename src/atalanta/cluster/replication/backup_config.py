@@ -1,0 +1,89 @@
+"""What a passive member of a group is made from, and what it ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from atalanta.ha.lease import LeaseTerms
+from atalanta.ha.replication import Follower
+
+if TYPE_CHECKING:
+    from atalanta.cluster.replication.active_search import Candidate
+    from atalanta.ha.register_port import RegisterPort
+    from atalanta.kernel.ports import Disk, Ids, LargeFiles, Links, Timers, Trace, Wire
+    from atalanta.store.config import JournalConfig
+    from atalanta.wire.core.transport import TransportConfiguration
+
+# How long an active node may take to read its journal before it can be followed.
+PATIENCE_NS: Final = 60_000_000_000
+
+
+@dataclass(eq=False, repr=False)
+class BackupConfig:
+    """The configuration of a passive member. `node_id` and `journal` are None in a folder without a node id.
+
+    `key` is that of the handshake, `connectors` are told to the active node (member_handshake.Hello), `folder` is named
+    in errors. `patience_ns`: an active node that has not served yet may read its journal for so long.
+    """
+
+    member: str
+    node_id: bytes | None
+    group: str
+    candidates: list[Candidate]
+    terms: LeaseTerms
+    primary: bool
+    journal: JournalConfig | None
+    key: bytes
+    connectors: dict[str, TransportConfiguration] = field(default_factory=dict)
+    folder: str = "the data folder"
+    patience_ns: int = PATIENCE_NS
+
+
+@dataclass(eq=False, repr=False)
+class BackupPorts:
+    """The ports of a passive member. `settings` stores the management settings of the active node; OSError."""
+
+    wire: Wire
+    disk: Disk
+    large: LargeFiles
+    timers: Timers
+    links: Links
+    ids: Ids
+    trace: Trace
+    register: RegisterPort
+    settings: Callable[[bytes], None]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The outcome of a member without a node id: the shell stores it and begins again."""
+
+    node_id: bytes
+
+
+@dataclass(eq=False)
+class TakenOver:
+    """The outcome of a member that has become active: nothing waits for the disk.
+
+    No output of the former node left at a later time of its clock than `clock_floor_ns`: the new node's begins above
+    it. 0 if this process has heard no active node.
+    """
+
+    follower: Follower
+    clock_floor_ns: int = 0
+
+
+@dataclass(frozen=True)
+class BackupStatus:
+    """How far a passive member is. `active` is "" and `epoch` 0 while it follows nobody.
+
+    `durable` is its last lsn on disk, `behind` the number of records that it lacks as far as it knows.
+    """
+
+    epoch: int
+    active: str
+    durable: int
+    behind: int
+    in_sync: tuple[str, ...]

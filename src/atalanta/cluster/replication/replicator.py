@@ -1,0 +1,344 @@
+"""The active side of a group: the journal goes to the followers, and what they have decides about confirmations.
+
+The node gives it the lsns that are on its own disk (`on_stored`), the journal gets back what may be confirmed
+(`Journal.confirm`). The rules are those of `Active` (ha/replication.py); here are its connections, timers and the
+register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from atalanta.cluster.part import Part
+from atalanta.cluster.replication.file_changes import (
+    FileChanges,
+    ReplicatedLargeFiles,
+    ReplicatedPages,
+)
+from atalanta.cluster.replication.follower_stream import FollowerStream, Sources
+from atalanta.cluster.replication.member_codec import FromFollower, SettingsFile, StoredFiles
+from atalanta.cluster.replication.protocol import MemberConnection
+from atalanta.cluster.replication.seat import ReplicationSeat
+from atalanta.ha.register import CompareAndSet, Read, Register
+from atalanta.ha.register_requests import RegisterRequests
+from atalanta.ha.replication import Action, Active, Answer, Block, Confirm, Refusal, Send, Stop
+from atalanta.kernel.ports import LargeFiles, Timers, Trace
+from atalanta.store.journal import Journal
+from atalanta.store.pages import PageFiles
+from atalanta.wire.core.transport import TransportConfiguration
+
+REPLICATION_PART: Final = "replication"
+TICK_TIMER: Final = "replication.tick"
+PUMP_TIMER: Final = "replication.pump"
+READ_TIMER: Final = "replication.register"
+# A required follower without a connection is removed from the in-sync set after this time.
+GONE_NS: Final = 500_000_000
+
+
+class Replicator(Part):
+    """The active member of a group. `on_stop(now, why)` ends the node; `announce` tells the cluster of the backup.
+    `append_mark` appends any record, so that there is a block.
+
+    `stopped` says why the service has ended, "" before; `successor` is the member that it was handed to.
+    """
+
+    def __init__(
+        self,
+        seat: ReplicationSeat,
+        journal: Journal,
+        pages: PageFiles | None,
+        large: LargeFiles | None,
+        timers: Timers,
+        trace: Trace,
+        append_mark: Callable[[], None],
+        on_stop: Callable[[int, str], None],
+        announce: Callable[[int, dict[str, TransportConfiguration]], None],
+    ) -> None:
+        self.seat = seat
+        self.journal = journal
+        self.timers = timers
+        self.trace = trace
+        self.begun: bool = False
+        self.active: Active
+        self.streams: dict[str, FollowerStream] = {}
+        self.successor: str = ""
+        self.changes = FileChanges(journal)
+        # The ports that the node uses instead of its own.
+        self.pages = None if pages is None else ReplicatedPages(pages, self.changes)
+        self.large = None if large is None else ReplicatedLargeFiles(large, self.changes)
+        self._sources = Sources(journal, self.changes, pages, large, trace)
+        self._append_mark = append_mark
+        self._on_stop = on_stop
+        self._announce = announce
+        self._announced: str = ""
+        self._in_sync: tuple[str, ...] = ()
+        self._gone_ns: dict[str, int] = {}  # since when a required follower has no stream
+        self._register = RegisterRequests(seat.register, timers, trace, READ_TIMER)
+        self._told_missing = False
+
+    # --- life -----------------------------------------------------------------------------------------------
+
+    def begin(self, now: int) -> None:
+        """Begins the epoch with the recovered journal, before anything is appended."""
+        seat = self.seat
+        self.active = Active(seat.follower, now, seat.drop_after_ns, seat.min_in_sync, seat.asynchronous)
+        if self.active.last != self.journal.last:
+            raise AssertionError(f"the journal ends at {self.journal.last}, the member at {self.active.last}")
+        self.journal.begin_epoch(self.active.epoch)
+        self.journal.set_group(self)
+        self._in_sync = self.in_sync()
+        self.begun = True
+
+    def begin_service(self, now: int) -> None:
+        """Starts the timer: the node serves."""
+        self.timers.set(TICK_TIMER, now)
+
+    @property
+    def epoch(self) -> int:
+        """Returns the epoch of the active node."""
+        return self.active.epoch
+
+    @property
+    def stopped(self) -> str:
+        """Returns why the service has ended, "" before."""
+        return self.active.stopped if self.begun else ""
+
+    def in_sync(self) -> tuple[str, ...]:
+        """Returns the members of the in-sync set as the register is known."""
+        known = self.active.view.known
+        return () if known is None else known.in_sync
+
+    def serves(self, now: int) -> bool:
+        """Tells whether output to clients may leave at `now`."""
+        return self.active.serves(now)
+
+    # --- the journal ------------------------------------------------------------------------------------------
+
+    def on_stored(self, now: int, lsn: int) -> None:
+        """Implements JournalGroup.on_stored."""
+        self._note_appended(now)
+        self._do(now, self.active.on_durable(now, lsn))
+
+    def _note_appended(self, now: int) -> None:
+        """Tells the rules what was handed to the disk: only that is sent."""
+        active = self.active
+        written = self.journal.written_lsn()
+        if written > active.last and active.accepts():
+            active.on_append(now, written)
+
+    def after_flush(self, now: int) -> None:
+        """Sends each follower what is new, at the end of a batch of inputs."""
+        if self.active.stopped:
+            return
+        self._note_appended(now)
+        unfinished = needs_block = False
+        for stream in list(self.streams.values()):
+            stream.pump(now)
+            if stream.failed:
+                self._fail(now, stream)
+            elif stream.unfinished:
+                unfinished = True
+            elif stream.wants_block() and self.journal.idle():
+                needs_block = True
+        if needs_block:
+            self._append_mark()
+        if unfinished or needs_block:
+            self.timers.set(PUMP_TIMER, now)
+
+    def on_large_read(self, token: int, data: bytes) -> None:
+        """Handles the part of a large body that a stream reads."""
+        for stream in self.streams.values():
+            if stream.read_token == token:
+                stream.on_large_read(data)
+
+    # --- connections --------------------------------------------------------------------------------------------
+
+    def on_member(self, now: int, connection: MemberConnection) -> None:
+        """Begins the stream to a follower that has proven to be a member. An older connection of it ends."""
+        member = connection.member
+        before = self.streams.get(member)
+        if before is not None:
+            self._end(now, before)
+            before.connection.close("the member has a newer connection")
+        self.streams[member] = FollowerStream(member, connection, self.active, self._sources)
+        self.trace.event("replica_connected", {"member": member, "remote": connection.peer()})
+        self._do(now, [self.active.offer(member)])
+        connection.send(SettingsFile(self.seat.settings()))
+
+    def on_message(self, now: int, connection: MemberConnection, message: FromFollower) -> None:
+        """Handles a message of a follower."""
+        stream = self.streams.get(connection.member)
+        if stream is None or stream.connection is not connection:
+            return
+        if isinstance(message, StoredFiles):
+            stream.on_files(message)
+        elif isinstance(message, Refusal):
+            self._do(now, self.active.on_refusal(now, stream.member, message.epoch))
+            if not self.active.stopped:
+                stream.fail("it refuses the stream, which begins again")
+        elif stream.begun:
+            stream.on_answer(message)
+            if not stream.failed:
+                self._gone_ns.pop(stream.member, None)
+                self._do(now, self.active.on_answer(now, stream.member, message))
+                # Without its lease, a member that is required would stop the service.
+                leased = self.active.lease.holds(now, [stream.member])
+                if leased and stream.has_caught_up(now, message.durable):
+                    self._do(now, self.active.join(now, stream.member))
+        if stream.failed:
+            self._fail(now, stream)
+
+    def on_gone(self, now: int, connection: MemberConnection, why: str) -> None:
+        """Handles the end of a follower's connection."""
+        stream = self.streams.get(connection.member)
+        if stream is not None and stream.connection is connection:
+            self._end(now, stream)
+            self.trace.event("replica_disconnected", {"member": stream.member, "why": why})
+
+    def _fail(self, now: int, stream: FollowerStream) -> None:
+        """Ends the stream that cannot go on; the follower connects again."""
+        self.trace.event("replica_stream_failed", {"member": stream.member, "why": stream.failed})
+        self._end(now, stream)
+        stream.connection.close(stream.failed)
+
+    def _end(self, now: int, stream: FollowerStream) -> None:
+        stream.close()
+        self.streams.pop(stream.member, None)
+        self.active.on_disconnected(now, stream.member)
+        self._gone_ns.setdefault(stream.member, now)
+
+    def on_blocked(self, connection: MemberConnection, blocked: bool) -> None:
+        """Records that a follower reads too slowly, or reads again."""
+        stream = self.streams.get(connection.member)
+        if stream is not None and stream.connection is connection:
+            stream.set_blocked(blocked)
+
+    def settings_changed(self) -> None:
+        """Sends the stored management settings to all followers."""
+        for stream in self.streams.values():
+            stream.connection.send(SettingsFile(self.seat.settings()))
+
+    # --- time -----------------------------------------------------------------------------------------------------
+
+    def on_timer(self, now: int, key: str) -> None:
+        """Implements Part.on_timer. The timer of the pump only causes a batch of inputs."""
+        if self.active.stopped:
+            return
+        if key == READ_TIMER:
+            self._register.read()
+        elif key == TICK_TIMER:
+            self._tick(now)
+            terms = self.seat.follower.terms
+            self.timers.set(TICK_TIMER, now + terms.length_ns // 4)
+
+    def _tick(self, now: int) -> None:
+        active = self.active
+        self._do(now, active.on_tick(now))
+        for member in active.required():
+            if member not in self.streams and now >= self._gone_ns.setdefault(member, now) + GONE_NS:
+                self._do(now, active.drop(now, member))
+        self._tell_missing()
+        self._announce_backup(now)
+
+    def _tell_missing(self) -> None:
+        certain = self.active.view.certain_members()
+        if certain >= self.seat.min_in_sync:
+            self._told_missing = False
+        elif not self._told_missing:
+            self._told_missing = True
+            self.trace.event(
+                "replicas_missing", {"in_sync": certain, "required": self.seat.min_in_sync}
+            )
+
+    # --- the register -----------------------------------------------------------------------------------------------
+
+    def on_register(self, now: int, version: int, register: Register | None) -> None:
+        """Handles the register as read, or as written."""
+        if register is None:
+            self._register.on_uncertain(now, "the register does not exist: restore it")
+            return
+        self._do(now, self.active.on_register(now, version, register))
+        self._register.on_answer(settled=self.active.view.pending is None)
+        self._tell_members(now)
+
+    def on_register_uncertain(self, now: int, why: str) -> None:
+        """Handles that the outcome of a request is unknown: the register is read again, until it is known."""
+        if not self.active.stopped:
+            self._register.on_uncertain(now, why)
+
+    def _tell_members(self, now: int) -> None:
+        """Reports changes of the in-sync set, and announces the backup to the cluster."""
+        in_sync = self.in_sync()
+        for member in in_sync:
+            if member not in self._in_sync:
+                self.trace.event("replica_in_sync", {"member": member})
+        for member in self._in_sync:
+            if member not in in_sync:
+                self.trace.event("replica_removed", {"member": member})
+        self._in_sync = in_sync
+        self._announce_backup(now)
+
+    def _announce_backup(self, now: int) -> None:
+        """Announces the connectors of a follower that would take over: one in sync, else any."""
+        names = [name for name in self._in_sync if name in self.streams] or sorted(self.streams)
+        backup = names[0] if names else ""
+        if backup != self._announced:
+            self._announced = backup
+            self._announce(now, dict(self.streams[backup].connection.connectors) if backup else {})
+
+    # --- handover -----------------------------------------------------------------------------------------------------
+
+    @property
+    def handed_over(self) -> bool:
+        """Tells whether the successor has read that it has the service: then it closes its connection."""
+        return self.successor != "" and self.successor not in self.streams
+
+    def has_successor(self) -> bool:
+        """Tells whether a follower is in sync and connected."""
+        return any([member in self.streams for member in self.in_sync()])
+
+    def hand_over(self, now: int) -> bool:
+        """Hands the service to a follower in sync, a primary before others, if everything is confirmed. Returns whether
+        it was done.
+
+        Nothing may be appended any more. Call it again while it returns False and there is time.
+        """
+        active = self.active
+        if active.stopped or active.view.pending is not None or not self.journal.idle():
+            return bool(self.successor)
+        ready = [
+            stream
+            for member, stream in sorted(self.streams.items())
+            if member in self.in_sync() and active.answered.get(member, -1) >= active.last
+        ]
+        for stream in sorted(ready, key=lambda stream: not stream.connection.primary):
+            self.successor = stream.member
+            self._do(now, active.hand_over(now, stream.member))
+            return True
+        return False
+
+    def resign(self, now: int, why: str) -> None:
+        """Ends the service for good: a follower may take over at once."""
+        self._do(now, self.active.resign(now, why))
+
+    # --- actions -----------------------------------------------------------------------------------------
+
+    def _do(self, now: int, actions: list[Action]) -> None:
+        for action in actions:
+            if isinstance(action, Send):
+                stream = self.streams.get(action.member)
+                message = action.message
+                if stream is not None and not isinstance(message, Block | Answer | Refusal):
+                    stream.send(message)
+            elif isinstance(action, Confirm):
+                if action.lsn > self.journal.durable:
+                    self.journal.confirm(now, action.lsn)
+            elif isinstance(action, CompareAndSet):
+                self._register.write(action)
+            elif isinstance(action, Read):
+                self._register.read()
+            elif isinstance(action, Stop):
+                self._on_stop(now, action.why)
+            else:
+                raise AssertionError(f"{action} is not an action of an active member")

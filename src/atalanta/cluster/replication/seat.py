@@ -1,0 +1,32 @@
+"""The seat of an active node in its group: what the shell gives a node that has just taken over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from atalanta.ha.register_port import RegisterPort
+from atalanta.ha.replication import Follower
+
+
+def _nothing() -> bytes:
+    return b""
+
+
+@dataclass(eq=False, repr=False)
+class ReplicationSeat:
+    """What an active node needs of its group.
+
+    `follower` has just taken over: it has returned `Activate`. `key` is that of the members' handshake. A follower
+    that makes no progress for `drop_after_ns` is removed from the in-sync set; `asynchronous` members are never in
+    it. `settings` returns the content of the stored management settings, b"" without any.
+    """
+
+    follower: Follower
+    register: RegisterPort
+    group: str
+    key: bytes
+    drop_after_ns: int
+    min_in_sync: int = 1
+    asynchronous: tuple[str, ...] = ()
+    settings: Callable[[], bytes] = _nothing

@@ -1,0 +1,73 @@
+"""The requests of one member to its group's register: one at a time, until each has a certain outcome."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.ha.register import CompareAndSet
+
+if TYPE_CHECKING:
+    from atalanta.ha.register_port import RegisterPort
+    from atalanta.kernel.ports import Timers, Trace
+
+REGISTER_TIMER: Final = "register.again"
+# A register whose state is uncertain is read again after this time.
+READ_AGAIN_NS: Final = 200_000_000
+
+
+class RegisterRequests:
+    """What is asked and not answered yet. An uncertain outcome is followed by a read, as often as needed."""
+
+    def __init__(self, port: RegisterPort, timers: Timers, trace: Trace, timer: str = REGISTER_TIMER) -> None:
+        """`timer` is the key of the timer after which the caller reads again."""
+        self._timer = timer
+        self._port = port
+        self._timers = timers
+        self._trace = trace
+        self._busy = False
+        self._read_wanted = False
+        self._write_wanted: CompareAndSet | None = None
+        self._told = ""
+
+    def read(self) -> None:
+        """Reads the register, once for all that ask meanwhile."""
+        self._read_wanted = True
+        self._next()
+
+    def write(self, request: CompareAndSet) -> None:
+        """Writes the register."""
+        self._write_wanted = request
+        self._next()
+
+    def read_later(self, now: int) -> None:
+        """Reads the register a little later."""
+        self._timers.set(self._timer, now + READ_AGAIN_NS)
+
+    def on_answer(self, settled: bool) -> None:
+        """Records an answer. `settled`: no write has an unknown outcome any more."""
+        if settled:
+            self._told = ""
+        self._busy = False
+        self._next()
+
+    def on_uncertain(self, now: int, why: str) -> None:
+        """Records that the outcome of the request is unknown, and reads a little later."""
+        if why != self._told:
+            self._told = why
+            self._trace.event("register_uncertain", {"why": why})
+        self._busy = False
+        self.read_later(now)
+        self._next()
+
+    def _next(self) -> None:
+        if self._busy:
+            return
+        request = self._write_wanted
+        if request is not None:
+            self._busy = True
+            self._write_wanted = None
+            self._port.compare_and_set(request)
+        elif self._read_wanted:
+            self._busy = True
+            self._read_wanted = False
+            self._port.read()

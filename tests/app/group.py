@@ -1,0 +1,121 @@
+"""A replicated group of `atalanta run` processes, for tests: a primary and backups, each with its own folders."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from tests.app.pair import PairProcess
+from tests.broker_process import free_port
+
+BROKER_XML = """<?xml version="1.0" encoding="UTF-8"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>{name}</name>
+    <security-enabled>false</security-enabled>
+    <journal-directory>data/journal</journal-directory>
+    <paging-directory>data/paging</paging-directory>
+    <large-messages-directory>data/large</large-messages-directory>
+    <journal-file-size>256K</journal-file-size>
+    <journal-compact-min-files>3</journal-compact-min-files>
+    <connectors>
+      <connector name="here">tcp://127.0.0.1:{port}</connector>
+      {others}
+    </connectors>
+    <cluster-user>cluster</cluster-user>
+    <cluster-password>secret</cluster-password>
+    <cluster-connections>
+      <cluster-connection name="group">
+        <connector-ref>here</connector-ref>
+        <static-connectors>{references}</static-connectors>
+      </cluster-connection>
+    </cluster-connections>
+    <ha-policy>
+      <replication>
+        <{role}>
+          {policy}
+          <manager>
+            <class-name>org.apache.activemq.artemis.lockmanager.file.FileBasedLockManager</class-name>
+            <properties><property key="locks-folder" value="{locks}"/></properties>
+          </manager>
+        </{role}>
+      </replication>
+    </ha-policy>
+    <acceptors>
+      <acceptor name="artemis">tcp://127.0.0.1:{port}</acceptor>
+    </acceptors>
+    <addresses>
+      <address name="orders"><anycast><queue name="orders"/></anycast></address>
+    </addresses>
+    {more}
+  </core>
+</configuration>
+"""
+
+
+class Member(PairProcess):
+    """One process of the group, in a folder of its own."""
+
+    @property
+    def instance(self) -> Path:
+        """The folder of the instance."""
+        return self.broker_xml.parent.parent
+
+    @property
+    def data(self) -> Path:
+        """Its data folders."""
+        return self.instance / "data"
+
+
+class Group:
+    """`with Group(tmp_path) as group:` ends all processes. `policy` and `backup_policy` are elements of the roles."""
+
+    def __init__(
+        self, folder: Path, backups: int = 1, policy: str = "", backup_policy: str = "", own: str = "", more: str = ""
+    ) -> None:
+        self.locks = folder / "locks"
+        self.locks.mkdir()
+        ports = [free_port() for _ in range(1 + backups)]
+        self.members: list[Member] = []
+        for at, port in enumerate(ports):
+            role = "backup" if at else "primary"
+            name = f"backup{at}" if at else "primary"
+            others = [each for each in ports if each != port]
+            etc = folder / name / "etc"
+            etc.mkdir(parents=True)
+            text = BROKER_XML.format(
+                name=name,
+                port=port,
+                others="".join(f'<connector name="to{each}">tcp://127.0.0.1:{each}</connector>' for each in others),
+                references="".join(f"<connector-ref>to{each}</connector-ref>" for each in others),
+                role=role,
+                policy=backup_policy if at else policy,
+                locks=self.locks,
+                more=more,
+            )
+            (etc / "broker.xml").write_text(text)
+            if own:
+                (etc / "atalanta.toml").write_text(own)
+            self.members.append(Member(etc / "broker.xml", port))
+        self.primary, self.backup = self.members[0], self.members[1]
+        servers = ",".join(f"tcp://127.0.0.1:{port}" for port in ports)
+        self.url = f"({servers})?reconnectAttempts=-1&retryInterval=20"
+
+    def start(self) -> None:
+        """Starts the primary, then the backups, and waits until all are in sync."""
+        self.primary.start()
+        self.primary.until_role("active")
+        for each in self.members[1:]:
+            each.start()
+        for each in self.members[1:]:
+            each.until_role("passive")
+        self.primary.until_logged("replica_in_sync")
+
+    def __enter__(self) -> Group:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        for each in self.members:
+            if each._process is not None and each.process.poll() is None:
+                each.process.send_signal(signal.SIGCONT)
+            each.__exit__(None, None, None)

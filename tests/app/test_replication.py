@@ -1,0 +1,251 @@
+"""Replicated groups as real processes: kills, lost disks, pauses, handovers; what was confirmed arrives once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.app.group import Group, Member
+from tests.app.load import Load, loaded
+from tests.waiting import DEADLINE_S, until
+
+pytestmark = pytest.mark.process
+
+LEASE = "[ha]\nlease_ms = 500\n"
+
+
+def run(group: Group, scenario: Callable[[Group, Load], Awaitable[None]], body: str = "") -> None:
+    async def main() -> None:
+        async with loaded(group.url, body) as load:
+            await load.past(50)
+            await scenario(group, load)
+            await load.past(50)
+
+    with group:
+        group.start()
+        asyncio.run(main())
+
+
+async def has_role(member: Member, role: str) -> None:
+    await asyncio.to_thread(member.until_role, role)
+
+
+def status(member: Member) -> dict[str, object]:
+    """Returns what `atalanta ha status` says of it."""
+    found = json.loads(command("status", member.instance, "--json").stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def command(*words: object) -> subprocess.CompletedProcess[str]:
+    """Runs `atalanta ha`."""
+    line = [sys.executable, "-m", "atalanta", "ha", *map(str, words)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=DEADLINE_S)
+
+
+async def in_sync(member: Member, count: int) -> None:
+    """Waits until a follower of `member` was in sync `count` times."""
+    await asyncio.to_thread(until, lambda: member.log().count("replica_in_sync") >= count, member.log)
+
+
+def test_the_backup_serves_after_a_kill(tmp_path: Path) -> None:
+    async def kill(group: Group, load: Load) -> None:
+        assert group.primary.end(signal.SIGKILL) == -signal.SIGKILL
+        await has_role(group.backup, "active")
+
+    run(Group(tmp_path, own=LEASE), kill)
+
+
+def test_the_backup_serves_after_the_loss_of_the_active_host_and_its_disk(tmp_path: Path) -> None:
+    async def lose(group: Group, load: Load) -> None:
+        group.primary.end(signal.SIGKILL)
+        shutil.rmtree(group.primary.data)
+        await has_role(group.backup, "active")
+        await load.past(20)
+        # It comes back with an empty disk, learns its group, catches up, and serves when the other one is lost.
+        group.primary.start()
+        await in_sync(group.backup, 1)
+        group.backup.end(signal.SIGKILL)
+        await has_role(group.primary, "active")
+
+    run(Group(tmp_path, own=LEASE), lose)
+
+
+def test_kills_in_turn(tmp_path: Path) -> None:
+    async def kills(group: Group, load: Load) -> None:
+        for number, (one, other) in enumerate([(group.primary, group.backup), (group.backup, group.primary)] * 2):
+            one.end(signal.SIGKILL)
+            await load.past(20)
+            await has_role(other, "active")
+            one.start()
+            await in_sync(other, number // 2 + 1 + (1 if other is group.primary else 0))
+
+    run(Group(tmp_path, own=LEASE), kills)
+
+
+def test_a_primary_that_was_paused_longer_than_its_lease_serves_nobody_any_more(tmp_path: Path) -> None:
+    async def pause(group: Group, load: Load) -> None:
+        group.primary.process.send_signal(signal.SIGSTOP)
+        await has_role(group.backup, "active")
+        confirmed = len(load.confirmed)
+        group.primary.process.send_signal(signal.SIGCONT)
+        await has_role(group.primary, "passive")
+        assert "member_deposed" in group.primary.log()
+        await load.past(1)
+        await in_sync(group.backup, 1)
+        assert len(load.confirmed) > confirmed
+
+    run(Group(tmp_path, own=LEASE), pause)
+
+
+def test_the_primary_goes_on_after_the_loss_of_its_backup(tmp_path: Path) -> None:
+    async def lose(group: Group, load: Load) -> None:
+        group.backup.end(signal.SIGKILL)
+        await load.past(50)
+        assert "replica_removed" in group.primary.log()
+        assert group.primary.role() == "active"
+        group.backup.start()
+        await in_sync(group.primary, 2)
+        # The one that came back has everything that was sent meanwhile.
+        group.primary.end(signal.SIGKILL)
+        await has_role(group.backup, "active")
+
+    run(Group(tmp_path, own=LEASE), lose)
+
+
+def test_handovers(tmp_path: Path) -> None:
+    async def hand_over(group: Group, load: Load) -> None:
+        for one, other in ((group.primary, group.backup), (group.backup, group.primary)):
+            done = await asyncio.to_thread(command, "handover", one.instance)
+            assert done.returncode == 0, done.stderr
+            assert "serves, epoch" in done.stdout
+            await has_role(other, "active")
+            await has_role(one, "passive")
+            await load.past(20)
+            await asyncio.to_thread(wait_for_sync, other)
+
+    run(Group(tmp_path), hand_over)
+
+
+def wait_for_sync(active: Member) -> None:
+    """Waits until the status of the active member has a follower in sync."""
+
+    def synced() -> bool:
+        described = status(active)["status"]
+        assert described is None or isinstance(described, dict)
+        return described is not None and any(each["in_sync"] for each in described["followers"])
+
+    until(synced, active.log)
+
+
+def test_a_graceful_stop_hands_over_and_both_may_be_stopped_and_started(tmp_path: Path) -> None:
+    async def main(group: Group) -> None:
+        async with loaded(group.url) as load:
+            await load.past(20)
+            began = time.monotonic()
+            assert await asyncio.to_thread(group.primary.end, signal.SIGTERM) == 0
+            await has_role(group.backup, "active")
+            assert time.monotonic() - began < 20, "it does not wait for the lease of 60 s"
+            await load.past(20)
+        async with loaded(group.url) as load:
+            await load.past(20)
+            group.primary.start()
+            await in_sync(group.backup, 1)
+            for each in (group.primary, group.backup):
+                await asyncio.to_thread(each.end, signal.SIGKILL)
+            group.primary.start()
+            group.backup.start()
+            await load.past(20)
+
+    with Group(tmp_path, own="[ha]\nlease_ms = 4000\n") as group:
+        group.start()
+        asyncio.run(main(group))
+
+
+def test_the_service_goes_back_to_the_primary(tmp_path: Path) -> None:
+    async def fail_back(group: Group, load: Load) -> None:
+        group.primary.end(signal.SIGKILL)
+        await has_role(group.backup, "active")
+        group.primary.start()
+        await has_role(group.primary, "active")
+        await has_role(group.backup, "passive")
+        assert "the primary is back and in sync" in group.backup.log()
+
+    own = LEASE + "failback_after_s = 1\n"
+    run(Group(tmp_path, backup_policy="<allow-failback>true</allow-failback>", own=own), fail_back)
+
+
+PAGING = """<address-settings><address-setting match="#">
+<max-size-bytes>100K</max-size-bytes><page-size-bytes>20K</page-size-bytes>
+<address-full-policy>PAGE</address-full-policy>
+</address-setting></address-settings>"""
+
+
+def test_page_files_are_replicated(tmp_path: Path) -> None:
+    async def kill(group: Group, load: Load) -> None:
+        await load.past(200)
+        group.primary.end(signal.SIGKILL)
+        shutil.rmtree(group.primary.data)
+        await has_role(group.backup, "active")
+        await load.past(100)
+
+    run(Group(tmp_path, own=LEASE, more=PAGING), kill, body=" " + 2000 * "x")
+
+
+def test_large_messages_are_replicated(tmp_path: Path) -> None:
+    async def kill(group: Group, load: Load) -> None:
+        await load.past(20)
+        group.primary.end(signal.SIGKILL)
+        shutil.rmtree(group.primary.data)
+        await has_role(group.backup, "active")
+        await load.past(20)
+
+    run(Group(tmp_path, own=LEASE), kill, body=" " + 300_000 * "x")
+
+
+def test_an_operator_sees_the_group(tmp_path: Path) -> None:
+    with Group(tmp_path) as group:
+        group.start()
+        assert group.primary.lines() == [f"ready role=active artemis=127.0.0.1:{group.primary.port}"]
+        assert group.backup.lines() == ["ready role=passive"]
+        seen = status(group.primary)
+        assert seen["state"] == "active"
+        register = seen["register"]
+        assert isinstance(register, dict) and register["active"] == seen["member"] and len(register["in_sync"]) == 2
+        passive = status(group.backup)
+        assert passive["state"] == "passive" and passive["member"] in register["in_sync"]
+        shown = command("status", group.primary.instance)
+        assert "follows" in shown.stdout and "register: epoch 1, active" in shown.stdout
+        refused = command("handover", group.backup.instance)
+        assert refused.returncode == 75 and "asked of the active one" in refused.stderr
+        group.backup.end(signal.SIGKILL)
+        assert status(group.backup)["state"] == "stopped"
+        group.primary.until_logged("replica_removed")
+        done = command("handover", group.primary.instance)
+        assert done.returncode == 75 and "no other member is in sync" in done.stderr
+
+
+def test_promotion_of_a_member_that_is_not_in_sync(tmp_path: Path) -> None:
+    with Group(tmp_path, own=LEASE) as group:
+        group.start()
+        group.backup.end(signal.SIGKILL)
+        group.primary.until_logged("replica_removed")
+        group.primary.end(signal.SIGKILL)
+        group.backup.start()
+        group.backup.until_role("passive")
+        time.sleep(2)
+        assert group.backup.role() == "passive", "it may lack what the primary has confirmed alone"
+        refused = command("promote", group.backup.instance)
+        assert refused.returncode == 1 and "is not in sync" in refused.stderr
+        done = command("promote", group.backup.instance, "--lossy")
+        assert done.returncode == 0, done.stderr
+        group.backup.until_role("active")

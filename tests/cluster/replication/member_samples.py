@@ -1,0 +1,59 @@
+"""One message of each kind between the members of a group."""
+
+from __future__ import annotations
+
+from atalanta.cluster.replication.member_codec import (
+    LARGE_FILE,
+    PAGE_FILE,
+    FileDeletion,
+    FromActive,
+    FromFollower,
+    Guard,
+    JournalBlock,
+    KeptFiles,
+    LargeData,
+    LargeEnd,
+    PageFile,
+    SettingsFile,
+    StoredFiles,
+)
+from atalanta.cluster.replication.member_handshake import Hello
+from atalanta.ha.block_stream import BlockPart, DropPart, JumpPart, SegmentPart
+from atalanta.ha.register import Register
+from atalanta.ha.replication import Answer, Block, Ended, HandOver, Heartbeat, Offer, Refusal
+from atalanta.wire.core.transport import TransportConfiguration
+
+NODE_ID = bytes(range(16))
+REGISTER = Register(7, "B", ("A", "B"), 0, bytes(16))
+
+FROM_ACTIVE: tuple[FromActive, ...] = (
+    Offer(7, ((3, 1), (7, 90)), 120, 100, 3),
+    Offer(1, (), 0, 0, 0),
+    JournalBlock(Block(7, 101, 104, 100), BlockPart(2, 64, b"a block", 104)),
+    SegmentPart(2, 10485760, bytes(64)),
+    DropPart(2),
+    JumpPart(),
+    Heartbeat(7, 123456789, 100),
+    HandOver(7, 104, 9, REGISTER),
+    Ended(7),
+    PageFile(4, b"a page file"),
+    LargeData(5, 262144, b"a part of a body"),
+    LargeEnd(5, 262160),
+    FileDeletion(PAGE_FILE, 3, 104),
+    FileDeletion(LARGE_FILE, 5, 104),
+    KeptFiles(104, (1, 4), (5,)),
+    SettingsFile(b"<settings/>"),
+    Guard("broker-b", 61617, b"secret"),
+)
+
+FROM_FOLLOWER: tuple[FromFollower, ...] = (
+    Answer(7, 104, 101, -1),
+    Answer(7, 104, 104, 123456789),
+    Refusal(8),
+    StoredFiles(((1, 5000, 77), (4, 11, 78)), ((5, 262160),)),
+    StoredFiles((), ()),
+)
+
+HELLO = Hello(
+    "Zürich-0a1b2c3d", NODE_ID, "group", 8, {"cluster": TransportConfiguration.tcp("own", "b", 61616)}, True
+)
