@@ -39,6 +39,7 @@ from atalanta.ha.replication import (
     Activate,
     Answer,
     Cut,
+    Ended,
     Follower,
     Refusal,
     Send,
@@ -124,6 +125,13 @@ class Backup(PassiveInputs):
         self._unlink("this member was promoted")
         self._consider(now)
 
+    def on_process_ended(self, now: int, epoch: int) -> None:
+        """Handles the proof that the active process of `epoch` has ended: no lease of it is waited for."""
+        if self.follower is not None and not self._over():
+            self.follower.on_ended(now, Ended(epoch))
+            self._read_ns = 0
+            self._consider(now)
+
     def status(self) -> BackupStatus:
         """Returns how far the member is."""
         follower, stream = self.follower, self._stream
@@ -159,11 +167,8 @@ class Backup(PassiveInputs):
     def _make_identity(self) -> None:
         """Makes the node id of a new group, if no other member can be reached."""
         if self.config.primary and self._search.nobody():
-            self._end_with(Identity(self.ports.ids.uuid()))
-
-    def _end_with(self, identity: Identity) -> None:
-        self.outcome = identity
-        self._unlink("the node id is known")
+            self.outcome = Identity(self.ports.ids.uuid())
+            self._unlink("this member begins a new group")
 
     # --- the connection ---------------------------------------------------------------------------
 
@@ -197,7 +202,8 @@ class Backup(PassiveInputs):
         """Implements SearchOwner.on_linked."""
         link = self._search.link
         if self.follower is None or link is None:
-            self._end_with(Identity(welcome.node_id))
+            self.outcome = Identity(welcome.node_id)
+            self._unlink("the node id is known")
             return
         self.ports.wire.logged_in(link.conn)
         self._told = ""

@@ -77,6 +77,7 @@ class IncomingStream:
         self._wire = ports.wire
         self._trace = ports.trace
         self._settings = ports.settings
+        self._watch_guard = ports.watch_guard
         self._do = do
         # An offer, and the barrier that it waits for.
         self._offered: tuple[int, Offer] | None = None
@@ -157,8 +158,6 @@ class IncomingStream:
             self._offered = store.barrier.begin(), message
         elif isinstance(message, SettingsFile):
             self._store_settings(message)
-        elif isinstance(message, Guard):
-            return
         elif not self.following:
             raise ProtocolError(f"{type(message).__name__} without an offer that was accepted")
         elif isinstance(message, Heartbeat):
@@ -169,6 +168,8 @@ class IncomingStream:
             self._do(now, follower.on_hand_over(now, message))
         elif isinstance(message, Ended):
             follower.on_ended(now, message)
+        elif isinstance(message, Guard):
+            self._watch_guard(message.host, message.port, message.secret, follower.epoch)
         elif isinstance(message, PageFile | LargeData | LargeEnd | FileDeletion | KeptFiles):
             store.on_file(message)
             store.files.delete_up_to(follower.durable)
