@@ -69,7 +69,11 @@ class Pipe:
         self.at[side] = max(self.at[side], schedule.now + delay)
 
         def arrive() -> None:
-            if machine.life == life and machine.up:
+            if machine.life != life or not machine.up:
+                return
+            if name == "on_data" and conn in machine.wire.paused:
+                machine.wire.paused[conn] += [bytes(each) for each in arguments if isinstance(each, bytes)]
+            else:
                 machine.input(name, conn, *arguments)
 
         schedule.at(self.at[side] - schedule.now, arrive)
@@ -124,6 +128,7 @@ class Machine(Member):
         self.why: list[str] = []  # of the ends of its runs
         self.past: list[tuple[str, dict[str, object]]] = []  # the events of earlier runs
         self.outcomes: list[Identity | TakenOver] = []
+        self.guards: list[tuple[str, int, bytes, int]] = []  # that it was told to watch
         self.node_id: bytes | None = JOURNAL_ID
         self.key = KEY
         self.group_name = GROUP
@@ -152,13 +157,16 @@ class Machine(Member):
         )  # fmt: skip
         ports = BackupPorts(
             self.wire, self.disk, self.large, MemberTimers(self), MachineLinks(self), RandomIds(self.group.draw),
-            self.trace, MemberRegister(self.manager, self), self._store_settings,
+            self.trace, MemberRegister(self.manager, self), self._store_settings, self._watch_guard,
         )  # fmt: skip
         self.backup = Backup(config, ports)
         self._attach()
         self.backup.recover(self.now)
         self.backup.start(self.now)
         self.end_turn()
+
+    def _watch_guard(self, host: str, port: int, secret: bytes, epoch: int) -> None:
+        self.guards.append((host, port, secret, epoch))
 
     def _store_settings(self, data: bytes) -> None:
         self.stored_settings = data

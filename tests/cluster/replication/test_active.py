@@ -7,6 +7,7 @@ from atalanta.ha.block_stream import JumpPart
 from atalanta.ha.register import CompareAndSet, Register
 from atalanta.ha.replication import Ended, HandOver, Refusal
 from atalanta.store.config import JournalConfig
+from atalanta.wire.core.transport import TransportConfiguration
 from tests.cluster.replication.group_rig import (
     JOURNAL_ID,
     Group,
@@ -68,7 +69,8 @@ def test_nothing_is_confirmed_while_the_outcome_of_the_removal_is_unknown() -> N
     publish(group.active, conn, "a", -7)
     group.run(20_000)
     assert group.active.confirmed(conn) == []
-    assert len(group.active.events("register_uncertain")) == 1
+    told = [event["why"] for event in group.active.events("register_uncertain")]
+    assert told == ["no answer", "the manager is away"]
     group.manager.reachable = True
     group.manager.writes_lost = 3
     group.until(lambda: group.in_sync() == ["a"])
@@ -286,9 +288,11 @@ def test_a_node_that_stops_hands_over_to_the_follower_in_sync() -> None:
     assert isinstance(message, HandOver)
     assert message.lsn == follower.durable == group.active.node.journal.last
     assert message.register.in_sync == ("a", "b")
-    assert group.active.node.handed_over
-    assert group.active.node.failed is None
-    assert not group.active.node.may_send(group.active.now)
+    node = group.active.node
+    assert (node.handed_over, node.failed) == (False, None)
+    assert not node.may_send(group.active.now)
+    follower.leave()
+    assert (node.handed_over, node.failed) == (True, None)
 
 
 def test_a_node_without_a_follower_in_sync_cannot_hand_over() -> None:
@@ -296,6 +300,7 @@ def test_a_node_without_a_follower_in_sync_cannot_hand_over() -> None:
     client(group)
     group.active.input("stop")
     group.run(100)
+    assert not group.active.node.has_successor()
     assert group.active.input("hand_over") is False
 
 
@@ -355,3 +360,26 @@ def test_the_management_settings_follow() -> None:
     group.active.stored_settings = b"<settings/>"
     follower = joined(group)
     assert follower.of(SettingsFile) == [SettingsFile(b"<settings/>")]
+
+
+class Announcements:
+    """Stands for the cluster connections of the node: what they are to announce."""
+
+    def __init__(self) -> None:
+        self.backups: list[dict[str, str]] = []
+
+    def on_backups(self, now: int, backups: dict[str, TransportConfiguration]) -> None:
+        self.backups.append({name: connector.name for name, connector in backups.items()})
+
+
+def test_the_cluster_learns_of_the_follower_that_would_take_over() -> None:
+    group = Group()
+    announced = Announcements()
+    group.active.node.clusters = announced  # type: ignore[assignment]
+    connectors = {"c": TransportConfiguration.tcp("to-b", "b", 1)}
+    follower = Scripted(group.active, connectors=connectors)
+    group.run(2_000)
+    assert announced.backups == [{"c": "to-b"}]
+    follower.leave()
+    group.run(2_000)
+    assert announced.backups == [{"c": "to-b"}, {}]

@@ -52,6 +52,7 @@ class ReplicaRun:
         self.paused = False
         self.stopping = False
         self.follower: Follower | None = None
+        self.clock_floor_ns = 0  # of the node to come
         self.node_id: uuid.UUID | None = None
         self._shell: PassiveShell | None = None
 
@@ -108,6 +109,7 @@ class ReplicaRun:
         outcome = backup.outcome
         if isinstance(outcome, TakenOver):
             self.follower = outcome.follower
+            self.clock_floor_ns = outcome.clock_floor_ns
         elif isinstance(outcome, Identity):
             self.node_id = uuid.UUID(bytes=outcome.node_id)
 

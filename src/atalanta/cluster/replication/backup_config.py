@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 PATIENCE_NS: Final = 60_000_000_000
 
 
+def _watch_nothing(host: str, port: int, secret: bytes, epoch: int) -> None:
+    """The port of a shell without guards."""
+
+
 @dataclass(eq=False, repr=False)
 class BackupConfig:
     """The configuration of a passive member. `node_id` and `journal` are None in a folder without a node id.
@@ -43,7 +47,11 @@ class BackupConfig:
 
 @dataclass(eq=False, repr=False)
 class BackupPorts:
-    """The ports of a passive member. `settings` stores the management settings of the active node; OSError."""
+    """The ports of a passive member. `settings` stores the management settings of the active node; OSError.
+
+    `watch_guard(host, port, secret, epoch)` watches the guard of the active process: `Backup.on_process_ended` follows
+    when it has proven the end of that process.
+    """
 
     wire: Wire
     disk: Disk
@@ -54,6 +62,7 @@ class BackupPorts:
     trace: Trace
     register: RegisterPort
     settings: Callable[[bytes], None]
+    watch_guard: Callable[[str, int, bytes, int], None] = _watch_nothing
 
 
 @dataclass(frozen=True)
@@ -65,9 +74,14 @@ class Identity:
 
 @dataclass(eq=False)
 class TakenOver:
-    """The outcome of a member that has become active: nothing waits for the disk."""
+    """The outcome of a member that has become active: nothing waits for the disk.
+
+    No output of the former node left at a later time of its clock than `clock_floor_ns`: the new node's begins above
+    it. 0 if this process has heard no active node.
+    """
 
     follower: Follower
+    clock_floor_ns: int = 0
 
 
 @dataclass(frozen=True)
