@@ -38,7 +38,7 @@ class SimTimers(Timers):
         self.due[key] = at_ns
         life = self.host.life
         late_ns = self.host.late_by_ns if self.host.late and self.host.late in key else 0
-        due_ns = self.host.world_time(at_ns) + late_ns
+        due_ns = self.host.world.now + at_ns - self.host.now() + late_ns
         self.host.world.at_time(due_ns, lambda: self._fire(key, at_ns, life))
 
     def cancel(self, key: str) -> None:
@@ -250,10 +250,6 @@ class Host(Machine):
         """Returns the time by the node's clock."""
         return self.world.now + self.ahead_ns
 
-    def world_time(self, at_ns: int) -> int:
-        """Returns the world's time when the node's clock shows `at_ns`."""
-        return at_ns - self.ahead_ns
-
     def holds_back(self, call: Callable[[], None]) -> bool:
         """Returns True if the machine keeps this call for later, because it processes nothing at the moment."""
         return False
@@ -299,10 +295,6 @@ class Host(Machine):
 
     def send_out(self) -> None:
         """Sends what waits on the wire; SimWire sends at once."""
-
-    def runs(self) -> bool:
-        """Returns True while the process takes inputs."""
-        return self.node is not None
 
     def standby(self) -> bool:
         """Returns True if another machine serves in place of this one."""
@@ -367,7 +359,7 @@ class Host(Machine):
 
     def on_dialed(self, conn: int, key: str) -> None:
         life, _, name = key.partition("/")
-        if self.runs() and life == str(self.life):
+        if life == str(self.life):
             self.give(lambda node: node.on_dialed(self.now(), conn, name))
         else:
             self.network.close(conn, "dialled in an earlier life")

@@ -10,7 +10,6 @@ from atalanta.cluster.replication.replicator import Replicator
 from atalanta.ha.lease import Lease
 from atalanta.ha.register import Register, RegisterView, take_over
 from atalanta.ha.replication import Action, Active, Answer, Confirm, Cut, Follower, Offer, Send
-from atalanta.node import node
 from atalanta.node.node import Node
 from tests.sim.mutants.patching import Patch
 
@@ -33,16 +32,6 @@ def confirmed_without_followers(patch: Patch) -> None:
         return [Confirm(active.commit)]
 
     patch.setattr(Active, "_advance", advance)
-
-
-def ended_epoch_is_followed(patch: Patch) -> None:
-    on_offer = Follower.on_offer
-
-    def follow(follower: Follower, now: int, sender: str, offer: Offer) -> list[Action]:
-        follower.seen = 0
-        return on_offer(follower, now, sender, offer)
-
-    patch.setattr(Follower, "on_offer", follow)
 
 
 def lease_never_ends(patch: Patch) -> None:
@@ -127,24 +116,6 @@ def promise_is_broken(patch: Patch) -> None:
     patch.setattr(Follower, "take_over", take)
 
 
-def message_ids_are_used_again(patch: Patch) -> None:
-    patch.setattr(node, "EPOCH_IDS", 0)
-
-
-def segments_go_before_they_are_replaced_everywhere(patch: Patch) -> None:
-    """The compaction deletes a segment when the records that replace it are on the own disk only."""
-    on_stored = Replicator.on_stored
-
-    def stored(replicator: Replicator, now: int, lsn: int) -> None:
-        journal = replicator.journal
-        confirmed, journal.durable = journal.durable, lsn
-        journal._compaction.on_durable()
-        journal.durable = confirmed
-        on_stored(replicator, now, lsn)
-
-    patch.setattr(Replicator, "on_stored", stored)
-
-
 def page_files_follow_their_records(patch: Patch) -> None:
     send_next = FollowerStream._send_next
 
@@ -159,21 +130,5 @@ def records_do_not_wait_for_bodies(patch: Patch) -> None:
     patch.setattr(FollowerFiles, "is_complete", lambda files, file: True)
 
 
-def promise_is_forgotten_at_a_start(patch: Patch) -> None:
-    recover = Backup.recover
-
-    def forget(backup: Backup, now: int) -> None:
-        recover(backup, now)
-        if backup.follower is not None:
-            backup.follower.promise.release()
-
-    patch.setattr(Backup, "recover", forget)
-
-
 def output_is_not_held(patch: Patch) -> None:
     patch.setattr(Node, "may_send", lambda node, now: node.failed is None)
-
-
-def files_of_an_old_stream_are_trusted(patch: Patch) -> None:
-    """A follower's answers count before its page files and large bodies are there."""
-    patch.setattr(OutgoingFiles, "holds_journal", lambda files: False)

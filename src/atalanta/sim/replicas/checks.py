@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from atalanta.cluster.replication.file_changes import FileChanges
 from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.replicas.file_check import content_of
 from atalanta.sim.replicas.members import GroupMember, Members
 from atalanta.store.block import decode_block_head
 from atalanta.store.journal import Journal
@@ -47,7 +48,7 @@ class ConfirmedBlocks:
     def _check_block(self, segment: Segment, holders: list[GroupMember]) -> int:
         """Returns the last lsn of the next block; 0 if the segment has no further one, -1 if that is not confirmed."""
         head_size = segment.block_head_size
-        content = self.machine.disk.files.get(segment.name, bytearray())
+        content = content_of(self.machine, segment.name)
         data = bytes(content[self.offset : self.offset + head_size])
         head = decode_block_head(segment.seal, data, 0, head_size)
         if head is None:
@@ -58,7 +59,7 @@ class ConfirmedBlocks:
         end = self.offset + head_size + head.length
         block = content[self.offset : end]
         for holder in holders:
-            if holder.disk.files.get(segment.name, bytearray())[self.offset : end] != block:
+            if content_of(holder, segment.name)[self.offset : end] != block:
                 if not holder.has_dropped(segment.number):
                     raise Violation(
                         f"{self.machine.name} has confirmed records up to {last}, which {holder.name} lacks"
@@ -104,10 +105,10 @@ class ConfirmedFiles:
                 continue
             if page:
                 name = page_name(number)
-                there = holder.disk.files.get(name) == machine.disk.files.get(name)
+                there = content_of(holder, name) == content_of(machine, name)
             else:
                 name = f"large body {number}"
-                there = holder.large.safe(number) == machine.large.contents.get(number)
+                there = holder.large.safe(number) is not None
             if not there:
                 raise Violation(
                     f"{machine.name} has confirmed records up to {self.journal.durable}, and {holder.name} lacks {name}"

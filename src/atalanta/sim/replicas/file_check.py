@@ -7,6 +7,11 @@ from atalanta.store.pages import page_number
 from atalanta.store.segment import SEGMENT_HEAD_SIZE, segment_number
 
 
+def content_of(host: Host, name: str) -> bytearray:
+    """Returns the content of a file, nothing without one."""
+    return host.disk.files.get(name, bytearray())
+
+
 def different_files(active: Host, follower: Host) -> list[str]:
     """Returns the names of files that are not equal, once nothing is being written.
 
@@ -14,21 +19,19 @@ def different_files(active: Host, follower: Host) -> list[str]:
     """
     assert active.node is not None
     found = []
-    for segment in active.node.journal.segments:
-        mine, other = (each.disk.files.get(segment.name, bytearray()) for each in (active, follower))
+    segments = active.node.journal.segments
+    for segment in segments:
+        mine, other = content_of(active, segment.name), content_of(follower, segment.name)
         if segment.end > SEGMENT_HEAD_SIZE and mine[: segment.end] != other[: segment.end]:
             found.append(segment.name)
-    for name, content in active.disk.files.items():
-        if page_number(name) and follower.disk.files.get(name) != content:
+    for name in active.disk.names():
+        if page_number(name) and content_of(follower, name) != content_of(active, name):
             found.append(name)
-    first = active.node.journal.segments[0].number
-    for name in follower.disk.files:
-        if 0 < segment_number(name) < first or (page_number(name) and name not in active.disk.files):
+    for name in follower.disk.names():
+        if 0 < segment_number(name) < segments[0].number or (page_number(name) and not content_of(active, name)):
             found.append(f"{name} (left)")
-    for file, body in active.large.contents.items():
-        if follower.large.contents.get(file) != body:
+    bodies, copies = active.large.contents, follower.large.contents
+    for file in sorted({**bodies, **copies}):
+        if bodies.get(file) != copies.get(file):
             found.append(f"large body {file}")
-    for file in follower.large.contents:
-        if file not in active.large.contents:
-            found.append(f"large body {file} (left)")
     return found

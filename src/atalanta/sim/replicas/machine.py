@@ -60,6 +60,7 @@ class GatedWire(SimWire):
     def __init__(self, machine: ReplicaMachine) -> None:
         super().__init__(machine)
         self.machine = machine
+        self.network = machine.network
         self.exempted: dict[int, bool] = {}
 
     def exempt(self, conn: int) -> None:
@@ -70,13 +71,13 @@ class GatedWire(SimWire):
             super().write(conn, data)
         else:
             output = bytes(data)
-            self.machine.outbox.append(lambda: self.machine.network.send(conn, output))
+            self.machine.hold(lambda: self.network.send(conn, output))
 
     def close(self, conn: int, why: str) -> None:
         if conn in self.exempted:
             super().close(conn, why)
         else:
-            self.machine.outbox.append(lambda: self.machine.network.close(conn, why))
+            self.machine.hold(lambda: self.network.close(conn, why))
 
 
 class ReplicaMachine(GroupMember):
@@ -137,9 +138,6 @@ class ReplicaMachine(GroupMember):
     # -- time -----------------------------------------------------------------------------------
     def now(self) -> int:
         return EPOCH + self.skew_ns + (self.world.now - EPOCH) * self.rate_ppm // MILLION
-
-    def world_time(self, at_ns: int) -> int:
-        return EPOCH + -(-(at_ns - EPOCH - self.skew_ns) * MILLION // self.rate_ppm)
 
     # -- runs -----------------------------------------------------------------------------------
     def start(self) -> None:
@@ -234,19 +232,17 @@ class ReplicaMachine(GroupMember):
         self.node = self.make_node(ports)
         self.disk.attach(self._committed, self._disk_failed, self._no_room)
         self.node.recover(self.now())
-        self.group.check_journal(self, self.node.journal.durable)
-        self.confirmed = ConfirmedBlocks(self.group, self, self.node.journal)
-        assert self.node.replicator is not None
-        self.files = ConfirmedFiles(self.group, self, self.node.journal, self.node.replicator.changes)
+        journal, replicator = self.node.journal, self.node.replicator
+        assert replicator is not None
+        self.group.check_journal(self, journal.durable)
+        self.confirmed = ConfirmedBlocks(self.group, self, journal)
+        self.files = ConfirmedFiles(self.group, self, journal, replicator.changes)
         for port in self.listeners:
             self.network.listen(self, self.address, port)
         self.node.start(self.now())
         for call in self.on_started:
             call(self)
         self.flush_later()
-
-    def runs(self) -> bool:
-        return self.node is not None or self.backup is not None
 
     def standby(self) -> bool:
         """Returns True if another machine serves."""
@@ -303,7 +299,8 @@ class ReplicaMachine(GroupMember):
         if self.confirmed is not None:
             self.confirmed.check()
             self.files.check()
-        self.group.count_ids(self.epoch, node.broker.store.next_message_id)
+        store = node.broker.store
+        self.group.count_ids(self.epoch, store.next_message_id)
         self.send_out()
         if node.handed_over:
             self._end_process()
@@ -313,6 +310,10 @@ class ReplicaMachine(GroupMember):
             self._end_run(self._follow)
         elif node.failed is not None:
             self._fail(node.failed)
+
+    def hold(self, call: Callable[[], None]) -> None:
+        """Holds output to clients until `send_out`."""
+        self.outbox.append(call)
 
     def send_out(self) -> None:
         """Sends what the node has written to clients, if it may."""
