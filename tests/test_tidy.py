@@ -38,7 +38,7 @@ TEXT_SUFFIXES = {
 }  # fmt: skip
 
 # Test folders that mirror no package.
-OTHER_TEST_FOLDERS = {"namespaces", "golden", "interop", "examples", "fuzz"}
+OTHER_TEST_FOLDERS = {"namespaces", "golden", "interop", "examples", "fuzz", "stress"}
 
 DANGEROUS_CALLS = {"eval", "exec", "compile", "__import__"}
 DANGEROUS_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "runpy", "importlib"}

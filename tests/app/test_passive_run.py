@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.app import passive_run
-from atalanta.app.passive_run import PassiveRun
+from atalanta.app.passive_run import PassiveRun, StoreWait
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.policy import HaPolicy
 from atalanta.runtime.ha.member_file import MemberRecord
@@ -20,40 +20,72 @@ from atalanta.runtime.ha.shared_store import HeldEpoch, SharedStore
 
 
 class FullStore(SharedStore):
-    """A store whose disk has no room for another epoch."""
+    """A store whose disk has no room for another epoch, for some attempts."""
+
+    attempts = 0
+    full = 3
 
     def take(self, holder: str = "") -> HeldEpoch | None:
+        self.attempts += 1
+        if self.attempts > self.full:
+            return super().take(holder)
         raise OSError(errno.ENOSPC, "no space left on device")
 
 
-class NoDoors:
+class CountedDoors:
+    opened = 0
+
     def listen_early(self) -> None:
-        """Opens nothing."""
+        self.opened += 1
 
 
-def test_a_store_that_cannot_be_taken_is_told_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FullStore:
     monkeypatch.setattr(passive_run, "RETRY_S", 0.01)
-    caplog.set_level(logging.INFO)
-    store = FullStore(
+    return FullStore(
         tmp_path / "journal",
         tmp_path / "pages",
         tmp_path / "large",
         LeaseTerms(500_000_000),
         lambda: bytes(15) + b"\x01",
     )
+
+
+def runs_of(store: SharedStore, store_wait: StoreWait, doors: CountedDoors) -> list[PassiveRun]:
+    """Runs until the store is taken, or nobody waits any more; all runs belong to one wait."""
     own = MemberRecord("own", "primary", {}, "failback", 0)
     members = PairMembers(store.members_folder, own, time.monotonic_ns)
+    runs: list[PassiveRun] = []
 
-    async def tries(count: int) -> None:
-        told = ""
-        for _ in range(count):
-            run = PassiveRun(store, HaPolicy(), members, "test", time.monotonic_ns, -1, told)
-            assert await run.wait(NoDoors(), lambda view: None) is None
-            assert run.again
-            told = run.told
+    async def wait() -> None:
+        while not runs or runs[-1].again:
+            run = PassiveRun(store, HaPolicy(), members, "test", time.monotonic_ns, store_wait)
+            runs.append(run)
+            held = await run.wait(doors, lambda view: None)
+            if held is not None:
+                held.stop("released")
 
-    asyncio.run(tries(3))
-    found = [each for each in caplog.records if getattr(each, "event", "") == "store_unreadable"]
-    assert len(found) == 1
+    asyncio.run(wait())
+    return runs
+
+
+def test_a_store_that_cannot_be_taken_is_told_once(
+    store: FullStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    doors = CountedDoors()
+    runs = runs_of(store, StoreWait(HaPolicy(), time.monotonic_ns), doors)
+    assert store.attempts == 4
+    # The first attempt has opened the ports: they are bound anew, and wait for an attempt that succeeds.
+    assert (len(runs), doors.opened) == (2, 1)
+    events = [getattr(each, "event", "") for each in caplog.records]
+    assert events.count("store_unreadable") == 1
+    assert events.count("store_free") == 1
+
+
+def test_the_longest_wait_counts_from_its_begin(store: FullStore) -> None:
+    store.full = 1_000_000
+    begin = time.monotonic()
+    runs = runs_of(store, StoreWait(HaPolicy(), time.monotonic_ns, 300), CountedDoors())
+    assert runs[-1].timed_out and len(runs) == 2
+    assert time.monotonic() - begin >= 0.3

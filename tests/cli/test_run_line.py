@@ -15,6 +15,7 @@ from atalanta.cli.application import application
 from atalanta.cli.main import main
 from atalanta.cli.run_line import RunLine, read_run_line
 from atalanta.runtime.process import exit_codes
+from tests.broker_process import free_port, write_broker_xml
 
 LINES = (
     "run broker.xml",
@@ -22,6 +23,7 @@ LINES = (
     "run broker.xml --log-level=debug",
     "run broker.xml --log-level= --log-json",
     "run --log-json folder --web 127.0.0.1:8161",
+    "run --no-guard folder",
     "run folder --web=[::1]:0 --web 127.0.0.1:0 --log-level info --log-level error",
 )
 # Help, mistakes, and what is better left to who knows all of it.
@@ -36,14 +38,23 @@ FOR_TYPER = (
     "run broker.xml --log-level",
     "run --web --log-json broker.xml",
     "run broker.xml --log-json=yes",
+    "run broker.xml --no-guard=yes",
     "run broker.xml --unknown",
     "run -- broker.xml",
     "produce run",
 )
-# What a node of the usual kind keeps out of its memory.
+# What a node that stands alone keeps out of its memory, and out of the time of its start.
 NOT_LOADED = (
     "typer", "click", "rich", "pydantic_core", "cryptography", "dns", "aiohttp", "importlib.metadata", "email",
-    "tempfile", "zipfile",
+    "tempfile", "tomllib", "zipfile",
+    "atalanta.client", "atalanta.sim", "atalanta.spark", "atalanta.web",
+    "atalanta.app.passive_run", "atalanta.app.shared_store", "atalanta.app.user_files",
+    "atalanta.cluster.balancing.balancers", "atalanta.cluster.connection.cluster_connections",
+    "atalanta.cluster.connection_routers.routers", "atalanta.cluster.grouping.handler", "atalanta.cluster.scale_down",
+    "atalanta.config.wildfly.reader", "atalanta.ha.manager_config", "atalanta.ha.policy_elements",
+    "atalanta.runtime.ha.epoch_folders", "atalanta.runtime.ha.shared_store",
+    "atalanta.runtime.lifecycle.graceful_shutdown", "atalanta.runtime.net.multicast",
+    "atalanta.wire.core.packets.logview", "atalanta.wire.core.server.requests.log_requests",
 )  # fmt: skip
 
 
@@ -53,8 +64,8 @@ def test_a_plain_line_means_what_it_means_to_typer(
 ) -> None:
     told: list[RunLine] = []
 
-    def instead(path: Path, log_level: str, web: str | None, log_json: bool) -> int:
-        told.append(RunLine(path, log_level, web, log_json))
+    def instead(path: Path, log_level: str, web: str | None, log_json: bool, guarded: bool) -> int:
+        told.append(RunLine(path, log_level, web, log_json, guarded))
         return 0
 
     monkeypatch.setattr(atalanta.cli.run, "run_in_foreground", instead)
@@ -81,19 +92,21 @@ def test_an_interrupt_before_the_loop_listens_ends_without_a_traceback(
     assert ended.value.code == 130
 
 
-def test_a_node_starts_without_what_it_does_not_need(tmp_path: Path) -> None:
+@pytest.mark.process
+def test_a_node_is_ready_without_what_it_does_not_need(tmp_path: Path) -> None:
     program = (
-        "import sys\n"
+        "import os, signal, sys\n"
+        "import atalanta.cli.run\n"
         "from atalanta.cli.main import main\n"
-        "try:\n"
-        "    main()\n"
-        "finally:\n"
-        f"    print(*[name for name in {NOT_LOADED!r} if name in sys.modules])\n"
+        "def ready(words):\n"
+        f"    print('ready', *[name for name in {NOT_LOADED!r} if name in sys.modules])\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "atalanta.cli.run.print_ready = ready\n"
+        "main()\n"
     )
-    missing = str(tmp_path / "missing.xml")
+    broker_xml = write_broker_xml(tmp_path, free_port())
     done = subprocess.run(
-        [sys.executable, "-c", program, "run", missing], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program, "run", str(broker_xml)], capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == exit_codes.BAD_CONFIGURATION, done.stderr
-    assert missing in done.stderr
-    assert done.stdout.split() == []
+    assert done.returncode == exit_codes.STOPPED, done.stderr
+    assert done.stdout.split() == ["ready"]

@@ -51,6 +51,8 @@ def test_known_options_without_effect_are_accepted() -> None:
         ("tcp://h:5?callTimeout=0", "callTimeout: '0' is below 1"),
         ("tcp://h:5?reconnectAttempts=-2", "is below -1"),
         ("tcp://h:5?stay=yes", "stay: 'yes' must be true or false"),
+        ("tcp://h:5?zone=east", "option zone: needs reconnectAttempts other than 0, and not stay=true"),
+        ("tcp://h:5?zone=east&reconnectAttempts=-1&stay=true", "option zone: needs reconnectAttempts"),
         ("tcp://h:5?retryIntervalMultiplier=0", "must be greater than 0"),
         ("amqp://h:5", "amqp"),
         ("h:5", "tcp://"),

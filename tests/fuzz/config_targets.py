@@ -33,7 +33,8 @@ class TomlTarget(Target):
     name = "atalanta.toml"
     words = (
         b"zone", b"dns-discovery", b"[dns-discovery]", b"[[bridges]]",
-        b"bridges", b"name", b"[ha]", b"[ha.manager]", b"kind", b"manager",
+        b"bridges", b"name", b"zones", b"networks", b"10.1.0.0/16", b"members",
+        b"[ha]", b"[ha.manager]", b"kind", b"manager",
         b'"""', b"'''",
         b"\\u0000",
         b"1e400", b"nan", b"-inf", b"0xffff", b"1979-05-27T07:32:00Z", b"[" * 500, b"{a=" * 50, b".", b"true",
@@ -50,6 +51,7 @@ class TomlTarget(Target):
             b'zone = "east"\nproducer-window = "2M"\ndns-discovery = "tcp://a:1,srv://_core._tcp.b"\n',
             b'[dns-discovery]\nlink = "tcp://a:1"\n',
             b'[[bridges]]\nname = "b"\ntransformer = "a.b:c"\n\n[[bridges]]\nname = "c"\n',
+            b'[zones.a]\nnetworks = "10.1.0.0/16, ::1"\nmembers = "a:1"\nclient-ids = "a-*"\nfallback = "b"\n',
             b'[ha]\nlease_ms = 500\n[ha.manager]\nkind = "zookeeper"\nconnect-string = "a:1"\nretries = -1\n',
             b"scale-down-resume = false\nscale-down-reader-timeout = 5\n# told\n",
         ]

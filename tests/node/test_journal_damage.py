@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.store.block import BLOCK_HEAD_SIZE, BLOCK_MAGIC
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.segment import segment_name
@@ -47,6 +48,21 @@ def test_a_torn_tail_is_told_with_its_file_and_size() -> None:
     assert cut.startswith("journal_tail_cut") and name in cut and "'bytes': " in cut
     assert recovered.startswith("journal_recovered")
     assert len(reborn(machine)) == 1
+
+
+@pytest.mark.parametrize("place", ["head", "length", "body"])
+def test_the_messages_of_a_damaged_block_are_named(place: str) -> None:
+    machine = filled(3)
+    name = segments(machine)[0]
+    data = bytes(machine.disk.files[name])
+    body = data.index(("1" * 100).encode("utf-16-le"))
+    block = data.rindex(BLOCK_MAGIC, 0, body)
+    offset = {"head": block + 5, "length": block + BLOCK_HEAD_SIZE, "body": body}[place]
+    message_id = sorted(machine.node.broker.store.messages)[1]
+    machine.disk.flip_bit(name, offset)
+    named = "" if place == "length" else f"; the block had message {message_id} of orders"
+    with pytest.raises(JournalDamaged, match=f"{name}, offset .* follows in {name}, offset [0-9]+{named}$"):
+        reborn(machine)
 
 
 def test_a_missing_first_segment_is_refused_by_name() -> None:

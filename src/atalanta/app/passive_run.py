@@ -37,8 +37,23 @@ class Doors(Protocol):
         """Lets clients connect and wait."""
 
 
+class StoreWait:
+    """The wait of a process for the store. It may need several passive runs, which bind the ports anew.
+
+    `told`: the last thing that was told; it is not told once more. `failing`: the last attempt to take the store has
+    failed.
+    """
+
+    def __init__(self, policy: HaPolicy, monotonic_ns: Callable[[], int], wait_ms: int = -1) -> None:
+        """A primary waits for `wait_ms` at most, -1 for ever."""
+        waits_ns = wait_ms * 1_000_000 if policy.role == PRIMARY and wait_ms >= 0 else sys.maxsize
+        self.until_ns = monotonic_ns() + waits_ns
+        self.told = ""
+        self.failing = False
+
+
 class PassiveRun:
-    """One wait for the store. A stop signal, or a lost network, ends it."""
+    """One run with bound ports. A stop signal, or a lost network, ends it."""
 
     def __init__(
         self,
@@ -47,27 +62,22 @@ class PassiveRun:
         members: PairMembers,
         title: str,
         monotonic_ns: Callable[[], int],
-        wait_ms: int = -1,
-        told: str = "",
+        store_wait: StoreWait,
     ) -> None:
-        """`title` names this process for people. A primary waits for `wait_ms` at most, -1 for ever.
-
-        `told` is that of a wait that ended with `again`: what it has told is not told once more.
-        """
+        """`title` names this process for people."""
         self.store = store
         self.policy = policy
         self.members = members
         self.title = title
         self.paused = False
-        self.again = False  # the ports listen, and another process was faster: they must be bound anew
+        self.again = False  # the ports listen, and the store was not taken: they must be bound anew
         self.timed_out = False
         self.primary = policy.role == PRIMARY
         self._monotonic_ns = monotonic_ns
-        waits_ns = wait_ms * 1_000_000 if self.primary and wait_ms >= 0 else sys.maxsize
-        self._until_ns = monotonic_ns() + waits_ns
+        self._wait = store_wait
         self._wake = asyncio.Event()
         self._stopping = ""
-        self.told = told
+        self._listens = False
         self._free_since_ns = -1
         self._doors: Doors | None = None
         self._watch = HolderWatch(asyncio.get_running_loop(), self._wake.set, self._open_doors)
@@ -103,7 +113,7 @@ class PassiveRun:
                 held = await self._try(doors, waiting)
                 if held is not None:
                     return held
-                if self._monotonic_ns() >= self._until_ns:
+                if self._monotonic_ns() >= self._wait.until_ns:
                     self.timed_out = True
                     return None
                 await self._pause()
@@ -130,22 +140,35 @@ class PassiveRun:
         self._watch.follow(view.lock if view.state == ACTIVE else None)
         why = self._may_take(view)
         if not why:
-            if self.told != "waits":
-                self.told = "waits"
-                waiting(view)
+            if not self.store.has_begun(view.epoch):
+                self._waits(view, waiting)
             return None
-        doors.listen_early()
-        log_event(log, "store_free", {"epoch": view.epoch, "why": why})
+        if not self._wait.failing:
+            self._listen(doors)
+            log_event(log, "store_free", {"epoch": view.epoch, "why": why})
         try:
             held = await asyncio.to_thread(self.store.take, self.title)
         except OSError as error:
-            self.again = True
+            self._wait.failing = True
+            self.again = self._listens
             await self._failed(error)
             return None
+        self._wait.failing = False
         if held is None:
-            self.again = True
+            self.again = self._listens
             log_event(log, "store_taken_by_another", {"epoch": view.epoch + 1})
         return held
+
+    def _waits(self, view: StoreView, waiting: Callable[[StoreView], None]) -> None:
+        """Tells once that the store is not free."""
+        self._wait.failing = False
+        if self._wait.told != "waits":
+            self._wait.told = "waits"
+            waiting(view)
+
+    def _listen(self, doors: Doors) -> None:
+        self._listens = True
+        doors.listen_early()
 
     def _open_doors(self) -> None:
         """Lets clients wait as soon as the holder's process has ended, in the thread that has noticed it.
@@ -155,7 +178,7 @@ class PassiveRun:
         doors = self._doors
         with contextlib.suppress(OSError):  # the next look reports it
             if doors is not None and look_at_store(self.store.journal).state == ACTIVE:
-                doors.listen_early()
+                self._listen(doors)
 
     def _may_take(self, view: StoreView) -> str:
         """Returns the reason why the store may be taken now, "" if it may not."""
@@ -178,7 +201,7 @@ class PassiveRun:
     async def _failed(self, error: OSError) -> None:
         """Tells once that the folder cannot be used, and waits: another try follows."""
         text = str(error)
-        if text != self.told:
-            self.told = text
+        if text != self._wait.told:
+            self._wait.told = text
             log_event(log, "store_unreadable", {"why": text})
         await asyncio.sleep(RETRY_S)

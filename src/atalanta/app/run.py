@@ -35,15 +35,20 @@ if TYPE_CHECKING:
 log = logging.getLogger("atalanta.app")
 
 
-def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
+def run_broker(broker_xml: Path, ready: Ready, web: str | None = None, guarded: bool = True) -> int:
     """Runs one node in the foreground, from its files to its end. Returns the exit status, or raises StartupError.
 
-    `web` is host:port of the HTTP server for metrics and health, None for none.
+    `web` is host:port of the HTTP server for metrics and health, None for none. With `guarded` a node of a replicated
+    group gets a guard (runtime/ha/guard): the calling process becomes it, and the node runs in a child.
     """
     configuration, security = read_files(broker_xml, from_command_line=True)
     for warning in [*configuration.warnings, *password_warnings(configuration)]:
         log_event(log, "configuration_warning", {"why": warning})
     tell_unsupported(configuration)
+    if configuration.ha.form == REPLICATION and configuration.ha.manager is not None:
+        from atalanta.app.guard import start_guard_of
+
+        start_guard_of(configuration, guarded)
     if configuration.ha.form == SHARED_STORE:
         # Most nodes do without these modules.
         from atalanta.app.shared_store import open_store, serve_store

@@ -11,10 +11,9 @@ from atalanta.app.configuration_files import change_settings, read_again, watche
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
 from atalanta.app.transports import listens, secure_connectors
-from atalanta.app.user_files import operate_users
-from atalanta.cluster.replication.seat import ReplicationSeat
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.ports import Disk, LargeFiles
+from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.node import Node
@@ -22,7 +21,6 @@ from atalanta.runtime.clock import Clock
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.memory_disk import MemoryDisk
 from atalanta.runtime.lifecycle.critical_analyzer import critical_analyzer
-from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown
 from atalanta.runtime.lifecycle.lifecycle import Lifecycle
 from atalanta.runtime.lifecycle.reloader import Reloader
 from atalanta.runtime.net.limits import limits_of_this_process
@@ -33,6 +31,7 @@ from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.tls.errors import TlsError
 
 if TYPE_CHECKING:
+    from atalanta.cluster.replication.seat import ReplicationSeat
     from atalanta.web.server import WebServer
 
 log = logging.getLogger("atalanta.app")
@@ -127,12 +126,15 @@ def lifecycle(
     )
     graceful_shutdown = None
     if broker.graceful_shutdown_enabled:
+        # Most nodes stop at once.
+        from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown
+
         graceful_shutdown = GracefulShutdown(
             broker.graceful_shutdown_timeout_ms, node.broker.clients.client_count
         )
     return Lifecycle(
         reloader,
-        lambda operation: operate_users(configuration, operation),
+        lambda operation: users_changed(configuration, operation),
         critical_analyzer(shell.loop, shell.request_stop, broker, lambda: disk.busy_since),
         node.scale_down,
         graceful_shutdown,
@@ -140,6 +142,14 @@ def lifecycle(
         lambda change: change_settings(configuration, storage, change),
         None if node.replicator is None else node,
     )
+
+
+def users_changed(configuration: Configuration, operation: UserOperation) -> UserAnswer:
+    """Executes an operation of management on the files of users and roles."""
+    # Management does this seldom, and on a thread.
+    from atalanta.app.user_files import operate_users
+
+    return operate_users(configuration, operation)
 
 
 def ports(

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from atalanta.app.node_config import node_config
-from atalanta.app.passive_run import PassiveRun
+from atalanta.app.passive_run import PassiveRun, StoreWait
 from atalanta.app.running_node import Ready, bound_shell, run_node
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage, epoch_storage, refuse_artemis_journal
@@ -35,7 +35,7 @@ from atalanta.runtime.ha.pair_members import PairMembers, member_name
 from atalanta.runtime.ha.shared_store import HeldEpoch, SharedStore, StoreView
 from atalanta.runtime.ha.store_requests import HANDOVER, take_request, withdraw_requests
 from atalanta.runtime.ids import SystemIds
-from atalanta.runtime.network_check.check import network_check
+from atalanta.runtime.network_check.check import NoCheck, network_check
 from atalanta.runtime.network_check.guard import NetworkGuard
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.event_loop import trim_allocator, unsettle_collector
@@ -94,17 +94,6 @@ async def serve_store(
             await server.stop()
 
 
-class NoCheck:
-    """The check of a node whose network is not checked."""
-
-    async def why_lost(self) -> str:
-        """Returns the reason for a lost network: there is none."""
-        return ""
-
-    def close(self) -> None:
-        """Ends nothing."""
-
-
 class SharedStoreRuns:
     """The runs of one process. `next` is called by the network guard."""
 
@@ -136,13 +125,13 @@ class SharedStoreRuns:
 
     async def next(self) -> int | None:
         """Waits for the store and serves, again and again. Returns the exit status, None after a lost network."""
-        told = ""
+        wait_ms = self.configuration.journal.lock_acquisition_timeout_ms
+        store_wait = StoreWait(self.policy, time.monotonic_ns, wait_ms)
         while True:
             self._tell_web("passive")
             shell = bound_shell(self.configuration, signals=False)
-            wait_ms = self.configuration.journal.lock_acquisition_timeout_ms
             passive = PassiveRun(
-                self.store, self.policy, self.members, self.title, time.monotonic_ns, wait_ms, told
+                self.store, self.policy, self.members, self.title, time.monotonic_ns, store_wait
             )
             self.guard.born(passive)
             try:
@@ -155,13 +144,11 @@ class SharedStoreRuns:
             if held is None:
                 shell.accept_no_more()
                 if passive.again:
-                    told = passive.told
                     continue
                 if passive.timed_out:
                     log_event(log, "store_wait_timed_out", {"waited_ms": wait_ms, "store": self.store.journal})
                     return exit_codes.FOLDER_TAKEN
                 return None if passive.paused else exit_codes.STOPPED
-            told = ""
             self._tell_web("active")
             active = ActiveRun(self, shell, held)
             self.guard.born(shell)
@@ -171,6 +158,7 @@ class SharedStoreRuns:
                 return active.status
             unsettle_collector()
             trim_allocator()
+            store_wait = StoreWait(self.policy, time.monotonic_ns, wait_ms)
 
     def _tell_web(self, role: str) -> None:
         if self.server is not None:

@@ -34,13 +34,10 @@ def run_witness(
     a loopback address is listened at. `copies` are folders of the other voters, for a new one in the place of a lost
     one.
     """
-    host, separator, port = listen.rpartition(":")
-    host = host.strip("[]")
-    if not separator or not host or not port.isdecimal():
-        raise _refused(f"--listen {listen}: not host:port, such as 127.0.0.1:5790")
+    host, port = listen_address("--listen", listen)
     if copies and not new:
         raise _refused("--copy-of: only with --new, for a voter in the place of a lost one")
-    if not password and not _is_loopback(host):
+    if not password and not is_loopback(host):
         raise _refused(
             f"--listen {listen}: anybody there could change the register. Give --password-file, or listen at 127.0.0.1"
         )
@@ -51,7 +48,7 @@ def run_witness(
     except OSError as error:
         raise StartupError(exit_codes.DISK_FAILED, [f"--folder {folder}: {error}"]) from error
     try:
-        return asyncio.run(_serve(voters, host, int(port), password, ready))
+        return asyncio.run(_serve(voters, host, port, password, ready))
     finally:
         voters.close()
 
@@ -83,7 +80,17 @@ async def _serve(
     return exit_codes.STOPPED
 
 
-def _is_loopback(host: str) -> bool:
+def listen_address(option: str, text: str) -> tuple[str, int]:
+    """Returns the host and the port of host:port, the value of an option. StartupError."""
+    host, separator, port = text.rpartition(":")
+    host = host.strip("[]")
+    if not separator or not host or not port.isdecimal() or int(port) > 0xFFFF:
+        raise _refused(f"{option} {text}: not host:port, such as 127.0.0.1:5790")
+    return host, int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Tells whether an address is reached by this machine only."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -75,12 +75,20 @@ def run(
             metavar="HOST:PORT",
         ),
     ] = None,
+    no_guard: Annotated[
+        bool,
+        typer.Option(
+            "--no-guard",
+            help="a node of a replicated group runs without the parent process that proves its end to the others: they "
+            "wait for the end of its lease",
+        ),
+    ] = False,
 ) -> None:
     """Run one node in the foreground, until SIGTERM or SIGINT."""
     # Imported here: `atalanta version` must work even if a module of the broker cannot be imported.
     from atalanta.cli.run import run_in_foreground
 
-    raise typer.Exit(run_in_foreground(broker_xml, log_level, web, log_json))
+    raise typer.Exit(run_in_foreground(broker_xml, log_level, web, log_json, not no_guard))
 
 
 application.command(rich_help_panel=NODE)(create)

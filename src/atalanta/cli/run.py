@@ -25,7 +25,11 @@ LOG_LEVELS = {
 
 
 def run_in_foreground(
-    broker_xml: Path, log_level: str, web: str | None = None, log_json: bool = False
+    broker_xml: Path,
+    log_level: str,
+    web: str | None = None,
+    log_json: bool = False,
+    guarded: bool = True,
 ) -> int:
     """Runs the node until a signal. Returns the exit status (runtime/process/exit_codes.py). The log goes to
     stderr.
@@ -53,7 +57,7 @@ def run_in_foreground(
         why = "mypyc did not compile this installation: a node does a fraction of its work"
         log_event(log, "interpreted_build_slow", {"why": why})
     try:
-        return run_broker(broker_xml, print_ready, web)
+        return run_broker(broker_xml, print_ready, web, guarded)
     except StartupError as error:
         return refused_start(error, log_json)
     except Exception as error:

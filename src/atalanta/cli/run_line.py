@@ -15,6 +15,7 @@ class RunLine:
     log_level: str = "info"
     web: str | None = None
     log_json: bool = False
+    guarded: bool = True
 
 
 def read_run_line(words: Sequence[str]) -> RunLine | None:
@@ -28,6 +29,7 @@ def read_run_line(words: Sequence[str]) -> RunLine | None:
     paths: list[str] = []
     values: dict[str, str] = {}
     log_json = False
+    guarded = True
     at = 1
     while at < len(words):
         word = words[at]
@@ -35,6 +37,8 @@ def read_run_line(words: Sequence[str]) -> RunLine | None:
         name, separator, value = word.partition("=")
         if word == "--log-json":
             log_json = True
+        elif word == "--no-guard":
+            guarded = False
         elif name in ("--log-level", "--web"):
             if not separator:
                 if at == len(words) or words[at].startswith("-"):
@@ -48,6 +52,5 @@ def read_run_line(words: Sequence[str]) -> RunLine | None:
             paths.append(word)
     if len(paths) != 1:
         return None
-    return RunLine(
-        Path(paths[0]), values.get("--log-level", "info"), values.get("--web"), log_json
-    )
+    level = values.get("--log-level", "info")
+    return RunLine(Path(paths[0]), level, values.get("--web"), log_json, guarded)

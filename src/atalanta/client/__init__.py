@@ -65,7 +65,7 @@ from atalanta.wire.core.client.errors import (
     WrongRoutingType,
 )
 from atalanta.wire.core.client.topology import Member
-from atalanta.wire.core.packets.logview import LostRange
+from atalanta.wire.core.lost_range import LostRange
 from atalanta.wire.core.packets.transaction import Xid
 from atalanta.wire.uri import UriError
 

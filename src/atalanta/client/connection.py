@@ -41,10 +41,15 @@ from atalanta.wire.core.packets.queue import (
     CreateSharedQueueV2,
     DeleteQueue,
 )
-from atalanta.wire.core.packets.session import UniqueAddMetadata
+from atalanta.wire.core.packets.session import (
+    CLIENT_ID_KEY,
+    STAY_ADDRESS,
+    ZONES_ADDRESS,
+    UniqueAddMetadata,
+)
 
 if TYPE_CHECKING:
-    from atalanta.client.options import Server
+    from atalanta.client.options import ClientOptions, Server
     from atalanta.client.queue_kind import QueueKind
     from atalanta.client.shells.shell import Shell
     from atalanta.wire.core.client.session import ClientSession
@@ -91,7 +96,7 @@ class Connection:
         await self.shell.answer(self.session.opened)
         if self.options.client_id is not None:
             # Reserves the client id like the JMS client: one connection at a time may use it.
-            packet = UniqueAddMetadata("jms-client-id", self.options.client_id, True)
+            packet = UniqueAddMetadata(CLIENT_ID_KEY, self.options.client_id, True)
             await self.shell.answer(self.session.request(packet))
 
     # -- state ----------------------------------------------------------------------------------
@@ -467,7 +472,16 @@ class Connection:
             min_large_message_size=options.min_large_message_size,
             large_message_max=options.large_message_max_bytes,
             producer_window=options.producer_window_size,
+            client_id=options.client_id,
+            default_address=_preference(options),
         )
+
+
+def _preference(options: ClientOptions) -> str | None:
+    """Returns the address that tells a node where the client wants to be; None: where the cluster wants."""
+    if options.stay or options.reconnect_attempts == 0:
+        return STAY_ADDRESS
+    return f"{ZONES_ADDRESS}{options.zone}" if options.zone else None
 
 
 def _note_settles(shell: Shell, reply: Reply) -> None:

@@ -3,8 +3,8 @@ and `jgroups://channel?file=stack.xml` the servers are discovered.
 
 Options have the names of Artemis' client (ActiveMQClient, ServerLocatorImpl), times in milliseconds, sizes in bytes.
 TLS is `sslEnabled=true` with the parameters of a connector (wire/tls_config.py). Atalanta's own options are `stay`,
-`sendWindow`, `largeMessageMaxBytes`, `largeMessagesFolder`. `user`, `password` and `clientID` may be in the URL or be
-given as arguments.
+`zone`, `sendWindow`, `largeMessageMaxBytes`, `largeMessagesFolder`. `user`, `password` and `clientID` may be in the URL
+or be given as arguments.
 """
 
 from __future__ import annotations
@@ -102,6 +102,7 @@ class ClientOptions:
     local_bind_address: str = ""  # the interface that listens
     finder: Finder | None = None  # of a URL without servers
     stay: bool = False  # reconnect to the same server only
+    zone: str = ""  # the zones that it prefers, the most wanted first, with commas
     auto_create_queues: bool = True
     auto_create_addresses: bool = True
     http_upgrade: bool = False  # begin with an HTTP request, like WildFly's http-acceptor requires
@@ -176,6 +177,7 @@ _READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "localBindAddress": ("local_bind_address", _text),
     "useTopologyForLoadBalancing": ("use_topology_for_load_balancing", _boolean),
     "stay": ("stay", _boolean),
+    "zone": ("zone", _text),
     "httpUpgradeEnabled": ("http_upgrade", _boolean),
     "httpUpgradeEndpoint": ("http_upgrade_endpoint", _text),
     "activemqServerName": ("server_name", _text),
@@ -196,6 +198,8 @@ def parse_url(url: str, user: str | None = None, password: str | None = None) ->
     else:
         _listed(options, url)
     options.tls = read_tls(options.tls_params)
+    if options.zone and (options.stay or options.reconnect_attempts == 0):
+        raise UriError("option zone: needs reconnectAttempts other than 0, and not stay=true")
     if user is not None:
         options.user = user
     if password is not None:

@@ -17,6 +17,13 @@ class OwnSettings(OptionGroup):
     zone: str | None = option(
         None, "zone", "the location of this node; members of the same zone are preferred"
     )
+    zone_stability_ms: int = option(
+        30_000,
+        "zone-stability-time",
+        "how long a zone that was away has members again before its clients are sent back; and up to a quarter more",
+        unit="ms",
+        minimum=0,
+    )
     rebalance: bool = option(
         True, "rebalance", "redirect clients to members with fewer clients, while they are idle"
     )
@@ -123,6 +130,7 @@ class OwnSettings(OptionGroup):
         " was under way may be at both nodes",
     )
     bridges: dict[str, OwnBridge] = field(default_factory=dict)  # tables [bridges.NAME]
+    zones: dict[str, OwnZone] = field(default_factory=dict)  # tables [zones.NAME], in the order of the file
 
     def dns_texts(self) -> list[str]:
         """Returns the values of dns-discovery of all cluster connections."""
@@ -147,3 +155,19 @@ class OwnBridge(OptionGroup):
         "`module:function`, called with a copy of each message, instead of the transformer in broker.xml; modules are"
         " looked for beside broker.xml first",
     )
+
+
+@dataclass(eq=False, repr=False)
+class OwnZone(OptionGroup):
+    """The clients and members of a zone: table `[zones.NAME]` of atalanta.toml. Each value is a list with commas."""
+
+    client_ids: str = option("", "client-ids", "client ids of its clients; `*` is any text")
+    users: str = option("", "users", "users of its clients")
+    networks: str = option("", "networks", "addresses of its clients: 10.1.0.0/16, 2001:db8::/32")
+    fallback: str = option("", "fallback", "zones for its clients while it is away, the first that has members")
+    members: str = option("", "members", "host:port of real Artemis members in it, as their connectors announce them")
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Returns the names in a list with commas."""
+    return tuple(name for part in text.split(",") if (name := part.strip()))

@@ -18,7 +18,7 @@ from atalanta.cluster.config import (
 from atalanta.cluster.connection_routers.config import CacheConfig, PoolConfig, RouterConfig
 from atalanta.cluster.core_bridges.config import BridgeConfig
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
-from atalanta.cluster.native_config import OwnBridge, OwnSettings
+from atalanta.cluster.native_config import OwnBridge, OwnSettings, OwnZone
 from atalanta.config.sections import known_elements
 from atalanta.ha.manager_config import (
     EtcdManager,
@@ -170,6 +170,11 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         "`[bridges.NAME]` of `atalanta.toml`",
         "What Atalanta does besides with the messages of that bridge.",
         OwnBridge,
+    ),
+    (
+        "`[zones.NAME]` of `atalanta.toml`",
+        "The clients of a zone; the first table that matches decides. Each value is a string, a list with commas.",
+        OwnZone,
     ),
     (
         "`atalanta.toml`",

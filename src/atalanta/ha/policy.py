@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from atalanta.ha.manager_config import ManagerConfig
 from atalanta.kernel.option import OptionGroup, option
+
+if TYPE_CHECKING:
+    from atalanta.ha.manager_config import ManagerConfig
 
 NONE: Final = "none"
 SHARED_STORE: Final = "shared-store"

@@ -34,6 +34,7 @@ from atalanta.management.status import NodeStatus
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.parts import Parts
+from atalanta.store.errors import JournalDamaged
 from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
 from atalanta.wire.connection import ClientConnection, Connection, ProtocolError
@@ -169,7 +170,10 @@ class Node:
     def recover(self, now: int) -> None:
         """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid."""
         recovery = Recovery(self.broker)
-        report = self.journal.recover(recovery, LiveRecords(self.broker))
+        try:
+            report = self.journal.recover(recovery, LiveRecords(self.broker))
+        except JournalDamaged as error:
+            raise error.with_contents(recovery.described(error.records)) from error
         report.check_first(recovery.first_segment)
         if self.replicator is not None:
             self.replicator.begin(now)

@@ -1,32 +1,32 @@
-"""Creates the parts of a node from its configuration and connects them."""
+"""Creates the parts of a node from its configuration and connects them.
+
+The modules of parts that many nodes do without are imported where the part is created: a node that is alone starts
+faster.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from atalanta.cluster.balancing.balancers import Balancers
-from atalanta.cluster.balancing.management import BalanceOperations
 from atalanta.cluster.config import ClusterSettings
-from atalanta.cluster.connection.cluster_connections import ClusterConnections
 from atalanta.cluster.connection_routers.config import RoutersConfig
-from atalanta.cluster.connection_routers.routers import Routers
 from atalanta.cluster.core_bridges.bridges import CoreBridges
 from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.discovery.discovery import Discovery
-from atalanta.cluster.discovery.dns import DnsDiscovery
 from atalanta.cluster.grouping.config import LOCAL, GroupingHandlerConfig
-from atalanta.cluster.grouping.local import LocalGrouping
-from atalanta.cluster.grouping.remote import RemoteGrouping
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.part import Part
-from atalanta.cluster.scale_down.management import ScaleDownOperations
-from atalanta.cluster.scale_down.scale_down import ScaleDown
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.ports import Links, Process
 from atalanta.management.resources.registry import ResourceRegistry
 from atalanta.wire.connection import Connection
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.host import Host
+
+if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connections import ClusterConnections
+    from atalanta.cluster.connection_routers.routers import Routers
+    from atalanta.cluster.scale_down.scale_down import ScaleDown
 
 
 class PartsConfig(Protocol):
@@ -83,6 +83,8 @@ class Parts:
         self.by_name["bridges"] = self.bridges
         self.routers: Routers | None = None
         if config.routers is not None:
+            from atalanta.cluster.connection_routers.routers import Routers
+
             self.routers = Routers(
                 config.routers, host, resources, links, self.clusters, discovery
             )
@@ -90,6 +92,13 @@ class Parts:
 
     def _join(self, cluster: ClusterSettings, discovery: Discovery) -> None:
         """Creates the parts of a cluster member."""
+        from atalanta.cluster.balancing.balancers import Balancers
+        from atalanta.cluster.balancing.management import BalanceOperations
+        from atalanta.cluster.connection.cluster_connections import ClusterConnections
+        from atalanta.cluster.discovery.dns import DnsDiscovery
+        from atalanta.cluster.scale_down.management import ScaleDownOperations
+        from atalanta.cluster.scale_down.scale_down import ScaleDown
+
         own = self.config.own
         host = self.host
         clusters = ClusterConnections(
@@ -118,6 +127,9 @@ class Parts:
 
     def _keep_groups(self, config: GroupingHandlerConfig, cluster: ClusterSettings) -> None:
         """Creates the grouping handler, before the cluster starts, so that the handler sees every queue."""
+        from atalanta.cluster.grouping.local import LocalGrouping
+        from atalanta.cluster.grouping.remote import RemoteGrouping
+
         kind = LocalGrouping if config.type == LOCAL else RemoteGrouping
         broker = self.host.broker
         grouping = kind(

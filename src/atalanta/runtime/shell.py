@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from atalanta.kernel.ports import Process
 from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
@@ -23,7 +23,6 @@ from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.inputs import NodeInputs
-from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown, ScaleDownAtStop
 from atalanta.runtime.lifecycle.lifecycle import ActiveMember, Lifecycle
 from atalanta.runtime.lifecycle.reloader import ReloadDone, Reloaded
 from atalanta.runtime.net.acceptor import Acceptor, Listen
@@ -41,6 +40,9 @@ from atalanta.runtime.process.event_loop import (
 from atalanta.runtime.process.signals import StopSignals
 from atalanta.runtime.timers import LoopTimers
 from atalanta.runtime.trace import LogTrace
+
+if TYPE_CHECKING:
+    from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown, ScaleDownAtStop
 
 # Interval of checks in a stop whether disk and connections are done.
 STOP_LOOK_S = 0.01

@@ -111,6 +111,19 @@ def decode_block_head(
     return BlockHead(length, first, count, checksum, epoch)
 
 
+def split_records(data: bytes) -> list[tuple[int, bytes]]:
+    """Returns kind and payload of the records of a damaged block, up to the first impossible length."""
+    found: list[tuple[int, bytes]] = []
+    offset = 0
+    while len(data) - offset >= RECORD_HEAD_SIZE:
+        length = int.from_bytes(data[offset : offset + 4], "big")
+        if length < 1 or length > len(data) - offset - 4:
+            break
+        found.append((data[offset + 4], data[offset + 5 : offset + 4 + length]))
+        offset += 4 + length
+    return found
+
+
 def decode_records(head: BlockHead, data: bytes) -> list[Record]:
     """Decodes all records of a block from its `length` bytes in `data`. BlockError if the block is not complete."""
     if not head.matches(data):

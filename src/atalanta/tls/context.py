@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ def _load_key(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path
     from atalanta.tls.stores import read_key_store
 
     password = _plain("keyStorePassword", config.key_store_password)
-    passphrase = secrets.token_hex(32)
+    passphrase = os.urandom(32).hex()
     material = read_key_store(
         find_file(config.key_store_path, folders),
         password,

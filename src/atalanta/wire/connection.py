@@ -172,6 +172,10 @@ class ClientConnection(Connection):
         """Returns True, once, if the client logged in without a client id and will repeat the login with one."""
         return False
 
+    def login_name(self) -> str:
+        """Returns a name that the client gives this login again when it repeats it; "" if its protocol has none."""
+        return ""
+
     def redirect(self, node_id: str, target: TransportConfiguration) -> None:
         """Sends a client that logs in to another node."""
         raise NotImplementedError

@@ -69,7 +69,7 @@ class ClusterHooks:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Routing:
-    """The connection routers of a node."""
+    """A decision about the clients that log in: the connection routers of a node, or the zones of its cluster."""
 
     def route(
         self, now: int, connection: ClientConnection, client_id: str | None, identity: Identity
@@ -115,7 +115,7 @@ class Host:
         self.protocols: list[Protocol] = []
         self.connections = connections
         self.cluster: ClusterHooks = ClusterHooks(broker.node_id)
-        self.routing: Routing | None = None  # connection routers, where there are any
+        self.routings: list[Routing] = []  # asked in this order at each login
         self.successor: Successor | None = None
         self.dirty: list[int] = []
         self.closing: list[tuple[int, str]] = []
@@ -126,8 +126,8 @@ class Host:
         self.cluster = hooks
 
     def register_routing(self, routing: Routing) -> None:
-        """Registers the connection routers."""
-        self.routing = routing
+        """Adds a decision about the clients that log in."""
+        self.routings.append(routing)
 
     def leave_to(self, node_id: str, transport: TransportConfiguration | None) -> None:
         """Registers the node to which clients of this leaving node are sent."""

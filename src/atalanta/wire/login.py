@@ -22,7 +22,12 @@ USER_NAME_SHOWN_MAX: Final = 100  # characters of a refused name in logs and ans
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class LoginRequest:
-    """The credentials of a client that asks for a session; None for what the client did not send."""
+    """The credentials of a client that asks for a session; None for what the client did not send.
+
+    A client that repeats the login gives it the same `name`; "" if its protocol has none.
+    """
+
+    name: str = ""
 
     def __init__(self, user: str | None, password: str | None, client_id: str | None) -> None:
         self.user = user
@@ -93,9 +98,8 @@ class LoginConnection(ClientConnection):
         try:
             if identity is None:
                 raise self._refused(request)
-            routing = self.host.routing
-            if routing is not None:
-                self.routed_identity = identity
+            self.routed_identity = identity
+            for routing in self.host.routings:
                 if not routing.route(now, self, request.client_id, identity):
                     return  # `routed` follows, or did already
             self.open_session(now, request, identity)
@@ -105,6 +109,9 @@ class LoginConnection(ClientConnection):
             self._end_login(now, error)
         else:
             self._end_login(now, None)
+
+    def login_name(self) -> str:
+        return self.logins[0].name
 
     def routed(self, now: int, error: BrokerError | None) -> None:
         if self.gone or not self.logins:

@@ -9,7 +9,8 @@ import pytest
 
 from atalanta.cli.instance import check
 from atalanta.cli.instance.check import port_taken
-from atalanta.runtime.ha.epoch_folders import COMPLETE_NAME, epoch_name
+from atalanta.runtime.ha.epoch_folders import COMPLETE_NAME
+from atalanta.runtime.ha.epoch_names import epoch_name
 from atalanta.runtime.ha.holder_lock import HolderLock
 from tests.cli.instance.check_rig import call, told, write
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from atalanta.cluster.balancing.balancers import Balancers
 from atalanta.cluster.balancing.rebalance import Rebalance
 from atalanta.cluster.native_config import OwnSettings
@@ -16,7 +18,7 @@ def balancer(host: Host) -> Rebalance:
     return part.by_number[0]
 
 
-def at_node(roamers: list[Roamer], hosts: list[Host]) -> list[int]:
+def at_node(roamers: Sequence[Roamer], hosts: list[Host]) -> list[int]:
     """How many clients each node has."""
     return [sum(1 for one in roamers if one.ready and one.target == host.name) for host in hosts]
 

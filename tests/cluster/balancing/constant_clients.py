@@ -66,6 +66,8 @@ class Roamer(Client):
     one goes on as if the redirect had not reached it yet.
     """
 
+    default_address: str | None = None  # by which a client of Atalanta tells where it wants to be
+
     def __init__(
         self,
         rig: Rig,
@@ -133,6 +135,7 @@ class Roamer(Client):
             password=PASSWORD,
             xa=self.xa,
             auto_commit_sends=not self.batch,
+            default_address=self.default_address,
         )
         self.send(made, 1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from atalanta.cluster.balancing.plan import MemberClients, moves_of
+from atalanta.cluster.balancing.plan import MemberClients, homeward, moves_of
 
 TOLERANCE = 10
 
@@ -76,3 +76,49 @@ def test_one_round_ends_it_whatever_the_counts() -> None:
             assert all(not moves for moves in plan(left).values()), (counts, left)
             mean = sum(left.values()) / len(left)
             assert max(left.values()) <= max(1.1 * mean, mean + 1)
+
+
+def zoned(*places: tuple[str, str, int, int]) -> dict[str, dict[str, int]]:
+    """What every node gives; a place is node, zone, clients, and how many of them prefer the zone."""
+    made = [MemberClients(node, zone, count, True, bound) for node, zone, count, bound in places]
+    return {place.node_id: dict(moves_of(place.node_id, made, TOLERANCE, True)) for place in made}
+
+
+def test_clients_that_prefer_their_zone_are_balanced_inside_it() -> None:
+    given = zoned(("a", "east", 30, 30), ("b", "east", 0, 0), ("c", "west", 0, 0))
+    assert given == {"a": {"b": 15}, "b": {}, "c": {}}
+
+
+def test_only_clients_without_a_preference_leave_a_zone() -> None:
+    given = zoned(("a", "east", 30, 18), ("b", "west", 0, 0))
+    assert given == {"a": {}, "b": {}}  # those that stay are more than the mean
+    given = zoned(("a", "east", 30, 10), ("b", "west", 0, 0))
+    assert given == {"a": {"b": 15}, "b": {}}
+    given = zoned(("a", "east", 20, 20), ("b", "east", 20, 4), ("c", "west", 0, 0))
+    assert given == {"a": {}, "b": {"c": 6}, "c": {}}
+
+
+def test_a_zone_full_of_its_own_clients_does_not_keep_the_others_from_being_balanced() -> None:
+    given = zoned(("a", "east", 60, 60), ("b", "west", 20, 0), ("c", "north", 0, 0))
+    assert given == {"a": {}, "b": {"c": 10}, "c": {}}
+
+
+def test_no_plan_ever_moves_more_than_may_leave() -> None:
+    draw = random.Random(7)
+    for _ in range(500):
+        places = []
+        for number in range(draw.randrange(1, 8)):
+            count = draw.randrange(0, 100)
+            places.append((f"n{number}", draw.choice("xyz"), count, draw.randrange(0, count + 1)))
+        zones = {node: zone for node, zone, _, _ in places}
+        given = zoned(*places)
+        for node, zone, count, bound in places:
+            leaving = sum(moved for taker, moved in given[node].items() if zones[taker] != zone)
+            assert leaving <= count - bound
+            assert all(not given[taker] for taker in given[node])
+
+
+def test_clients_on_their_way_home_fill_the_emptiest_members() -> None:
+    takers = [MemberClients("a", "east", 3), MemberClients("b", "east", 0)]
+    assert homeward(5, takers) == [("a", 1), ("b", 4)]
+    assert homeward(5, []) == []

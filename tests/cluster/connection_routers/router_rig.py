@@ -25,6 +25,9 @@ from tests.cluster.cluster_rig import ROUTED_PORT, Rig
 class Visitor(Machine):
     """Logs in through the routed door of a node; `to` is where it was sent, "" if it stays."""
 
+    port = ROUTED_PORT
+    default_address: str | None = None  # of its session
+
     def __init__(self, rig: Rig, host: Host, client_id: str | None = None, version: int = 136) -> None:
         rig.clients += 1
         self.rig = rig
@@ -36,7 +39,7 @@ class Visitor(Machine):
         self.framer = Framer(False)
         self.packets: list[Packet] = []
         self.closed = False
-        rig.network.dial(self, "visit", host.name, ROUTED_PORT)
+        rig.network.dial(self, "visit", host.name, self.port)
 
     def on_dialed(self, conn: int, key: str) -> None:
         self.conn = conn
@@ -51,6 +54,7 @@ class Visitor(Machine):
             user=USER,
             password=password,
             client_id=self.client_id,
+            default_address=self.default_address,
         )
         self.rig.network.send(self.conn, codec.encode(request, 1))
 

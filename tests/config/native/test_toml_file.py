@@ -59,6 +59,13 @@ def test_a_file_for_one_broker_xml_goes_before_the_one_for_all(tmp_path: Path) -
         ("[ha]\nlease = 5", "unknown key 'lease' in [ha]"),
         ("ha = 5", "atalanta.toml:1: ha is not a table (write [ha])"),
         ('zone = "a"\n[other]\nx = 1', "atalanta.toml:2: unknown key 'other'"),
+        ("zones = 5", "atalanta.toml:1: zones is not a table (write [zones.NAME])"),
+        ("[zones]\neast = 1", "atalanta.toml:1: zones.east is not a table (write [zones.east])"),
+        ('[zones.east]\nuser = "u"', "atalanta.toml:2: unknown key 'user' in [zones.east] (did you mean 'users'?)"),
+        ("[zones.east]\nusers = [1]", "atalanta.toml:2: users: [1] is not a string"),
+        ('[zones.east]\n\nnetworks = "10.1.0.0/99"', "atalanta.toml:3: networks: '10.1.0.0/99'"),
+        ('[zones.east]\nmembers = "artemis"', "atalanta.toml:2: members: 'artemis' is not host:port"),
+        ("[zones.'a,b']", "[zones.'a,b']: a zone's name is not empty and has no comma"),
     ],
 )
 def test_mistakes_name_their_line(tmp_path: Path, own: str, says: str) -> None:
@@ -76,6 +83,14 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "atalanta.toml")
     with pytest.raises(ConfigError, match=r"atalanta\.toml: cannot be read: is a named pipe"):
         read_broker_xml(folder_with(tmp_path, None))
+
+
+def test_the_zones_are_in_the_order_of_the_file(tmp_path: Path) -> None:
+    text = '[zones.west]\nusers = "a, b"\nfallback = "east"\n[zones.east]\nnetworks = "10.1.0.0/16"\n'
+    zones = read_broker_xml(folder_with(tmp_path, text)).own.zones
+    assert list(zones) == ["west", "east"]
+    assert (zones["west"].users, zones["west"].fallback) == ("a, b", "east")
+    assert zones["east"].networks == "10.1.0.0/16"
 
 
 def test_dns_names_by_cluster_connection(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import uuid
 from pathlib import Path
 
 from atalanta.ha.lease import LeaseTerms
-from atalanta.runtime.ha.epoch_folders import epoch_name
+from atalanta.runtime.ha.epoch_names import epoch_name
 from atalanta.runtime.ha.held_epoch import HeldEpoch
 from atalanta.runtime.ha.shared_store import SharedStore
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -12,7 +13,11 @@ import pytest
 from atalanta.ha.folder_lease import ACTIVE, FolderRecord
 from atalanta.runtime.disk.data_folder import open_data_folder
 from atalanta.runtime.disk.folder_lock import DataFolderError
+from atalanta.runtime.ha import shared_store
+from atalanta.runtime.ha.epoch_folders import EpochFolders
 from atalanta.runtime.ha.epoch_lost import EpochLost
+from atalanta.runtime.ha.epoch_names import epochs_of
+from atalanta.runtime.ha.inheritance import mark_complete
 from atalanta.runtime.ha.lease_file import LEASE_NAME, decode_record, encode_record, read_content
 from tests.runtime.ha.store_rig import LEASE_NS, epoch_folder, new_id, store, taken
 
@@ -198,6 +203,70 @@ def test_an_epoch_that_was_begun_only_is_skipped(tmp_path: Path) -> None:
     assert successor is not None and (successor.epoch, successor.source) == (3, 1)
     assert (successor.journal / "management-settings.xml").read_text() == "settings"
     successor.stop("released")
+
+
+def test_a_take_that_fails_tries_again_without_another_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = store(tmp_path), store(tmp_path)
+    held = taken(first)
+    (held.journal / "management-settings.xml").write_text("settings")
+    held.stop("released")
+    with monkeypatch.context() as patched:
+        patched.setattr(shared_store, "inherit", no_room)
+        for _ in range(3):
+            assert reason(second) == "the holder has released the folder"
+            with pytest.raises(OSError, match="no space"):
+                second.take()
+    assert epochs_of(tmp_path / "journal") == [1, 2]
+    successor = second.take()
+    assert successor is not None and (successor.epoch, successor.source) == (3, 1)
+    assert (successor.journal / "management-settings.xml").read_text() == "settings"
+    assert not (epoch_folder(tmp_path, 2) / "management-settings.xml").exists()
+    successor.stop("released")
+
+
+def test_another_process_takes_the_store_after_a_take_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = store(tmp_path), store(tmp_path)
+    taken(first).stop("released")
+    with monkeypatch.context() as patched:
+        patched.setattr(shared_store, "inherit", no_room)
+        with pytest.raises(OSError, match="no space"):
+            second.take()
+    assert reason(first) == "the holder has released the folder"
+    successor = taken(first)
+    assert (successor.epoch, successor.source) == (3, 1)
+    assert not reason(second)
+    successor.stop("released")
+
+
+def test_an_epoch_that_others_may_have_seen_complete_keeps_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mark is there, and its sync has failed: the next taker may read this epoch already."""
+    first, second = store(tmp_path), store(tmp_path)
+    held = taken(first)
+    (held.journal / "management-settings.xml").write_text("settings")
+    held.stop("released")
+
+    def marked_without_sync(target: EpochFolders) -> None:
+        mark_complete(target)
+        raise OSError(errno.EIO, "input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shared_store, "mark_complete", marked_without_sync)
+        with pytest.raises(OSError, match="input/output"):
+            second.take()
+    successor = taken(first)
+    assert (successor.epoch, successor.source) == (3, 2)
+    assert (successor.journal / "management-settings.xml").read_text() == "settings"
+    successor.stop("released")
+
+
+def no_room(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "no space left on device")
 
 
 def test_a_taker_over_an_incomplete_epoch_waits_for_the_lease_before_it(tmp_path: Path) -> None:

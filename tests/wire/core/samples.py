@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
+from atalanta.wire.core.lost_range import LostRange
+from atalanta.wire.core.packet_types import NAMES
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import (
     BOOL,
@@ -27,7 +29,6 @@ from atalanta.wire.core.packets.base import (
     Packet,
 )
 from atalanta.wire.core.packets.log_chunk import ChunkWriter
-from atalanta.wire.core.packets.logview import LostRange
 from atalanta.wire.core.packets.message import (
     ReceiveContinuation,
     ReceiveLargeMessage,
@@ -92,7 +93,10 @@ def table_packets() -> list[Packet]:
     """One of every packet that a layout describes."""
     values = sample_values()
     made: list[Packet] = []
-    for layout in codec.LAYOUTS.values():
+    for code in NAMES:
+        layout = codec.layout_of(code)
+        if layout is None:
+            continue
         arguments = [values[field.encoding] for field in layout.fields]
         made.append(layout.made(*arguments))
     return made

@@ -15,14 +15,13 @@ from atalanta.app.group.active_run import ActiveRun
 from atalanta.app.group.member import GroupMember
 from atalanta.app.group.replica_run import ReplicaRun
 from atalanta.app.running_node import Ready, bound_shell
-from atalanta.app.shared_store import NoCheck
 from atalanta.app.web import start_web
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.security.security import Security
 from atalanta.runtime.clock import Clock, steady_ns
 from atalanta.runtime.ha.group.member_folder import MemberFolder
 from atalanta.runtime.ids import SystemIds
-from atalanta.runtime.network_check.check import network_check
+from atalanta.runtime.network_check.check import NoCheck, network_check
 from atalanta.runtime.network_check.guard import NetworkGuard
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.event_loop import trim_allocator, unsettle_collector

@@ -148,14 +148,16 @@ def show(conversation: Conversation, dry_run: bool) -> None:
         node = str(view["node"])
         going = sum(move["clients"] for move in view["moves"])
         then = view["clients"] - going + coming[node]
-        remark = "" if view["on"] else "does not send clients away by itself"
+        remarks = [] if view["on"] else ["does not send clients away by itself"]
+        if view.get("away"):
+            remarks.append(f"{view['away']} prefer another zone")
         rows.append(
             [
                 addresses.get(node, node),
                 str(view.get("zone") or ""),
                 str(view["clients"]),
                 str(then),
-                remark,
+                ", ".join(remarks),
             ]
         )
     rows += [[address, "", "", "", why] for address, why in sorted(conversation.refusals.items())]

@@ -16,7 +16,7 @@ from atalanta.cli.output.tables import show_table
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
 from atalanta.ha.folder_lease import ACTIVE, STOPPED
-from atalanta.runtime.ha.epoch_folders import EPOCHS_NAME
+from atalanta.runtime.ha.epoch_names import EPOCHS_NAME
 from atalanta.runtime.ha.member_file import MemberRecord, read_members
 from atalanta.runtime.ha.shared_store import MEMBERS_NAME, StoreView, look_at_store
 from atalanta.runtime.ha.store_requests import HANDOVER, PROMOTE, post_request, take_request

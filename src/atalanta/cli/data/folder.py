@@ -24,11 +24,13 @@ from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.runtime.disk.data_folder import JOURNAL_NAME, NODE_ID_NAME, read_node_id
 from atalanta.runtime.disk.folder_lock import DataFolderError, is_locked
-from atalanta.runtime.ha.epoch_folders import Epochs, has_epochs
+from atalanta.runtime.ha.epoch_folders import Epochs
+from atalanta.runtime.ha.epoch_names import has_epochs
 from atalanta.runtime.ha.holder_lock import LOCKED, MISSING, look_at_lock
 from atalanta.runtime.ha.lease_file import decode_record, read_content
 from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, BAD_DATA
 from atalanta.store.config import JournalConfig
+from atalanta.store.errors import JournalDamaged
 from atalanta.store.pages import NAME_PREFIX, PageFiles
 from atalanta.store.recovery import JournalRecovery
 from atalanta.store.recovery_report import RecoveryReport
@@ -168,7 +170,10 @@ class DataFolder:
         recovery = Recovery(self.broker)
         counted = CountingReplay(recovery)
         reading = JournalRecovery(self.disk, config, counted)
-        reading.read()
+        try:
+            reading.read()
+        except JournalDamaged as error:
+            raise error.with_contents(recovery.described(error.records)) from error
         reading.state.report.check_first(recovery.first_segment)
         recovery.finish(time.time_ns())
         self.report: RecoveryReport = reading.state.report

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from atalanta.config.configuration import Configuration
-from atalanta.runtime.ha.epoch_folders import Epochs, has_epochs
+from atalanta.runtime.ha.epoch_folders import Epochs
+from atalanta.runtime.ha.epoch_names import has_epochs
 from atalanta.runtime.ha.holder_lock import LOCKED, look_at_lock
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from atalanta.app.node_config import node_config
 from atalanta.config.broker_xml import read_broker_xml
-from atalanta.config.checks.findings import WILDCARD_HOSTS
+from atalanta.config.checks.reachability import WILDCARD_HOSTS
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.security.security import Security
 from atalanta.node.config import Ports

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from atalanta.config.broker_xml import read_broker_xml
-from atalanta.config.checks.findings import WILDCARD_HOSTS, is_loopback
+from atalanta.config.checks.reachability import WILDCARD_HOSTS, is_loopback
 from atalanta.config.checks.shared_store import Pair, pairs_of
 from atalanta.config.configuration import Configuration
 

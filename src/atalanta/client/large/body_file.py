@@ -7,8 +7,8 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from atalanta.wire.core.client.consumer import BodySink
 from atalanta.wire.core.client.errors import ClientError, MessageTooLarge
+from atalanta.wire.core.client.large_message import BodySink
 
 PIECE_BYTES: Final = 1 << 20
 

@@ -16,6 +16,7 @@ from atalanta.client.log.large_entry import BODY_BYTES_MAX, LargeEntry
 from atalanta.client.message import ReceivedMessage
 from atalanta.wire.core.client.errors import ClientError, RangeLost
 from atalanta.wire.core.client.request import REPEAT
+from atalanta.wire.core.lost_range import LostRange
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
 from atalanta.wire.core.packets.logview import (
@@ -41,7 +42,6 @@ from atalanta.wire.core.packets.logview import (
     LogRetainResponse,
     LogSeek,
     LogSeekResponse,
-    LostRange,
 )
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from atalanta.cluster.balancing.newcomers import Newcomers
 from atalanta.cluster.balancing.rebalance import Rebalance
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.part import Part
@@ -41,6 +42,7 @@ class Balancers(Part):
             made = Rebalance(own, clusters, cluster, connections, acceptors, prefix)
             made.leaving = leaving
             self.by_number.append(made)
+        clusters.host.register_routing(Newcomers(self.of))
 
     def start(self, now: int) -> None:
         for each in self.by_number:

@@ -24,17 +24,26 @@ NODE: Final = "_ATALANTA_Node"
 CLIENTS: Final = "_ATALANTA_Clients"
 ZONE: Final = "_ATALANTA_Zone"
 ACCEPTS: Final = "_ATALANTA_Accepts"
+BOUND: Final = "_ATALANTA_Bound"
+UP: Final = "_ATALANTA_Up"
 NAME: Final = "_ATALANTA_Cluster"
 CONNECTOR: Final = "_ATALANTA_Door"
 
 
 class ClientCount:
-    """The last count of a member, received at `received_ns`. `accepts`: it takes clients of others."""
+    """The last count of a member, received at `received_ns`. `accepts`: it takes clients of others.
 
-    def __init__(self, clients: int, zone: str | None, accepts: bool, received_ns: int) -> None:
+    `bound` of the clients prefer a zone. `up_ns` is the time for which it had been up.
+    """
+
+    def __init__(
+        self, clients: int, bound: int, zone: str | None, accepts: bool, up_ns: int, received_ns: int
+    ) -> None:
         self.clients = clients
+        self.bound = bound
         self.zone = zone
         self.accepts = accepts
+        self.up_ns = up_ns
         self.received_ns = received_ns
 
 
@@ -54,26 +63,41 @@ def read_count(
     name = properties.get(NAME)
     if name != config.name and any(name == each.name for each in settings.cluster_connections):
         return None
-    clients = properties.get(CLIENTS)
-    zone = properties.get(ZONE)
-    if isinstance(clients, bool) or not isinstance(clients, int) or clients < 0:
+    clients = _number(properties.get(CLIENTS))
+    if clients is None:
         return None
-    accepts = properties.get(ACCEPTS) is not False
-    return ClientCount(clients, zone if isinstance(zone, str) and zone else None, accepts, now)
+    zone = properties.get(ZONE)
+    return ClientCount(
+        clients,
+        min(_number(properties.get(BOUND)) or 0, clients),
+        zone if isinstance(zone, str) and zone else None,
+        properties.get(ACCEPTS) is not False,
+        _number(properties.get(UP)) or 0,
+        now,
+    )
+
+
+def _number(value: object) -> int | None:
+    """Returns a whole number that is not negative, None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def publish_count(
-    notifications: Notifications,
-    now: int,
-    source: tuple[str, str, str],
-    clients: int,
-    zone: str | None,
-    accepts: bool,
+    notifications: Notifications, now: int, source: tuple[str, str, str], count: ClientCount
 ) -> None:
     """Publishes the count to all peers. `source`: node id, cluster connection, host:port of its connector."""
     node_id, name, connector = source
     notifications.publish(
         now,
         KIND,
-        {NODE: node_id, NAME: name, CONNECTOR: connector, CLIENTS: clients, ZONE: zone, ACCEPTS: accepts},
+        {
+            NODE: node_id,
+            NAME: name,
+            CONNECTOR: connector,
+            CLIENTS: count.clients,
+            BOUND: count.bound,
+            ZONE: count.zone,
+            ACCEPTS: count.accepts,
+            UP: count.up_ns,
+        },
     )

@@ -57,6 +57,7 @@ class BalanceOperations:
             "cluster": rebalance.cluster.config.name,
             "zone": rebalance.own.zone,
             "clients": rebalance.clients,
+            "away": sum(len(clients) for clients in rebalance.away(now).values()),
             "on": rebalance.own.rebalance,
             "members": members,
             "moves": moves,

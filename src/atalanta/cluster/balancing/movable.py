@@ -10,7 +10,7 @@ Reasons are short texts, shown by `atalanta rebalance`; None means that the clie
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.spec import ANYCAST
@@ -57,28 +57,42 @@ class Eligibility:
         self.acceptors: int = 0
         self.returned: dict[int, bool] = {}
 
+    def prune(self, connections: Container[int]) -> None:
+        """Forgets connections that have ended."""
+        for conn in [conn for conn in self.returned if conn not in connections]:
+            del self.returned[conn]
+
     def obstacle(self, connection: ClientConnection, now: int) -> str | None:
         """Returns why a client must stay, whatever it does next."""
         reason = connection.can_move()
         if reason is not None:
             return reason
-        if connection.came_from is None and not self.any_client:
-            return "not known to reconnect"
+        reason = self.excluded(connection)
+        if reason is not None:
+            return reason
         age_ns = now - connection.opened
         if age_ns < STAY_NS:
             return "just connected"
         if connection.conn in self.returned and age_ns < RETURNED_STAY_NS:
             return "came back a moment ago"
-        if connection.acceptor is not None and connection.acceptor.router is not None:
-            return "placed by a connection router"
-        if not self._by_announced_acceptor(connection):
-            return "uses an acceptor that is not announced"
         if connection.client.temporary_queues:
             return "has temporary queues"
         for session in connection.client.sessions.values():
             reason = self._session(session, connection)
             if reason is not None:
                 return reason
+        return None
+
+    def excluded(self, connection: ClientConnection) -> str | None:
+        """Returns why a client is never redirected, even at its login."""
+        if connection.client.stays:
+            return "accepts no other node"
+        if connection.came_from is None and not self.any_client:
+            return "not known to reconnect"
+        if connection.acceptor is not None and connection.acceptor.router is not None:
+            return "placed by a connection router"
+        if not self._by_announced_acceptor(connection):
+            return "uses an acceptor that is not announced"
         return None
 
     def _by_announced_acceptor(self, connection: ClientConnection) -> bool:

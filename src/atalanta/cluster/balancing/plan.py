@@ -3,7 +3,8 @@ same member.
 
 A node gives clients only if it has more than the tolerance above the mean, and gives down to the mean. Afterwards no
 member is above the mean, so no client is sent back. Each zone is balanced for itself, unless a zone as a whole has too
-many clients; then members of the own zone are filled first.
+many clients; then members of the own zone are filled first. Clients that prefer a zone (`bound`) are not moved to
+another one by this plan: a zone that has too many of them for the common mean is balanced for itself.
 """
 
 from __future__ import annotations
@@ -14,13 +15,19 @@ PERCENT = 100
 
 
 class MemberClients:
-    """A member and its clients, with those that are on their way to it. `accepts`: it may get more."""
+    """A member and its clients, with those that are on their way to it. `accepts`: it may get more.
 
-    def __init__(self, node_id: str, zone: str | None, clients: int, accepts: bool = True) -> None:
+    `bound` of its clients prefer a zone.
+    """
+
+    def __init__(
+        self, node_id: str, zone: str | None, clients: int, accepts: bool = True, bound: int = 0
+    ) -> None:
         self.node_id = node_id
         self.zone = zone
         self.clients = clients
         self.accepts = accepts
+        self.bound = bound
 
 
 def moves_of(
@@ -36,19 +43,45 @@ def moves_of(
 def groups_of(
     places: Sequence[MemberClients], tolerance_percent: int, across_zones: bool
 ) -> list[list[MemberClients]]:
-    """Returns the members by zone; as one group if a zone's mean is too high and clients may leave their zone."""
+    """Returns the members by zone; as one group if a zone's mean is too high and clients may leave their zone.
+
+    Zones whose bound clients are above the common mean are never in that group.
+    """
     zones: dict[str, list[MemberClients]] = {}
     for place in places:
         zones.setdefault(place.zone or "", []).append(place)
     groups = list(zones.values())
     if not across_zones or len(groups) < 2:
         return groups
-    total = sum(place.clients for place in places)
-    limit = allowed(total, len(places), tolerance_percent)
-    for group in groups:
+    full: list[list[MemberClients]] = []
+    common = groups
+    while True:
+        shared = [place for group in common for place in group]
+        if not shared:
+            return groups
+        total = sum(place.clients for place in shared)
+        mean = highest(total, len(shared))
+        above = [group for group in common if sum(place.bound for place in group) > mean * len(group)]
+        if not above:
+            break
+        full += above
+        common = [group for group in common if group not in above]
+    limit = allowed(total, len(shared), tolerance_percent)
+    for group in common:
         if sum(place.clients for place in group) > limit * len(group):
-            return [list(places)]
+            return [shared, *full]
     return groups
+
+
+def homeward(count: int, takers: Sequence[MemberClients]) -> list[tuple[str, int]]:
+    """Returns pairs of (node id, clients) for `count` clients that go to their zone: the emptiest members first."""
+    levels = {taker.node_id: taker.clients for taker in takers}
+    given: dict[str, int] = {}
+    for _ in range(count if levels else 0):
+        node_id = min(levels, key=lambda each: (levels[each], each))
+        levels[node_id] += 1
+        given[node_id] = given.get(node_id, 0) + 1
+    return sorted(given.items())
 
 
 def highest(total: int, members: int) -> int:
@@ -86,10 +119,14 @@ def _give(
 ) -> list[tuple[str, int]]:
     """Gives to the members with the fewest clients, those of the own zone first, and updates `room`."""
     given: list[tuple[str, int]] = []
+    free = max(giver.clients - giver.bound, 0)
     takers = [place for place in group if room.get(place.node_id, 0) > 0]
     takers.sort(key=lambda place: (place.zone != giver.zone, place.clients, place.node_id))
     for taker in takers:
         count = min(surplus, room[taker.node_id])
+        if taker.zone != giver.zone:
+            count = min(count, free)
+            free -= count
         if count > 0:
             given.append((taker.node_id, count))
             room[taker.node_id] -= count

@@ -5,6 +5,9 @@ When the members have been the same for `rebalance-settle-time`, each node does 
 (cluster/balancing/plan.py). It redirects (cluster/balancing/redirects.py) only clients that suffer no harm
 (cluster/balancing/movable.py), and at most `rebalance-rate` a second. Rebalancing is independent of
 message-load-balancing.
+
+A client that prefers a zone (cluster/balancing/zones.py) is redirected to it from any other zone, before anything is
+balanced. It does not leave the zone as long as that has a member.
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.balancing.client_count import publish_count
+from atalanta.cluster.balancing.client_count import ClientCount, publish_count
 from atalanta.cluster.balancing.movable import Eligibility, is_client
-from atalanta.cluster.balancing.plan import MemberClients, moves_of
+from atalanta.cluster.balancing.plan import MemberClients, homeward, moves_of
 from atalanta.cluster.balancing.redirects import Redirects
+from atalanta.cluster.balancing.zones import Zones
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.kernel.routing.bindings import OFF, STRICT
 from atalanta.wire.connection import ClientConnection
@@ -59,7 +63,6 @@ class Rebalance:
         self.prefix = prefix
         self.broker = clusters.broker
         self.connections = connections
-        self.acceptors = acceptors
         self.leaving: Callable[[], bool] = stays  # set by the node; a leaving node takes no clients
         self.eligibility = Eligibility(
             self.broker.clients, self.broker.branches, own.rebalance_any_client, self.follows
@@ -67,8 +70,9 @@ class Rebalance:
         self.eligibility.connector = clusters.settings.transport(cluster.config.connector)
         for acceptor in acceptors.values():
             self.eligibility.acceptors += clusters.serving(acceptor) is cluster
+        self.zones = Zones(own, self.broker.ids, cluster, self.target, self.places)
         self.clients: int = 0
-        self.announced: tuple[int, bool] = (-1, True)
+        self.announced: tuple[int, int, bool] = (-1, 0, True)
         self.announced_at: int = 0
         self.members: tuple[str, ...] = ()
         self.calm_at: int = 0
@@ -83,6 +87,7 @@ class Rebalance:
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
+        self.zones.start(now)
         self.calm_at = now + self.own.rebalance_settle_ms * 1_000_000
         self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
 
@@ -92,6 +97,7 @@ class Rebalance:
 
     def on_tick(self, now: int) -> None:
         self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
+        self.zones.observe(now)
         self.count(now)
         self._tell(now)
         self.redirects.on_tick(now)
@@ -115,12 +121,11 @@ class Rebalance:
         """Counts the clients of this node, and those that came back after a redirect."""
         here = self.clients_here(without)
         self.clients = len(here)
+        self.zones.count(here)
         if self.sent > 0:
             for connection in here:
                 self._record_return(now, connection.conn, connection)
-        for conn in list(self.eligibility.returned):
-            if conn not in self.connections:
-                del self.eligibility.returned[conn]
+        self.eligibility.prune(self.connections)
 
     def _record_return(self, now: int, conn: int, connection: ClientConnection) -> None:
         """Records a client that came back after its redirect. Pauses the rebalancing if most of them do."""
@@ -146,20 +151,20 @@ class Rebalance:
 
     def _tell(self, now: int) -> None:
         accepts = not self.leaving()
-        announced = (self.clients, accepts)
+        announced = (self.clients, self.zones.bound, accepts)
         if announced != self.announced or now - self.announced_at >= HEARTBEAT_NS:
             self.announced = announced
             self.announced_at = now
             name = self.cluster.config.name
             source = (self.broker.node_id, name, self.eligibility.connector.address)
-            notifications = self.clusters.notifications
-            publish_count(
-                notifications, now, source, self.clients, self.own.zone, accepts
-            )
+            up_ns = now - self.zones.presence.started
+            count = ClientCount(self.clients, self.zones.bound, self.own.zone, accepts, up_ns, now)
+            publish_count(self.clusters.notifications, now, source, count)
 
     def places(self, now: int) -> list[MemberClients]:
         """Returns this node and the members that take clients; redirected clients count at their target already."""
-        found = [MemberClients(self.broker.node_id, self.own.zone, self.clients, False)]
+        node_id, bound = self.broker.node_id, self.zones.bound
+        found = [MemberClients(node_id, self.own.zone, self.clients, False, bound)]
         coming = self.redirects.arrivals(now)
         for node_id, record in self.cluster.peers.items():
             news = record.clients
@@ -171,8 +176,27 @@ class Rebalance:
                 and self.target(node_id) is not None
             ):
                 clients = news.clients + coming.get(node_id, 0)
-                found.append(MemberClients(node_id, news.zone, clients))
+                found.append(MemberClients(node_id, news.zone, clients, True, news.bound))
         return found
+
+    def away(self, now: int) -> dict[str, list[ClientConnection]]:
+        """Returns the clients that belong to another zone, by that zone."""
+        found: dict[str, list[ClientConnection]] = {}
+        for connection in self.clients_here():
+            zone = self.zones.wanted(now, connection)
+            if zone is not None and zone != self.zones.own:
+                found.setdefault(zone, []).append(connection)
+        return found
+
+    def _homeward(
+        self, now: int, away: dict[str, list[ClientConnection]], able: bool
+    ) -> list[tuple[str, int]]:
+        """Returns moves of the clients that belong to another zone; with `able` only those that can go now."""
+        moves: list[tuple[str, int]] = []
+        for zone, clients in sorted(away.items()):
+            going = sum(not able or self.redirects.is_able(now, each) for each in clients)
+            moves += homeward(going, self.zones.members_of(now, zone))
+        return moves
 
     def target(self, node_id: str) -> TransportConfiguration | None:
         """Returns the member's connector for clients; None if only one of both nodes announces TLS."""
@@ -219,24 +243,37 @@ class Rebalance:
 
     def waits_for(self, now: int) -> str | None:
         """Returns why no client is redirected now, None if clients may be."""
+        if len(self.members) < 2 and not self.zones.real_members():
+            return "no other member tells how many clients it has"
+        reason = self.refuses_redirects(now)
+        if reason is None and self.asked_until <= now < self.calm_at:
+            return "members came or went a moment ago"
+        return reason
+
+    def refuses_redirects(self, now: int) -> str | None:
+        """Returns why no client is redirected now, however calm the cluster is; None if clients may be."""
         if self.leaving():
             return "leaves the cluster"
-        if len(self.members) < 2:
-            return "no other member tells how many clients it has"
         if now < self.asked_until:
             return None
         if not self.own.rebalance:
             return "switched off in atalanta.toml"
         if now < self.paused_until:
             return "clients that were sent away came back"
-        if now < self.calm_at:
-            return "members came or went a moment ago"
         return None
 
     def moves(self, now: int, places: list[MemberClients], exactly: bool) -> list[tuple[str, int]]:
-        """Returns pairs of (node id, clients it gets from this node); without tolerance if `exactly`."""
+        """Returns pairs of (node id, clients it gets from this node); without tolerance if `exactly`.
+
+        Clients of other zones go first. Those that cannot go now do not keep the others from being balanced.
+        """
         tolerance = 0 if exactly else self.own.rebalance_tolerance_percent
-        return moves_of(self.broker.node_id, places, tolerance, self.own.rebalance_across_zones)
+        away = self.away(now)
+        return (
+            self._homeward(now, away, True)
+            or moves_of(self.broker.node_id, places, tolerance, self.own.rebalance_across_zones)
+            or self._homeward(now, away, False)
+        )
 
     def count_redirect(self, now: int) -> None:
         """Counts a client that was redirected."""

@@ -60,21 +60,30 @@ class Redirects:
         self._try_idle(now, redirect)
 
     def candidates(self, now: int, node_id: str, count: int) -> list[ClientConnection]:
-        """Returns up to `count` clients for a member: first those that came from it, then the newest."""
-        here = self.node.clients_here()
+        """Returns up to `count` clients for a member whose zones allow it.
+
+        Those with a preferred zone come first: the others may go to other members, too. Then come those that were at
+        the member before, then the newest.
+        """
+        node = self.node
+        here = [each for each in node.clients_here() if node.zones.may_go(now, each, node_id)]
         here.reverse()
         here.sort(key=lambda connection: connection.came_from != node_id)
+        here.sort(key=lambda connection: not node.zones.preferred.of(connection))
         found: list[ClientConnection] = []
         for connection in here:
             if len(found) >= count:
                 break
-            if (
-                connection.current_redirect() is None
-                and self.busy_with(connection.conn, now) is None
-                and self.node.eligibility.obstacle(connection, now) is None
-            ):
+            if connection.current_redirect() is None and self.is_able(now, connection):
                 found.append(connection)
         return found
+
+    def is_able(self, now: int, connection: ClientConnection) -> bool:
+        """Tells if a client may be redirected now, or is about to be."""
+        return (
+            self.busy_with(connection.conn, now) is None
+            and self.node.eligibility.obstacle(connection, now) is None
+        )
 
     def busy_with(self, conn: int, now: int) -> str | None:
         """Returns what a client had unfinished at the end of its time, None if it may be chosen (again)."""
@@ -126,13 +135,19 @@ class Redirects:
         self.arriving[conn] = (redirect.target_node, now)
         self.sent_in_tick += 1
         self.node.count_redirect(now)
-        client = redirect.connection.client
+        self.tell(redirect.connection, redirect.target_node, target)
+
+    def tell(
+        self, connection: ClientConnection, node_id: str, target: TransportConfiguration
+    ) -> None:
+        """Reports the redirect of a client."""
+        client = connection.client
         self.broker.trace.event(
             "client_redirected",
             {
                 "remote": client.remote,
                 "client": client.client_id or "",
-                "to": redirect.target_node,
+                "to": node_id,
                 "at": target.address,
             },
         )

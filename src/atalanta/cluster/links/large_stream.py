@@ -52,6 +52,7 @@ class LargeMessageStream(LargeStream):
         self.correlation = correlation
         self.offset: int = 0
         self.crc: int = 0  # crc32c of all that was read
+        self.found: int = -1  # bytes of a damaged body that could be read
         self.token: int = -1
         out = BytesWriter()
         write_send_large(out, outgoing.channel, message)
@@ -73,6 +74,7 @@ class LargeMessageStream(LargeStream):
         left = self.body.size - self.offset
         self.crc = next_crc(self.crc, data)
         if len(data) < min(READ_BYTES, left) or (len(data) == left and self.crc != self.body.crc):
+            self.found = self.offset + len(data)
             self.outgoing.cannot_read(now, self)
             return
         self._write(data)

@@ -190,7 +190,7 @@ class QueueSender:
         reference = self.unanswered.get(stream.correlation)
         message_id = -1 if reference is None else int(reference.message.id)
         body = stream.body
-        self.large_bodies.damaged(body.file, body.size, message_id, self.queue.name)
+        self.large_bodies.damaged(body.file, body.size, message_id, self.queue.name, stream.found)
         if reference is not None and self._may_dead_letter(reference):
             del self.unanswered[stream.correlation]
             self._dead_letter(now, reference)

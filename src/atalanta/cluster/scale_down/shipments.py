@@ -245,7 +245,7 @@ class Sender:
 
     def cannot_read(self, now: int, stream: LargeMessageStream) -> None:
         body = stream.body
-        self.large_bodies.damaged(body.file, body.size, -1, "a message on its way elsewhere")
+        self.large_bodies.damaged(body.file, body.size, -1, "a message on its way elsewhere", stream.found)
         self.link.close("a large message cannot be read")
 
     def unblocked(self) -> None:

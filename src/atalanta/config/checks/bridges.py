@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from atalanta.cluster.core_bridges.config import BridgeConfig
-from atalanta.config.checks.findings import ERROR, WARNING, CheckedNode, Findings, reaches
+from atalanta.config.checks.findings import ERROR, WARNING, CheckedNode, Findings
+from atalanta.config.checks.reachability import reaches
 
 
 def check_bridges(nodes: list[CheckedNode], findings: Findings) -> None:

@@ -11,14 +11,8 @@ from atalanta.cluster.config import (
     DiscoveryGroupConfig,
 )
 from atalanta.cluster.discovery.dns import dns_names
-from atalanta.config.checks.findings import (
-    ERROR,
-    INFORMATION,
-    WARNING,
-    CheckedNode,
-    Findings,
-    reaches,
-)
+from atalanta.config.checks.findings import ERROR, INFORMATION, WARNING, CheckedNode, Findings
+from atalanta.config.checks.reachability import reaches
 from atalanta.kernel.settings.effective_settings import all_address_settings
 
 if TYPE_CHECKING:

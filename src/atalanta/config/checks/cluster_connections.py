@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atalanta.cluster.address_prefixes import Covered, overlaps, shown
 from atalanta.cluster.config import ClusterConnectionConfig
-from atalanta.config.checks.findings import is_loopback, reaches
+from atalanta.config.checks.reachability import is_loopback, reaches
 from atalanta.config.configuration import Configuration
 
 OLD_PREFIX = "jms"

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from atalanta.config.checks.findings import (
-    ERROR,
-    WARNING,
-    WILDCARD_HOSTS,
-    CheckedNode,
-    Findings,
-    is_loopback,
-    reaches,
-)
+from atalanta.config.checks.findings import ERROR, WARNING, CheckedNode, Findings
+from atalanta.config.checks.reachability import WILDCARD_HOSTS, is_loopback, reaches
 from atalanta.config.checks.shared_store import share_a_store
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 

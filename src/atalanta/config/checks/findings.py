@@ -8,12 +8,11 @@ from typing import Final
 from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.security.security import Security
-from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
+from atalanta.wire.core.config import ConnectorConfig
 
 ERROR: Final = "error"
 WARNING: Final = "warning"
 INFORMATION: Final = "info"
-WILDCARD_HOSTS: Final = ("0.0.0.0", "::", "")
 
 
 @dataclass(frozen=True)
@@ -75,16 +74,3 @@ class Findings:
     def together(self, level: str, text: str, hint: str = "") -> None:
         """Adds a finding about several files."""
         self.found.append(Finding(level, "", 0, text, hint))
-
-
-def is_loopback(host: str) -> bool:
-    return host == "localhost" or host.startswith("127.") or host == "::1"
-
-
-def reaches(connector: ConnectorConfig, acceptor: AcceptorConfig) -> bool:
-    """Tells whether connections of this connector may arrive at the acceptor. A wildcard acceptor matches any host."""
-    if connector.port != acceptor.port:
-        return False
-    if acceptor.host in WILDCARD_HOSTS or connector.host == acceptor.host:
-        return True
-    return is_loopback(connector.host) and acceptor.host == "localhost"

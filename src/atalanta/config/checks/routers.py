@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from atalanta.cluster.connection_routers.config import CONSISTENT_HASH, RouterConfig
-from atalanta.config.checks.findings import WARNING, CheckedNode, Findings, reaches
+from atalanta.config.checks.findings import WARNING, CheckedNode, Findings
+from atalanta.config.checks.reachability import reaches
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 
 KIND = "connection-router"

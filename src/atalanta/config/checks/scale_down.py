@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from atalanta.cluster.config import ScaleDownConfig
-from atalanta.config.checks.findings import ERROR, WARNING, CheckedNode, Findings, reaches
+from atalanta.config.checks.findings import ERROR, WARNING, CheckedNode, Findings
+from atalanta.config.checks.reachability import reaches
 
 KIND = "scale-down"
 NAME = ""

@@ -10,10 +10,10 @@ from typing import Any, Final
 from atalanta.cluster.discovery.dns import dns_names
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.config.native.bridges import read_own_bridges
+from atalanta.config.native.zones import read_own_zones
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml.reader import BadValue, convert
 from atalanta.files.regular import read_regular
-from atalanta.ha.manager_config import MANAGERS
 from atalanta.ha.policy import NONE, REPLICATION, HaPolicy
 from atalanta.kernel.option import OptionGroup
 from atalanta.wire.uri import UriError
@@ -95,12 +95,14 @@ class OwnReader:
             entry = known.get(key)
             if key == "bridges":
                 own.bridges = read_own_bridges(value, self.problem)
+            elif key == "zones":
+                own.zones = read_own_zones(value, self.problem)
             elif key == HA:
                 self._read_ha(value, ha)
             elif key == DNS and isinstance(value, dict):
                 own.dns_by_cluster = self._texts(key, value)
             elif entry is None:
-                self.problem(key, f"unknown key '{key}'", nearest(key, [*known, "bridges", HA]))
+                self.problem(key, f"unknown key '{key}'", nearest(key, [*known, "bridges", "zones", HA]))
             else:
                 self._assign(own, entry, key, value)
         for text in own.dns_texts():
@@ -129,6 +131,8 @@ class OwnReader:
 
     def _read_manager(self, table: object, ha: HaPolicy) -> None:
         """Reads `[ha.manager]`, which is taken instead of one in broker.xml."""
+        from atalanta.ha.manager_config import MANAGERS  # Most nodes have no manager.
+
         kinds = ", ".join(MANAGERS)
         kind = table.get(KIND) if isinstance(table, dict) else None
         if not isinstance(table, dict) or not isinstance(kind, str) or kind not in MANAGERS:

@@ -6,8 +6,10 @@ compaction dropped its creation. `finish` puts the result into an empty Broker.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.broker.damaged_records import DamagedRecords
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.journal import records
 from atalanta.kernel.journal.message_record import (
@@ -61,6 +63,14 @@ class Recovery:
             self._apply(lsn, kind, payload)
         except (DecodeError, BrokerError) as error:  # BrokerError: a filter that cannot be used
             raise DecodeError("journal", 0, f"record {lsn} of kind {kind}: {error}") from error
+
+    def described(self, found: Sequence[tuple[int, bytes]]) -> str:
+        """Returns what damaged records had, in words, by the queues that are known so far."""
+        damaged = DamagedRecords()
+        for kind, payload in found:
+            damaged.add(kind, payload)
+        registry = self.broker.queue_registry
+        return damaged.text({queue_id: queue.name for queue_id, queue in registry.by_id.items()})
 
     def _apply(self, lsn: int, kind: int, payload: bytes) -> None:
         if kind == records.BATCH:

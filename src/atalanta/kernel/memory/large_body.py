@@ -282,8 +282,13 @@ class LargeBodies:
             self.bodies[file] = body
         return body
 
-    def damaged(self, file: int, size: int, message_id: int, queues: str) -> None:
-        """Reports, once per message, a damaged file: the message cannot be delivered, and is left out."""
+    def damaged(self, file: int, size: int, message_id: int, queues: str, found: int = -1) -> None:
+        """Reports, once per message, a damaged file: the message cannot be delivered, and is left out.
+
+        `found`: the bytes that were read; -1: what the recovery has found.
+        """
+        if found < 0:
+            found = max(self.found.get(file, 0), 0)
         self.trace.event(
             "large_message_damaged",
             {
@@ -291,7 +296,7 @@ class LargeBodies:
                 "queues": queues,
                 "file": file,
                 "bytes": size,
-                "bytes_found": max(self.found.get(file, 0), 0),
+                "bytes_found": found,
             },
         )
 

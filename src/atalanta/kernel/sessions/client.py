@@ -42,6 +42,7 @@ class ConsumerMemory:
 class Client(QueueOwner):
     """A client. `connection` is the shell's number; the client's temporary queues are deleted with the connection.
 
+    `zones` are those that the client named, the most wanted first, with commas; `stays`: it accepts no other node.
     `certificate` is the subject of the client's certificate, "" without one. `created_at` is the time (ns) of its first
     session.
     """
@@ -53,6 +54,8 @@ class Client(QueueOwner):
         self.local: str = ""  # this end of the connection, host:port
         self.certificate: str = ""
         self.client_id: str | None = None
+        self.zones: str = ""
+        self.stays: bool = False
         self.created_at: int = 0
         self.sessions: dict[str, Session] = {}
         self.consumer_memory = ConsumerMemory()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from atalanta.files.replace import replace_file, sync_folder
 from atalanta.runtime.disk.folder_lock import DataFolderError, FolderLock, lock_folder
-from atalanta.runtime.ha.epoch_folders import has_epochs
+from atalanta.runtime.ha.epoch_names import has_epochs
 
 NODE_ID_NAME = "node-id"
 JOURNAL_NAME = "journal"

@@ -22,12 +22,10 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.files.replace import sync_folder
-from atalanta.message.encoding.digits import all_digits
 from atalanta.runtime.disk.descriptors import DescriptorReserve
+from atalanta.runtime.ha.epoch_names import EPOCHS_NAME, epoch_name, epochs_of
 
-EPOCHS_NAME: Final = "epochs"
 COMPLETE_NAME: Final = "complete"
-NAME_DIGITS: Final = 8
 
 
 @dataclass(frozen=True)
@@ -38,18 +36,6 @@ class EpochFolders:
     journal: Path
     pages: Path
     large: Path
-
-
-def epoch_name(number: int) -> str:
-    """Returns the name of an epoch's folders; names sort like numbers."""
-    return f"{number:0{NAME_DIGITS}d}"
-
-
-def epoch_number(name: str) -> int:
-    """Returns the number in a folder's name; 0 for any other name."""
-    if all_digits(name, len(name)) and len(name) >= NAME_DIGITS and name == epoch_name(int(name)):
-        return int(name)
-    return 0
 
 
 def present(folder: Path, name: str, files: DescriptorReserve | None = None) -> bool:
@@ -66,20 +52,6 @@ def present(folder: Path, name: str, files: DescriptorReserve | None = None) -> 
         else:
             files.close(opened)
     return True
-
-
-def epochs_of(journal: Path) -> list[int]:
-    """Returns the numbers of all epochs of a journal folder, sorted; none for the folder of a node without them."""
-    try:
-        names = os.listdir(journal / EPOCHS_NAME)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return sorted(number for number in map(epoch_number, names) if number > 0)
-
-
-def has_epochs(journal: Path) -> bool:
-    """Tells whether the journal folder belongs to processes with a shared store."""
-    return (journal / EPOCHS_NAME).is_dir()
 
 
 class Epochs:
@@ -118,13 +90,16 @@ class Epochs:
         return self._newest
 
     def make(self, number: int) -> bool:
-        """Makes an epoch, once for all processes; returns False if another one was faster."""
+        """Makes an epoch, once for all processes; returns False if another one was faster. `sync` follows."""
         try:
             (self.marks / epoch_name(number)).mkdir(mode=0o750)
         except FileExistsError:
             return False
-        sync_folder(self.marks)
         return True
+
+    def sync(self) -> None:
+        """Makes the names of the epochs durable. Raises OSError."""
+        sync_folder(self.marks)
 
     def is_complete(self, number: int) -> bool:
         """Tells whether the epoch has inherited everything. Raises OSError if that is unknown."""

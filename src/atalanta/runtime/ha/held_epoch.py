@@ -21,8 +21,9 @@ from atalanta.ha.folder_lease import FolderHolder
 from atalanta.ha.lease import LeaseTerms
 from atalanta.runtime.clock import steady_ns
 from atalanta.runtime.disk.descriptors import DescriptorReserve
-from atalanta.runtime.ha.epoch_folders import EpochFolders, Epochs, epoch_name, present
+from atalanta.runtime.ha.epoch_folders import EpochFolders, Epochs, present
 from atalanta.runtime.ha.epoch_lost import EpochLost
+from atalanta.runtime.ha.epoch_names import epoch_name
 from atalanta.runtime.ha.holder_lock import HolderLock, boot_id
 from atalanta.runtime.ha.inheritance import empty
 from atalanta.runtime.ha.lease_file import LeaseFile

@@ -24,7 +24,7 @@ import contextlib
 import errno
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -87,8 +87,11 @@ def mark_complete(target: EpochFolders) -> None:
     sync_folder(target.journal)
 
 
-def empty(folders: EpochFolders) -> None:
-    """Removes the files of an epoch, and its folders of pages and large messages. Raises OSError."""
+def empty(folders: EpochFolders, but: Sequence[str] = ()) -> None:
+    """Removes the files of an epoch, and its folders of pages and large messages. Raises OSError.
+
+    Files of these names stay in the journal folder.
+    """
     if folders.number == 0:
         for folder, belongs in (
             (folders.journal, is_plain_journal),
@@ -99,7 +102,7 @@ def empty(folders: EpochFolders) -> None:
                 (folder / name).unlink(missing_ok=True)
         return
     for folder in (folders.journal, folders.pages, folders.large):
-        for name in _names(folder, lambda name: True):
+        for name in _names(folder, lambda name: name not in but):
             (folder / name).unlink(missing_ok=True)
     for folder in (folders.pages, folders.large):
         with contextlib.suppress(OSError):  # gone, or a network file system keeps the names of open files

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from atalanta.ha.policy import PRIMARY
 from atalanta.runtime.ha.member_file import (
     MemberRecord,
     read_members,
@@ -24,7 +25,6 @@ from atalanta.runtime.ha.member_file import (
 
 BEAT_NS: Final = 500_000_000
 GONE_NS: Final = 3_000_000_000
-PRIMARY: Final = "primary"
 
 
 @dataclass

@@ -31,12 +31,13 @@ from atalanta.runtime.disk.data_folder import (
     refuse_orphans,
 )
 from atalanta.runtime.disk.folder_lock import DataFolderError, lock_folder
-from atalanta.runtime.ha.epoch_folders import EPOCHS_NAME, Epochs
+from atalanta.runtime.ha.epoch_folders import Epochs
 from atalanta.runtime.ha.epoch_lost import EpochLost
+from atalanta.runtime.ha.epoch_names import EPOCHS_NAME
 from atalanta.runtime.ha.held_epoch import HeldEpoch
 from atalanta.runtime.ha.holder_lock import FREE, LOCK_NAME, LOCKED, MISSING, boot_id, look_at_lock
 from atalanta.runtime.ha.inheritance import empty, inherit, mark_complete
-from atalanta.runtime.ha.lease_file import decode_record, read_content
+from atalanta.runtime.ha.lease_file import LEASE_NAME, decode_record, read_content
 
 __all__ = ["EpochLost", "HeldEpoch", "SharedStore", "StoreView"]
 
@@ -44,6 +45,11 @@ MEMBERS_NAME: Final = "members"
 # Two processes that start with a new folder at the same time: one of them waits for the other.
 FOUND_TRIES: Final = 20
 FOUND_WAIT_S: Final = 0.1
+# What stays of an epoch that could not be completed: it tells that its holder has released it.
+RECORD_NAMES: Final = (LEASE_NAME, LOCK_NAME)
+# A file of an attempt, as large as lock and lease of an epoch.
+ROOM_NAME: Final = "room"
+ROOM_BYTES: Final = 8192
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,7 @@ class SharedStore:
         self._boot = boot_id()
         self._candidate = FolderCandidate(terms)
         self._seen_locked = 0  # the epoch whose lock was seen locked last
+        self._begun = 0  # the last epoch that this process has made and could not complete
         self.node_id: uuid.UUID = found_store(self.journal, new_id)
         pages, large = (root.absolute() / str(self.node_id) for root in (pages_root, large_root))
         for folder in (pages, large):
@@ -103,41 +110,80 @@ class SharedStore:
         """Makes the next epoch and everything in it. Returns None if another process was faster. Blocking.
 
         It waits until every earlier lease is over. `holder` names this process for people. Raises OSError; the epoch is
-        left to the next taker then, who inherits from the same one.
+        left to the next taker then, who inherits from the same one. The next `take` of this process tries in the
+        folders of that epoch first, and makes another one only if everything could be inherited there.
         """
-        seen = self._candidate.seen
-        number = (self.look() if seen is None else seen).epoch + 1
+        seen = self._candidate.seen or self.look()
+        number = seen.epoch + 1
+        if self._begun:
+            self._try_in_begun(number)
+            again = self.look()
+            if (again.epoch, again.content) != (seen.epoch, seen.content):
+                return None  # that took its time, and the holder has renewed, or another process was faster
         if not self._epochs.make(number):
             return None
-        made_ns = self._monotonic_ns()
+        self._begun = number
         folders = self._epochs.folders(number)
-        source = self._epochs.newest_complete(number)
-        held = HeldEpoch(
-            self._epochs,
-            folders,
-            self.terms,
-            holder or f"process {os.getpid()} of {socket.gethostname()}",
-            source,
-            self._clock_floor_ns(source, number),
-        )
+        held: HeldEpoch | None = None
         try:
+            self._epochs.sync()
+            made_ns = self._monotonic_ns()
+            source = self._epochs.newest_complete(number)
+            held = HeldEpoch(
+                self._epochs,
+                folders,
+                self.terms,
+                holder or f"process {os.getpid()} of {socket.gethostname()}",
+                source,
+                self._clock_floor_ns(source, number),
+            )
             wait_ns = self._candidate.wait_ns(made_ns, self._view(number - 1))
             inherit(self._epochs.folders(source), folders, self.node_id.bytes, held.check)
             while (left_ns := made_ns + wait_ns - self._monotonic_ns()) > 0:
                 held.check()
                 time.sleep(min(left_ns / 1e9, 0.05))
             held.check()
+            self._begun = 0  # from here on others may find it complete
             mark_complete(folders)
             held.check()
         except EpochLost:
-            held.abandon()
+            self._begun = 0
+            if held is not None:
+                held.abandon()
             return None
         except BaseException:
-            held.stop(RELEASED)
-            with contextlib.suppress(OSError):
-                empty(folders)  # the disk may be full; the next epoch needs the room
+            if held is not None:
+                held.stop(RELEASED)
+            if self._begun:
+                with contextlib.suppress(OSError):
+                    empty(folders, RECORD_NAMES)  # the disk may be full; the next epoch needs the room
             raise
         return held
+
+    def has_begun(self, number: int) -> bool:
+        """Tells whether this process has made the epoch, and could not complete it.
+
+        Nobody reads the folders of an incomplete epoch, and no other process writes there.
+        """
+        return 0 < number == self._begun
+
+    def _try_in_begun(self, number: int) -> None:
+        """Inherits what epoch `number` would inherit in the folders of the epoch begun. Raises OSError.
+
+        Otherwise a store without room would get a directory with each attempt; none is ever removed.
+        """
+        folders = self._epochs.folders(self._begun)
+        source = self._epochs.folders(self._epochs.newest_complete(number))
+        empty(folders, RECORD_NAMES)
+        try:
+            replace_file(folders.journal / ROOM_NAME, bytes(ROOM_BYTES))
+            inherit(source, folders, self.node_id.bytes, lambda: None)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                empty(folders, RECORD_NAMES)
+            raise
+        empty(folders, RECORD_NAMES)
+        self._begun = 0
 
     def _view(self, number: int) -> StoreView:
         """Reads one epoch."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
 from atalanta.kernel.settings.broker_config import StoredSettings
 from atalanta.kernel.settings.settings_change import SettingsChange
 from atalanta.runtime.lifecycle.critical_analyzer import CriticalAnalyzer
-from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown, ScaleDownAtStop
 from atalanta.runtime.lifecycle.reloader import Reloader
+
+if TYPE_CHECKING:
+    from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown, ScaleDownAtStop
 
 
 class ActiveMember(Protocol):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from atalanta.kernel.ports import Links
 from atalanta.runtime.disk.shared_folder import SharedFolders
 from atalanta.runtime.net.dialer import Dialer
 from atalanta.runtime.net.dynamic_listeners import DynamicListeners
-from atalanta.runtime.net.multicast import Multicast
 from atalanta.runtime.net.resolver import Resolver
 from atalanta.runtime.net.tcp import Connections
 from atalanta.runtime.trace import LogTrace
 from atalanta.tls.context import ClientTls
+
+if TYPE_CHECKING:
+    from atalanta.runtime.net.multicast import Multicast
 
 
 class LoopLinks(Links):
@@ -21,7 +25,9 @@ class LoopLinks(Links):
         self._resolver = Resolver(connections.loop, connections.driver)
         self._listeners = DynamicListeners(connections, trace)
         self._folders = SharedFolders(connections.loop, connections.driver)
-        self._multicast = Multicast(connections.loop, connections.driver, connections.limits, trace)
+        self._connections = connections
+        self._trace = trace
+        self._multicast: Multicast | None = None
 
     def dial(self, key: str, host: str, port: int) -> None:
         """Implements Links.dial."""
@@ -43,17 +49,17 @@ class LoopLinks(Links):
 
     def join(self, group: str, address: str, port: int, interface: str, local_port: int) -> None:
         """Implements Links.join."""
-        self._multicast.join(group, address, port, interface, local_port)
+        self._groups().join(group, address, port, interface, local_port)
 
     def join_to_send(
         self, group: str, address: str, port: int, interface: str, local_port: int
     ) -> None:
         """Implements Links.join_to_send."""
-        self._multicast.join(group, address, port, interface, local_port, False)
+        self._groups().join(group, address, port, interface, local_port, False)
 
     def multicast(self, group: str, data: bytes) -> None:
         """Implements Links.multicast."""
-        self._multicast.send(group, data)
+        self._groups().send(group, data)
 
     def resolve(self, key: str, name: str, port: int) -> None:
         """Implements Links.resolve."""
@@ -77,7 +83,8 @@ class LoopLinks(Links):
 
     def leave(self, group: str) -> None:
         """Implements Links.leave."""
-        self._multicast.leave(group)
+        if self._multicast is not None:
+            self._multicast.leave(group)
 
     def close(self) -> None:
         """Cancels every attempt and leaves every group, without inputs to the node."""
@@ -85,4 +92,16 @@ class LoopLinks(Links):
         self._resolver.cancel_all()
         self._listeners.close()
         self._folders.close()
-        self._multicast.close()
+        if self._multicast is not None:
+            self._multicast.close()
+
+    def _groups(self) -> Multicast:
+        if self._multicast is None:
+            # Most nodes have no UDP group.
+            from atalanta.runtime.net.multicast import Multicast
+
+            connections = self._connections
+            self._multicast = Multicast(
+                connections.loop, connections.driver, connections.limits, self._trace
+            )
+        return self._multicast

@@ -116,6 +116,17 @@ class NetworkCheck:
             probe.close()
 
 
+class NoCheck:
+    """The check of a node whose network is not checked."""
+
+    async def why_lost(self) -> str:
+        """Returns the reason for a lost network: there is none."""
+        return ""
+
+    def close(self) -> None:
+        """Ends nothing."""
+
+
 def network_check(
     loop: asyncio.AbstractEventLoop, config: NetworkCheckConfig
 ) -> NetworkCheck | None:

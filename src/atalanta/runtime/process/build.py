@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.machinery
 from pathlib import Path
 
+from atalanta.message import message
+
 EXTENSION_SUFFIXES = tuple(importlib.machinery.EXTENSION_SUFFIXES)
 
 
@@ -25,5 +27,8 @@ def compiled_modules() -> list[str]:
 
 
 def build_name() -> str:
-    """Returns "compiled" or "interpreted"."""
-    return "compiled" if compiled_modules() else "interpreted"
+    """Returns "compiled" or "interpreted".
+
+    One module tells it, because mypyc compiles all of them or none: a start does not search the folders.
+    """
+    return "compiled" if message.__file__.endswith(EXTENSION_SUFFIXES) else "interpreted"

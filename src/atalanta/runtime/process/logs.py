@@ -28,6 +28,7 @@ LEVELS: Final = {
     "address_drops_messages": logging.WARNING,
     "uncommitted_refused": logging.WARNING,
     "binding_known_elsewhere": logging.WARNING,
+    "broker_killed": logging.ERROR,
     "cluster_default_password": logging.WARNING,
     "cluster_gave_up": logging.WARNING,
     "critical_component_hangs": logging.CRITICAL,
@@ -42,6 +43,7 @@ LEVELS: Final = {
     "epoch_not_emptied": logging.WARNING,
     "lease_expired": logging.WARNING,
     "group_undecided": logging.WARNING,
+    "guard_not_started": logging.WARNING,
     "option_without_effect": logging.WARNING,
     "register_uncertain": logging.WARNING,
     "replica_removed": logging.WARNING,
@@ -55,6 +57,9 @@ LEVELS: Final = {
     "store_and_forward_name_taken": logging.ERROR,
     "store_wait_timed_out": logging.ERROR,
     "transaction_timed_out": logging.WARNING,
+    "voter_failed": logging.ERROR,
+    "voter_lost": logging.ERROR,
+    "voter_not_started": logging.ERROR,
 }
 MESSAGE_TRACE: Final = "trace_"
 # Lines of one name within one second; a client with a thousand failed logins causes fifty lines.

@@ -13,6 +13,10 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 class StopSignals:
     """Handles signals in a `with` block: `stop(name)` at the first stop signal, `hangup(name)` at each SIGHUP."""
 
+    # False in a process with a guard: the guard counts. A terminal or a service manager may signal both processes, and
+    # the guard passes its signal on, so this process may get one request twice.
+    second_ends = True
+
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
@@ -37,7 +41,7 @@ class StopSignals:
 
     def _on_signal(self, number: signal.Signals) -> None:
         self._seen += 1
-        if self._seen > 1:
+        if self._seen > 1 and self.second_ends:
             # Everything confirmed is on disk: an immediate exit breaks no promise.
             os._exit(128 + number)
         self._stop(number.name)

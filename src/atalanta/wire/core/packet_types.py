@@ -154,6 +154,10 @@ LOG_RETAIN: Final = -123
 LOG_RETAIN_RESP: Final = -124
 LOG_DEAD_LETTER: Final = -125
 LOG_DEAD_LETTER_RESP: Final = -126
+LOG_REQUESTS: Final = (
+    LOG_POSITION, LOG_PLAN, LOG_READ, LOG_ACK_THROUGH, LOG_LEASE, LOG_LOST, LOG_SEEK, LOG_BODY,
+    LOG_QUEUES, LOG_RETAIN, LOG_DEAD_LETTER,
+)  # fmt: skip
 
 NAMES: Final[dict[int, str]] = {
     PING: "PING",
@@ -274,6 +278,7 @@ NAMES: Final[dict[int, str]] = {
     LOG_DEAD_LETTER: "LOG_DEAD_LETTER",
     LOG_DEAD_LETTER_RESP: "LOG_DEAD_LETTER_RESP",
 }
+LOG_VIEW: Final = frozenset([code for code, name in NAMES.items() if name.startswith("LOG_")])
 
 # Neither numbered nor kept for a reattach (isRequiresConfirmations). The metadata
 # packets V2 are numbered if they ask for an answer: see Packet.counts.

@@ -41,6 +41,7 @@ def test_a_restart_with_a_damaged_file_names_it_once_and_goes_on(where: str, tak
     assert report["queue"] == "orders" and page_name(number) in str(report["why"])
     lost = [each for each in before if each not in got]
     assert report["messages"] == len(lost) > 0
+    assert report["sequences"] == f"{min(lost) + 1}-{max(lost) + 1}"
     assert got == [each for each in before if each not in lost]
     invariants.validate(bench.broker)
     assert bench.broker.queues["orders"].message_count == 0

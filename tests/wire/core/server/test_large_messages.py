@@ -364,7 +364,8 @@ def test_a_file_that_lost_its_end_costs_the_connection() -> None:
     client.consume("orders")
     server.settle()
     assert "cannot be read" in (client.closed or "")
-    assert told(server, "large_message_damaged")
+    (event,) = told(server, "large_message_damaged")
+    assert (event["bytes"], event["bytes_found"]) == (len(BODY), PIECE)
     assert server.broker.queues["orders"].message_count == 1
 
 
@@ -380,7 +381,7 @@ def test_a_file_with_a_flipped_bit_is_not_delivered(restarted: bool) -> None:
     server.settle()
     assert "cannot be read" in (client.closed or "")
     (event,) = told(server, "large_message_damaged")
-    assert event["queues"] == "orders"
+    assert event["queues"] == "orders" and event["bytes_found"] == len(BODY)
     assert BODY not in reader.bodies()
     assert server.broker.queues["orders"].message_count == 1
 
@@ -466,6 +467,7 @@ def test_a_log_view_goes_on_behind_a_damaged_message() -> None:
     assert isinstance(rest, LogReadResponse) and rest.count == 1 and rest.last
     (event,) = told(server, "large_message_damaged")
     assert event["queues"] == "orders" and event["message"] != -1
+    assert event["bytes_found"] == len(BODY)
 
 
 # -- the end of files ---------------------------------------------------------------------------

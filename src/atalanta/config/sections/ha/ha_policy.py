@@ -17,13 +17,6 @@ from atalanta.config.sections.references import CLUSTER_CONNECTION, References
 from atalanta.config.xml.reader import Handler, XmlReader, into
 from atalanta.config.xml.tree import Node
 from atalanta.ha.policy import BACKUP, COLOCATED, PRIMARY, REPLICATION, SHARED_STORE, HaPolicy
-from atalanta.ha.policy_elements import (
-    Colocation,
-    ReplicationBackup,
-    ReplicationPrimary,
-    SharedStoreBackup,
-    SharedStorePrimary,
-)
 
 KIND: Final = "ha-policy"
 LOCK_TIMEOUT: Final = "journal-lock-acquisition-timeout"
@@ -34,12 +27,21 @@ ROLES: Final = {"primary": PRIMARY, "master": PRIMARY, "backup": BACKUP, "slave"
 OLD_ROLES: Final = ("master", "slave")
 # What a replication without a manager needs.
 WITNESS: Final = "start `atalanta ha witness` and name it in atalanta.toml, [ha.manager] with kind = \"quorum\""
-ELEMENTS: Final[dict[tuple[str, str], type[Any]]] = {
-    (SHARED_STORE, PRIMARY): SharedStorePrimary,
-    (SHARED_STORE, BACKUP): SharedStoreBackup,
-    (REPLICATION, PRIMARY): ReplicationPrimary,
-    (REPLICATION, BACKUP): ReplicationBackup,
-}
+
+
+def elements() -> dict[tuple[str, str], type[Any]]:
+    """Returns the class of the element for each form and role."""
+    # Most nodes have no ha-policy, and a start is faster without its classes.
+    from atalanta.ha import policy_elements
+
+    return {
+        (SHARED_STORE, PRIMARY): policy_elements.SharedStorePrimary,
+        (SHARED_STORE, BACKUP): policy_elements.SharedStoreBackup,
+        (SHARED_STORE, COLOCATED): policy_elements.Colocation,
+        (REPLICATION, PRIMARY): policy_elements.ReplicationPrimary,
+        (REPLICATION, BACKUP): policy_elements.ReplicationBackup,
+        (REPLICATION, COLOCATED): policy_elements.Colocation,
+    }
 
 
 class HaSection:
@@ -173,7 +175,7 @@ class HaSection:
         """Reads the element of a role, and puts its values into the policy."""
         policy = self.policy
         policy.role = ROLES[node.name]
-        values = ELEMENTS[policy.form, policy.role]()
+        values = elements()[policy.form, policy.role]()
         handlers: dict[str, Handler] = {}
         if policy.role == BACKUP:
             handlers["scale-down"] = self.scale_down.of_backup
@@ -191,7 +193,7 @@ class HaSection:
         handlers = self._roles()
         if self.policy.form == REPLICATION:
             handlers["excludes"] = self._excludes
-        self.reader.read(node, [into(Colocation())], handlers)
+        self.reader.read(node, [into(elements()[self.policy.form, COLOCATED]())], handlers)
         self.policy.role = COLOCATED
 
     def _excludes(self, node: Node) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml.reader import BadValue, XmlReader, convert
 from atalanta.config.xml.tree import Node
-from atalanta.ha.manager_config import CLASSES, DEFAULT_CLASS, ManagerConfig
+
+if TYPE_CHECKING:
+    from atalanta.ha.manager_config import ManagerConfig
 
 
 class LockManagerReader:
@@ -21,6 +23,9 @@ class LockManagerReader:
 
     def read(self, node: Node) -> ManagerConfig | None:
         """Returns the manager of the element; None for an unknown class."""
+        # Most nodes have no manager, and a start is faster without its classes.
+        from atalanta.ha.manager_config import CLASSES, DEFAULT_CLASS
+
         names: list[Node] = []
         sections: list[Node] = []
         properties: list[Node] = []
@@ -45,7 +50,11 @@ class LockManagerReader:
 
     def finish(self, manager: ManagerConfig | None) -> None:
         """Reports unknown classes, unless another file says which `manager` the node has."""
-        for node in [] if manager is not None else self.unknown:
+        if manager is not None or not self.unknown:
+            return
+        from atalanta.ha.manager_config import CLASSES  # as above
+
+        for node in self.unknown:
             self.report.problem(
                 node.file, node.line, f"{node.text} is a Java class, which cannot be loaded",
                 f"{', '.join(CLASSES)}, or [ha.manager] in atalanta.toml",

@@ -178,6 +178,17 @@ def _last_not_above(values: list[int], wanted: int) -> int:
     return low
 
 
+def ranges_text(ranges: list[tuple[int, int]]) -> str:
+    """Returns ascending ranges of sequences as people write them: "3-7,9-9"; those without a gap are one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in ranges:
+        if joined and start <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return ",".join([f"{start}-{end}" for start, end in joined])
+
+
 def write_entry(out: BytesWriter, reference: Reference) -> None:
     """Writes a page entry.
 

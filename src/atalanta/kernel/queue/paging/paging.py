@@ -15,7 +15,7 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.memory.address_memory import PAGE
 from atalanta.kernel.ports import Pages
 from atalanta.kernel.queue.log_state import PAGE_FILE_DAMAGED
-from atalanta.kernel.queue.paging.page import Page, encode_page
+from atalanta.kernel.queue.paging.page import Page, encode_page, ranges_text
 from atalanta.kernel.queue.paging.paged_queue import (
     BLOCK_BYTES,
     PagedQueue,
@@ -414,15 +414,17 @@ class Paging:
 
     def _drop_damaged(self, queue: Queue, page: Page, why: str) -> None:
         batch = records.Batch()
+        lost_ranges: list[tuple[int, int]] = []
         left = 0
         left_bytes = 0
         for block in range(page.block_of(page.read), len(page.starts)):
             if page.block_is_finished(block):
                 continue
             entries = self.reader.read(queue, page, block)
-            if entries is None and queue.leased:
+            if entries is None:
                 for start, end in page.unread_ranges(block, queue.log.released_through()):
-                    if not queue.log.lost_whole(start, end):
+                    lost_ranges.append((start, end))
+                    if queue.leased and not queue.log.lost_whole(start, end):
                         queue.log.record_lost(queue.id, start, end, PAGE_FILE_DAMAGED, batch)
             for index in range(max(page.starts[block], page.read), page.end_of(block)):
                 if entries is not None:
@@ -447,7 +449,8 @@ class Paging:
         else:
             self.store_page(page, batch)
         self.store.trace.event(
-            "page_file_damaged", {"queue": queue.name, "messages": lost, "why": why}
+            "page_file_damaged",
+            {"queue": queue.name, "messages": lost, "sequences": ranges_text(lost_ranges), "why": why},
         )
 
     # -- finished pages -------------------------------------------------------------------------

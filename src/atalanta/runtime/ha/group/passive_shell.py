@@ -31,7 +31,9 @@ class PassiveFiles(Protocol):
 class PassiveNode(NodeInputs, Protocol):
     """A passive member. `outcome` is None until it has ended: it has taken over, or learned its node id."""
 
-    outcome: object
+    @property
+    def outcome(self) -> object:
+        """What it has become."""
 
 
 class PassiveShell:

@@ -12,8 +12,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from mypy_extensions import mypyc_attr
-
 from atalanta.message.codec import decode_header
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.message import Message
@@ -24,6 +22,7 @@ from atalanta.wire.core.client.errors import (
     ConnectionLost,
     TransactionRolledBack,
 )
+from atalanta.wire.core.client.large_message import BodySink, LargeIncoming
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.request import FAIL
 from atalanta.wire.core.packet_types import (
@@ -48,18 +47,6 @@ _acknowledge_frame = struct.Struct(">ibqqqB").pack
 _credits_frame = struct.Struct(">ibqqi").pack
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
-class BodySink:
-    """The receiver of a large body, piece by piece, so that the body is not kept in memory.
-
-    `write` raises no error: its reader gets the error later.
-    """
-
-    def write(self, piece: bytes) -> None:
-        """Takes the next piece, in order."""
-        raise NotImplementedError
-
-
 class Delivery:
     """A delivered message. `error`: the reason why it has no body; `sink`: the receiver of its body."""
 
@@ -80,18 +67,6 @@ class Delivery:
     def lost(self) -> bool:
         """True if its connection or transaction ended: the message is in the broker's queue again."""
         return self.epoch != self.consumer.epoch
-
-
-class LargeIncoming:
-    """A large message that has arrived in part: header first, then continuations."""
-
-    def __init__(self, message: Message, delivery_count: int, size: int) -> None:
-        self.message = message
-        self.delivery_count = delivery_count
-        self.size = size  # as announced
-        self.received: int = 0
-        self.chunks: list[bytes] = []
-        self.sink: BodySink | None = None
 
 
 class ForcedDeliveries:
@@ -247,10 +222,9 @@ class ClientConsumer:
         size = reader.int64("body_size")
         if size < 0:
             raise ProtocolError(f"SESS_RECEIVE_LARGE_MSG: body_size {size}")
-        large = LargeIncoming(decode_header(reader), delivery_count, size)
-        if self.sinks is not None:
-            large.sink = self.sinks()
-        self._large = large
+        limit = self.session.settings.large_message_max
+        sink = None if self.sinks is None else self.sinks()
+        self._large = LargeIncoming(decode_header(reader), delivery_count, limit, sink)
         self._give_back_piece(cost)
 
     def deliver_continuation(self, reader: Reader, cost: int) -> None:
@@ -258,29 +232,18 @@ class ClientConsumer:
         large = self._large
         if large is None:
             raise ProtocolError("SESS_RECEIVE_CONTINUATION without SESS_RECEIVE_LARGE_MSG before it")
-        chunk = reader.blob("body")
-        large.received += len(chunk)
-        limit = self.session.settings.large_message_max
-        if large.sink is not None:
-            large.sink.write(chunk)
-        elif large.received <= limit:
-            large.chunks.append(chunk)
-        else:
-            large.chunks.clear()
+        large.add(reader.blob("body"))
         if reader.boolean("continues"):
             self._give_back_piece(cost)
             return
         self._large = None
-        delivery = Delivery(self, large.message, large.delivery_count, cost)
-        if large.sink is not None:
-            delivery.sink = large.sink
-        elif large.received > limit:
+        delivery = Delivery(self, large.complete(), large.delivery_count, cost)
+        delivery.sink = large.sink
+        if large.too_large():
             delivery.error = (
                 f"message {large.message.id} of queue {self.queue} has {large.received} bytes, "
-                f"more than largeMessageMaxBytes={limit}"
+                f"more than largeMessageMaxBytes={large.bytes_max}"
             )
-        else:
-            large.message.body = b"".join(large.chunks)
         self._hand_over(delivery)
         self._ask()
 

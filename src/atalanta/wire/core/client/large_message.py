@@ -1,8 +1,8 @@
-"""A large message that is sent piece by piece, so that its body is never in memory as a whole.
+"""A large message that is sent or received piece by piece, so that its body need not be in memory as a whole.
 
-As in ClientProducerImpl.largeMessageSendStreamed: the header, then continuations as the credits reach. Only the last
-one asks for an answer. A server drops an incomplete message when the session ends. So a message is given up by ending
-its session.
+It is sent as in ClientProducerImpl.largeMessageSendStreamed: the header, then continuations as the credits reach. Only
+the last one asks for an answer. A server drops an incomplete message when the session ends. So a message is given up by
+ending its session.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import struct
 from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter
+from mypy_extensions import mypyc_attr
 
+from atalanta.message.message import Message
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.client.producer import NO_CONFIRMATION, OutgoingMessage
 from atalanta.wire.core.client.reply import Reply
@@ -82,3 +84,52 @@ class LargeMessageStream:
         outgoing = OutgoingMessage(producer, frame, cost + 24)
         outgoing.reply = reply
         producer.queue.send(correlation, outgoing)
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class BodySink:
+    """The receiver of a large body, piece by piece, so that the body is not kept in memory.
+
+    `write` raises no error: its reader gets the error later.
+    """
+
+    def write(self, piece: bytes) -> None:
+        """Takes the next piece, in order."""
+        raise NotImplementedError
+
+
+class LargeIncoming:
+    """A large message that has arrived in part: header first, then continuations.
+
+    Its body goes to `sink`, or is kept, unless it has more than `bytes_max` bytes.
+    """
+
+    def __init__(
+        self, message: Message, delivery_count: int, bytes_max: int, sink: BodySink | None
+    ) -> None:
+        self.message = message
+        self.delivery_count = delivery_count
+        self.bytes_max = bytes_max
+        self.received: int = 0
+        self.sink = sink
+        self._pieces: list[bytes] = []
+
+    def add(self, piece: bytes) -> None:
+        """Takes the next piece of the body."""
+        self.received += len(piece)
+        if self.sink is not None:
+            self.sink.write(piece)
+        elif self.received <= self.bytes_max:
+            self._pieces.append(piece)
+        else:
+            self._pieces.clear()
+
+    def too_large(self) -> bool:
+        """Tells whether the body was dropped."""
+        return self.sink is None and self.received > self.bytes_max
+
+    def complete(self) -> Message:
+        """Returns the message, with the body that was kept."""
+        if self.sink is None and not self.too_large():
+            self.message.body = b"".join(self._pieces)
+        return self.message

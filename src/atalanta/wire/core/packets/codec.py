@@ -17,6 +17,7 @@ from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES, Frame, write_frame_h
 from atalanta.wire.core.packet_types import (
     ASYNC_RESPONSE_VERSION,
     LOG_READ_RESP,
+    LOG_VIEW,
     NEWEST_VERSION,
     NULL_RESPONSE,
     SESS_ACKNOWLEDGE,
@@ -35,7 +36,6 @@ from atalanta.wire.core.packets import (
     cluster,
     connection,
     consumer,
-    logview,
     producer,
     query,
     queue,
@@ -92,14 +92,26 @@ def _layouts() -> dict[int, Layout]:
         transaction.PACKETS,
         topology.PACKETS,
         cluster.PACKETS,
-        logview.PACKETS,
     ):
         for code, packet in packets.items():
             made[code] = Layout(packet)
     return made
 
 
+# Those of the log view are added by `layout_of`.
 LAYOUTS: Final = _layouts()
+
+
+def layout_of(code: int) -> Layout | None:
+    """Returns the layout of a packet type; None for packets that are written by hand, and for unknown types."""
+    layout = LAYOUTS.get(code)
+    if layout is None and code in LOG_VIEW:
+        from atalanta.wire.core.packets import logview  # see there
+
+        for each, packet in logview.PACKETS.items():
+            LAYOUTS[each] = Layout(packet)
+        layout = LAYOUTS.get(code)
+    return layout
 
 
 def decode(code: int, payload: bytes, version: int = NEWEST_VERSION) -> Packet:
@@ -150,7 +162,7 @@ def _decode(code: int, data: bytes, start: i64, end: i64, version: int) -> Packe
 def _decode_other(code: int, reader: Reader, version: int) -> Packet:
     if code == LOG_READ_RESP:
         return decode_chunk(reader)
-    layout = LAYOUTS.get(code)
+    layout = layout_of(code)
     if layout is not None:
         return layout.decode(reader, version)
     if code == SESS_RECEIVE_CONTINUATION:
@@ -194,7 +206,7 @@ def write_packet(out: BytesWriter, packet: Packet, channel: i64, version: int) -
         )
     if isinstance(packet, LogReadResponse):
         return write_chunk(out, channel, packet)
-    layout = LAYOUTS.get(packet.type)
+    layout = layout_of(packet.type)
     if layout is None:
         return _write_other(out, packet, channel, version)
     if channel == SESSION_CHANNEL and isinstance(packet, ExceptionResponse):

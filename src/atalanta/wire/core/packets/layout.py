@@ -6,6 +6,7 @@ from dataclasses import MISSING, fields
 from typing import Any, cast
 
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
+from atalanta.wire.core.lost_range import LostRange, decode_lost_range, encode_lost_range
 from atalanta.wire.core.packet_types import NEWEST_VERSION
 from atalanta.wire.core.packets.base import (
     BOOL,
@@ -28,7 +29,6 @@ from atalanta.wire.core.packets.base import (
     XIDS,
     Packet,
 )
-from atalanta.wire.core.packets.logview import LostRange, decode_lost_range, encode_lost_range
 from atalanta.wire.core.packets.transaction import Xid, decode_xid, encode_xid
 from atalanta.wire.core.transport import TransportConfiguration, decode_transport, encode_transport
 

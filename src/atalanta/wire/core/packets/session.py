@@ -17,6 +17,12 @@ from atalanta.wire.core.packets.base import (
     wire,
 )
 
+CLIENT_ID_KEY: Final = "jms-client-id"  # of session metadata
+# Default addresses of a session by which Atalanta's clients tell where they want to be: at this node, or in one of the
+# zones that follow the prefix, with commas. Other clients have no default address, and every message has its own.
+STAY_ADDRESS: Final = "$.atalanta.stay"
+ZONES_ADDRESS: Final = "$.atalanta.zones."
+
 
 @dataclass(eq=False, repr=False)
 class CreateSession(Packet):

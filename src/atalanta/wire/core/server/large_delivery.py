@@ -101,20 +101,20 @@ class LargeDelivery(LargeStream):
         left = self.body.size - self.offset
         self.crc = next_crc(self.crc, data)
         if len(data) < min(READ_BYTES, left) or (len(data) == left and self.crc != self.body.crc):
-            self._damaged(now)
+            self._damaged(now, self.offset + len(data))
             return
         self.data = data
         self.place = 0
         self.pump()
 
-    def _damaged(self, now: int) -> None:
+    def _damaged(self, now: int, found: int) -> None:
         """Sets the message aside and closes the connection: CORE has no other error for a part of a message.
 
         The stream ends with the connection: until then the consumer gets no other message.
         """
         session = self.session
         queue = self.consumer.queue.name
-        session.broker.large.damaged(self.body.file, self.body.size, int(self.message.id), queue)
+        session.broker.large.damaged(self.body.file, self.body.size, int(self.message.id), queue, found)
         session.session.body_damaged(now, self.consumer, self.reference)
         connection = session.connection
         connection.host.closing.append(

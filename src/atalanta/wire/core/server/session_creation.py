@@ -29,7 +29,13 @@ from atalanta.wire.core.packets.cluster import (
     ClusterConnectReply,
     ClusterProof,
 )
-from atalanta.wire.core.packets.session import CreateSession, CreateSessionResponse, CreateSessionV2
+from atalanta.wire.core.packets.session import (
+    STAY_ADDRESS,
+    ZONES_ADDRESS,
+    CreateSession,
+    CreateSessionResponse,
+    CreateSessionV2,
+)
 from atalanta.wire.core.server.frame_connection import SERVER_VERSION
 from atalanta.wire.core.server.resend_buffer import Replay
 from atalanta.wire.core.server.session import CoreSession
@@ -53,10 +59,19 @@ class CoreLogin(LoginRequest):
         client_id = packet.client_id if isinstance(packet, CreateSessionV2) else None
         super().__init__(packet.user, password, client_id)
         self.packet = packet
+        self.name = packet.name
 
 
 def login_of(connection: CoreConnection, packet: CreateSession) -> CoreLogin:
-    """Returns the login with the cluster's password filled in, which a peer that has proved it does not send."""
+    """Returns the login with the cluster's password filled in, which a peer that has proved it does not send.
+
+    Records where the client wants to be.
+    """
+    preference = packet.default_address or ""
+    if preference == STAY_ADDRESS:
+        connection.client.stays = True
+    elif preference.startswith(ZONES_ADDRESS):
+        connection.client.zones = preference.removeprefix(ZONES_ADDRESS)
     password = packet.password
     if connection.cluster_peer and password == PROVEN_PASSWORD:
         security = connection.host.broker.security

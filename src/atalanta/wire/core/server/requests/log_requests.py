@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mypy_extensions import i64
 
@@ -18,20 +18,8 @@ from atalanta.message.fqqn import join_fqqn
 from atalanta.message.internal_headers import ORIGIN
 from atalanta.message.message import with_body
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.packet_types import (
-    LOG_ACK_THROUGH,
-    LOG_BODY,
-    LOG_DEAD_LETTER,
-    LOG_LEASE,
-    LOG_LOST,
-    LOG_PLAN,
-    LOG_POSITION,
-    LOG_QUEUES,
-    LOG_READ,
-    LOG_READ_RESP,
-    LOG_RETAIN,
-    LOG_SEEK,
-)
+from atalanta.wire.core.lost_range import LostRange
+from atalanta.wire.core.packet_types import LOG_READ_RESP
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.log_chunk import (
     CHUNK_HEADER_BYTES,
@@ -64,7 +52,6 @@ from atalanta.wire.core.packets.logview import (
     LogRetainResponse,
     LogSeek,
     LogSeekResponse,
-    LostRange,
 )
 
 if TYPE_CHECKING:
@@ -73,11 +60,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
     from atalanta.message.message import Message
     from atalanta.wire.core.server.session import CoreSession
-
-LOG_REQUESTS: Final = (
-    LOG_POSITION, LOG_PLAN, LOG_READ, LOG_ACK_THROUGH, LOG_LEASE, LOG_LOST, LOG_SEEK, LOG_BODY,
-    LOG_QUEUES, LOG_RETAIN, LOG_DEAD_LETTER,
-)  # fmt: skip
 
 
 class DeferredReply(Reply):
@@ -359,7 +341,7 @@ class LargeChunk(LargeReader):
             if body is not None:
                 queue = reference.queue.name
                 large = self.session.broker.large
-                large.damaged(body.file, body.size, int(reference.message.id), queue)
+                large.damaged(body.file, body.size, int(reference.message.id), queue, len(data))
             if self.place > 0:
                 self._reply(self.chunk.references[self.place - 1].sequence, False)
             else:

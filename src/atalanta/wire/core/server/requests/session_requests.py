@@ -26,7 +26,7 @@ from atalanta.message.fqqn import join_fqqn, split_fqqn
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
-from atalanta.wire.core.packet_types import SESS_XA_FAILED, packet_name
+from atalanta.wire.core.packet_types import LOG_REQUESTS, SESS_XA_FAILED, packet_name
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.consumer import (
@@ -51,6 +51,7 @@ from atalanta.wire.core.packets.queue import (
     DeleteQueue,
 )
 from atalanta.wire.core.packets.session import (
+    CLIENT_ID_KEY,
     AddMetadata,
     AddMetadataV2,
     SessionClose,
@@ -59,7 +60,6 @@ from atalanta.wire.core.packets.session import (
     UniqueAddMetadata,
 )
 from atalanta.wire.core.packets.transaction import Commit, Rollback
-from atalanta.wire.core.server.requests.log_requests import LOG_REQUESTS, answer_log
 from atalanta.wire.core.server.requests.queries import binding_response, queue_response
 from atalanta.wire.core.server.requests.xa_requests import answer_xa
 
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
 
 NO_CORRELATION: Final = -1
 METADATA_MAX: Final = 100
-CLIENT_ID_KEY: Final = "jms-client-id"
 XA_FIRST: Final = 51
 XA_LAST: Final = 66
 
@@ -132,6 +131,9 @@ def _retry(session: CoreSession, packet_type: int, body: bytes) -> Callable[[int
 
 def _carry_out(session: CoreSession, now: int, packet_type: int, packet: Packet) -> None:
     if packet_type in LOG_REQUESTS:
+        # Most nodes have no log view.
+        from atalanta.wire.core.server.requests.log_requests import answer_log
+
         answer_log(session, now, packet)
         return
     if (XA_FIRST <= packet_type <= XA_LAST or packet_type == SESS_XA_FAILED) and answer_xa(
@@ -276,8 +278,9 @@ def _metadata(
                 raise BrokerError(
                     DUPLICATE_METADATA, f"AMQ229035: {packet.key} {packet.value} is already in use"
                 )
-        if packet.key == CLIENT_ID_KEY:
-            kernel.client.client_id = packet.value
+    if packet.key == CLIENT_ID_KEY:
+        # A Java client that has reconnected sets it as plain metadata (ActiveMQSessionContext.resetMetadata).
+        kernel.client.client_id = packet.value
     known = kernel.metadata.get(packet.key)
     if known is not None:
         shared.remove_metadata(owner, packet.key, known)

@@ -1,0 +1,55 @@
+"""The guard of a node, as the configuration wants it."""
+
+from __future__ import annotations
+
+import logging
+
+from atalanta.app.startup_error import StartupError
+from atalanta.app.witness import is_loopback, listen_address
+from atalanta.config.configuration import Configuration
+from atalanta.ha.manager_config import QuorumManager
+from atalanta.runtime.ha.guard.line import GuardLine
+from atalanta.runtime.ha.guard.start import VoterStart, start_guard
+from atalanta.runtime.ha.managers.configured_manager import ManagerRefused, password_of
+from atalanta.runtime.ha.managers.voter_folder import MARK
+from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.logs import log_event
+
+log = logging.getLogger("atalanta.guard")
+
+
+def start_guard_of(configuration: Configuration, guarded: bool) -> GuardLine | None:
+    """Starts the guard of a node that other members replicate, and returns this process' line to it. StartupError.
+
+    It is called before locks and ports are taken, so that the guard has none of them.
+    """
+    voter = voter_of(configuration)
+    if guarded:
+        return start_guard(voter)
+    if voter is not None:
+        why = "--no-guard: start it beside the node, with atalanta ha witness"
+        log_event(log, "voter_not_started", {"at": f"{voter.host}:{voter.port}", "why": why})
+    return None
+
+
+def voter_of(configuration: Configuration) -> VoterStart | None:
+    """Returns the voter that the configuration gives to the guard of this node. StartupError."""
+    manager = configuration.ha.manager
+    if not isinstance(manager, QuorumManager) or manager.voter is None:
+        return None
+    host, port = listen_address("[ha.manager] voter", manager.voter)
+    try:
+        password = password_of(manager.password_file, configuration.instance)
+    except ManagerRefused as error:
+        raise StartupError(exit_codes.BAD_CONFIGURATION, [f"[ha.manager] {error}"]) from error
+    if not password and not is_loopback(host):
+        why = "anybody there could change the register: give a password-file, the same to all members and voters"
+        raise StartupError(exit_codes.BAD_CONFIGURATION, [f"[ha.manager] voter = {manager.voter!r}: {why}"])
+    folder = configuration.instance / manager.voter_folder
+    if not (folder / MARK).exists():
+        raise StartupError(exit_codes.BAD_DATA, [
+            f"[ha.manager] voter-folder = {manager.voter_folder!r}: {folder} is no folder of a voter. For the first "
+            f"start of this group make one: atalanta ha witness --listen 127.0.0.1:0 --folder {folder} --new, and stop "
+            "it when it is ready. A voter that has lost its folder must not come back empty: see the guide",
+        ])  # fmt: skip
+    return VoterStart(host, port, folder, password)

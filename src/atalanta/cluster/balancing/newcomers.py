@@ -1,0 +1,82 @@
+"""Clients that connect for the first time, to a node of a zone which they do not prefer.
+
+Its login is answered with a redirect, as by a connection router. A Java client that logs in without its client id is
+asked for it, if a client id may decide.
+
+Only clients that reconnect are redirected (cluster/balancing/movable.py). One that comes from another node creates its
+sessions again, and is not disturbed: it goes when it is idle, as in any rebalancing. A client that repeats a redirected
+login stays: it could not reach the other node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.balancing.plan import homeward
+from atalanta.kernel.errors import ROUTING, BrokerError
+from atalanta.wire.host import Routing
+
+if TYPE_CHECKING:
+    from atalanta.cluster.balancing.rebalance import Rebalance
+    from atalanta.kernel.security.security import Identity
+    from atalanta.wire.connection import ClientConnection
+
+LOGIN_NS: Final = 60_000_000_000  # a redirected login is remembered so long
+LOGINS_MAX: Final = 10_000
+
+
+class Newcomers(Routing):
+    """The redirects of new clients to their zone. `sent`: redirected logins, each with its time (ns), by name."""
+
+    def __init__(self, of: Callable[[int], Rebalance]) -> None:
+        self.of = of  # connection -> the balancing of its cluster connection
+        self.sent: dict[str, int] = {}
+
+    def route(
+        self, now: int, connection: ClientConnection, client_id: str | None, identity: Identity
+    ) -> bool:
+        rebalance = self.of(connection.conn)
+        preferred = rebalance.zones.preferred
+        if (
+            not (preferred.tables or connection.client.zones)
+            or connection.authenticated
+            or identity.cluster
+            or connection.came_from
+            or connection.can_be_routed() is not None
+            or rebalance.eligibility.excluded(connection) is not None
+        ):
+            return True
+        if client_id is None and preferred.by_client_id() and connection.can_repeat_login():
+            connection.routed(now, BrokerError(ROUTING, "the zone of a client depends on its client id"))
+            return False
+        zones = preferred.at_login(connection.client, client_id, identity.user)
+        node_id = self._target(now, rebalance, zones)
+        target = None if node_id is None else rebalance.target(node_id)
+        name = connection.login_name()
+        if node_id is None or target is None or not name:
+            return True
+        if now - self.sent.pop(name, now - LOGIN_NS) < LOGIN_NS:
+            rebalance.eligibility.returned[connection.conn] = True
+            return True
+        self._remember(now, name)
+        rebalance.redirects.arriving[connection.conn] = (node_id, now)
+        rebalance.redirects.tell(connection, node_id, target)
+        connection.redirect(node_id, target)
+        connection.routed(now, BrokerError(ROUTING, f"clients of this zone belong to {target.address}"))
+        return False
+
+    def _remember(self, now: int, name: str) -> None:
+        if len(self.sent) >= LOGINS_MAX:
+            self.sent = {name: at for name, at in self.sent.items() if now - at < LOGIN_NS}
+        if len(self.sent) < LOGINS_MAX:
+            self.sent[name] = now
+
+    def _target(self, now: int, rebalance: Rebalance, zones: tuple[str, ...]) -> str | None:
+        """Returns the emptiest member of the zone that a client belongs to; None if that is the zone of this node."""
+        zone = rebalance.zones.first_of(now, zones)
+        if zone is None or zone == rebalance.zones.own or rebalance.refuses_redirects(now) is not None:
+            return None
+        members = rebalance.zones.members_of(now, zone)
+        moves = homeward(1, members)
+        return moves[0][0] if moves else None
