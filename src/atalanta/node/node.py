@@ -72,6 +72,8 @@ def registered_resources(config: NodeConfig) -> ResourceRegistry:
 class Node:
     """A node. Inputs are `on_*`, called one at a time; `flush` is called once after each batch of inputs."""
 
+    replicator: Replicator | None = None  # the active side of the node's group
+
     def __init__(self, config: NodeConfig, ports: Ports) -> None:
         self.config = config
         self.ports = ports
@@ -92,7 +94,6 @@ class Node:
             records.PLAIN_MESSAGE,
             records.PASSING,
         )
-        self.replicator = self._replicator()
         self.broker = Broker(
             config.broker,
             config.settings,
@@ -139,29 +140,20 @@ class Node:
         self.bridges = parts.bridges
         self.routers = parts.routers
 
-    def _replicator(self) -> Replicator | None:
-        """Returns the active side of the node's group, None without a group."""
-        ports = self.ports
-        if ports.replication is None:
-            return None
-        return Replicator(
-            ports.replication, self.journal, self._page_files(), ports.large, ports.timers, ports.trace,
-            self._append_counters, self._end_service, self.on_backups,
-        )  # fmt: skip
-
-    def _page_files(self) -> PageFiles | None:
-        if not self.config.broker.persistence_enabled:
-            return None
-        return PageFiles(self.ports.disk, self.config.journal.journal_id)
-
     def _broker_ports(self) -> BrokerPorts:
-        """Returns the ports of the broker. In a group, page files and large bodies are replicated, too."""
-        ports = self.ports
-        pages: Pages | None
-        if self.replicator is None:
-            pages, large = self._page_files(), ports.large
-        else:
-            pages, large = self.replicator.pages, self.replicator.large
+        """Returns the ports of the broker. In a group they replicate page files and large bodies, too."""
+        config, ports = self.config, self.ports
+        files: PageFiles | None = None
+        if config.broker.persistence_enabled:
+            files = PageFiles(ports.disk, config.journal.journal_id)
+        pages: Pages | None = files
+        large = ports.large
+        if ports.replication is not None:
+            self.replicator = replicator = Replicator(
+                ports.replication, self.journal, files, large, ports.timers, ports.trace,
+                lambda: LiveRecords(self.broker).append_counters(), self._end_service, self.on_backups,
+            )  # fmt: skip
+            pages, large = replicator.pages, replicator.large
         return BrokerPorts(
             self.journal, ports.timers, ports.ids, ports.trace, pages, large, self._close_after_turn
         )
@@ -179,14 +171,17 @@ class Node:
             self.replicator.begin(now)
         recovery.finish(now)
         if self.replicator is not None:
-            # What an earlier epoch did not confirm is cut, but its ids may be in files and at clients.
+            # What an earlier epoch did not confirm is cut, but its ids may be in files and at clients. Epochs of which
+            # this journal has no block count, too.
             store = self.broker.store
-            store.skip_message_ids(store.next_message_id + EPOCH_IDS)
-            self._append_counters()
+            before = report.epochs[-1][0] if report.epochs else 0
+            skipped = (self.replicator.epoch - before) * EPOCH_IDS
+            store.skip_message_ids(store.next_message_id + skipped)
+            LiveRecords(self.broker).append_counters()
         trace = self.ports.trace
         if report.torn_bytes:
             trace.event("journal_tail_cut", {"at": report.torn_at, "bytes": report.torn_bytes})
-        if report.expected:
+        if report.expected and self.replicator is None:  # a follower prepares its next file under another name
             trace.event("journal_segment_missing", {"file": report.expected})
         trace.event(
             "journal_recovered", {"records": report.records, "messages": len(self.broker.store.messages)}
@@ -595,9 +590,6 @@ class Node:
         Returns False if that is not possible now: not everything is confirmed, or nobody is in sync.
         """
         return self.replicator is not None and self.failed is None and self.replicator.hand_over(now)
-
-    def _append_counters(self) -> None:
-        LiveRecords(self.broker).append_counters()
 
     def _end_service(self, now: int, why: str) -> None:
         """Ends the service for good: the node has handed it over, or another member has it, or its disk failed."""

@@ -26,6 +26,7 @@ from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.node import Node
+from atalanta.runtime.inputs import NodeInputs
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
 from atalanta.store.config import JournalConfig
@@ -137,6 +138,8 @@ class GatedWire(Wire):
         self.exempted: dict[int, bool] = {}
         self.arrivals: dict[int, Callable[[bytes], None]] = {}
         self.ends: dict[int, Callable[[str], None]] = {}
+        self.paused: list[int] = []
+        self.resumed: list[int] = []
 
     def exempt(self, conn: int) -> None:
         self.exempted[conn] = True
@@ -146,7 +149,14 @@ class GatedWire(Wire):
             self.held.setdefault(conn, []).append(bytes(data))
 
     def close(self, conn: int, why: str) -> None:
-        self.closed[conn] = why
+        if conn not in self.closed:
+            self.closed[conn] = why
+
+    def pause(self, conn: int) -> None:
+        self.paused.append(conn)
+
+    def resume(self, conn: int) -> None:
+        self.resumed.append(conn)
 
     def release(self, may_send: bool) -> None:
         """Sends what may leave; the shell calls it at the end of a batch of inputs."""
@@ -165,18 +175,23 @@ class GatedWire(Wire):
 class MemberLarge(LargeInputs):
     def __init__(self, member: Member) -> None:
         self.member = member
+        self.life = member.life
+
+    def _input(self, name: str, *arguments: object) -> None:
+        if self.member.life == self.life:
+            self.member.input(name, *arguments)
 
     def large_written(self, file: int, size: int) -> None:
-        self.member.input("on_large_written", file, size)
+        self._input("on_large_written", file, size)
 
     def large_synced(self, file: int) -> None:
-        self.member.input("on_large_synced", file)
+        self._input("on_large_synced", file)
 
     def large_failed(self, file: int, why: str) -> None:
-        self.member.input("on_large_failed", file, why)
+        self._input("on_large_failed", file, why)
 
     def large_read(self, token: int, data: bytes) -> None:
-        self.member.input("on_large_read", token, data)
+        self._input("on_large_read", token, data)
 
 
 class Member:
@@ -206,6 +221,11 @@ class Member:
         self.wire: GatedWire
         self.trace: RecordingTrace
         self._next_conn = 1
+
+    @property
+    def inputs(self) -> NodeInputs:
+        """What runs."""
+        return self.node
 
     @property
     def now(self) -> int:
@@ -253,6 +273,13 @@ class Member:
             large=self.large, replication=seat,
         )  # fmt: skip
         self.node = Node(config, ports)
+        self._attach()
+        self.node.recover(self.now)
+        self.node.start(self.now)
+        self.end_turn()
+
+    def _attach(self) -> None:
+        """Connects the disks to this life."""
         life = self.life
 
         def committed(token: int) -> None:
@@ -265,9 +292,6 @@ class Member:
 
         self.disk.attach(committed, failed)
         self.large.attach(MemberLarge(self))
-        self.node.recover(self.now)
-        self.node.start(self.now)
-        self.end_turn()
 
     def crash(self) -> None:
         """Cuts the power: nothing of this life goes on."""
@@ -277,13 +301,13 @@ class Member:
 
     def input(self, name: str, *arguments: object) -> object:
         """Makes one input and ends its turn."""
-        answer: object = getattr(self.node, name)(self.now, *arguments)
+        answer: object = getattr(self.inputs, name)(self.now, *arguments)
         self.end_turn()
         return answer
 
     def end_turn(self) -> None:
-        self.node.flush(self.now)
-        self.wire.release(self.node.may_send(self.now))
+        self.inputs.flush(self.now)
+        self.wire.release(self.inputs.may_send(self.now))
 
     def events(self, name: str) -> list[dict[str, object]]:
         return [fields for each, fields in self.trace.events if each == name]

@@ -117,6 +117,16 @@ def test_deliveries_and_answers_wait_for_the_lease() -> None:
     assert group.active.received(conn) != []
 
 
+def test_the_service_does_not_stop_while_a_follower_joins() -> None:
+    group = Group()
+    client(group)
+    follower = Scripted(group.active)
+    while "b" not in group.in_sync():
+        group.schedule.step()
+        assert group.active.node.may_send(group.active.now)
+    assert follower.last > 0
+
+
 def test_with_a_minimum_nothing_is_confirmed_by_a_node_alone() -> None:
     group = Group(min_in_sync=2)
     conn = group.active.login()

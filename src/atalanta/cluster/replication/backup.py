@@ -324,6 +324,7 @@ class Backup(PassiveInputs):
         self._following = follower.epoch == offer.epoch
         if self._following:
             self._has_followed = True
+            follower.promise.renew(now)  # it serves: its first heartbeat comes soon
             try:
                 files = store.files.stored()
             except OSError as error:

@@ -139,6 +139,10 @@ class FileChanges:
         bodies = [file for file, body in self.bodies.items() if body.kept]
         return KeptFiles(self.journal.durable, tuple(self.pages), tuple(bodies))
 
+    def body(self, file: int) -> Body | None:
+        """Returns a large body, None if it is gone."""
+        return self.bodies.get(file)
+
     def end(self, outgoing: OutgoingFiles) -> None:
         """Ends the reports to a follower."""
         self.outgoing = [each for each in self.outgoing if each is not outgoing]

@@ -227,7 +227,7 @@ class FollowerStream:
         files = self._files
         if file < 0 or files is None:
             return
-        body = self._sources.changes.bodies.get(file)
+        body = self._sources.changes.body(file)
         sent = files.bodies.get(file, -1)
         if body is None or sent < 0:
             return  # it was deleted meanwhile

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from atalanta.kernel.security.user_operation import UserAnswer
     from atalanta.kernel.settings.broker_config import StoredSettings
-    from atalanta.node.config import NodeConfig
     from atalanta.wire.core.transport import TransportConfiguration
 
 
@@ -60,7 +59,7 @@ class PassiveInputs:
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
         """Ignores the disk usage: the limits are those of the active node."""
 
-    def on_reload(self, now: int, config: NodeConfig) -> None:
+    def on_reload(self, now: int, config: object) -> None:
         """Ignores a configuration: it is read when the member becomes active."""
 
     def on_settings_changed(

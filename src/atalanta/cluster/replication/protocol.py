@@ -127,9 +127,8 @@ class MemberConnection(Connection):
         self.conn = conn
         self.remote = remote
         self.member: str = ""
-        self.primary: bool = False
-        self.connectors: Mapping[str, TransportConfiguration] = {}
         self.primary: bool = False  # its configured role
+        self.connectors: Mapping[str, TransportConfiguration] = {}
         self._protocol = protocol
         self._wire = protocol.host.wire
         self._opened = now
@@ -188,7 +187,6 @@ class MemberConnection(Connection):
             self._refuse(now, hello.member, refusal)
             return
         self.member = hello.member
-        self.primary = hello.primary
         self.connectors = hello.connectors
         self.primary = hello.primary
         self._wire.logged_in(self.conn)

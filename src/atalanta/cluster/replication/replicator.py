@@ -87,7 +87,7 @@ class Replicator(Part):
         if self.active.last != self.journal.last:
             raise AssertionError(f"the journal ends at {self.journal.last}, the member at {self.active.last}")
         self.journal.begin_epoch(self.active.epoch)
-        self.journal.group = self
+        self.journal.set_group(self)
         self._in_sync = self.in_sync()
         self.begun = True
 
@@ -183,7 +183,9 @@ class Replicator(Part):
             if not stream.failed:
                 self._gone_ns.pop(stream.member, None)
                 self._do(now, self.active.on_answer(now, stream.member, message))
-                if stream.has_caught_up(now, message.durable):
+                # Without its lease, a member that is required would stop the service.
+                leased = self.active.lease.holds(now, [stream.member])
+                if leased and stream.has_caught_up(now, message.durable):
                     self._do(now, self.active.join(now, stream.member))
         if stream.failed:
             self._fail(now, stream)
@@ -228,7 +230,8 @@ class Replicator(Part):
             self.seat.register.read()
         elif key == TICK_TIMER:
             self._tick(now)
-            self.timers.set(TICK_TIMER, now + self.seat.follower.terms.length_ns // 4)
+            terms = self.seat.follower.terms
+            self.timers.set(TICK_TIMER, now + terms.length_ns // 4)
 
     def _tick(self, now: int) -> None:
         active = self.active

@@ -17,6 +17,7 @@ from atalanta.runtime.ha.epoch_names import has_epochs
 
 NODE_ID_NAME = "node-id"
 JOURNAL_NAME = "journal"
+MEMBER_NAME = "member"  # in the journal folder of a replicated group's member
 
 
 class DataFolder:
@@ -55,6 +56,7 @@ def open_data_folder(
     try:
         make_folder(journal)
         refuse_epochs(journal)
+        refuse_member(journal)
         if not journal.is_relative_to(folder):
             locks.append(lock_folder(journal))
         node_id = read_node_id(folder)
@@ -110,6 +112,15 @@ def refuse_epochs(journal: Path) -> None:
         raise DataFolderError(
             f"{journal} belongs to a pair with a shared store, and this node has no <shared-store> in its "
             "<ha-policy>: configure it, or give this node a folder of its own"
+        )
+
+
+def refuse_member(journal: Path) -> None:
+    """Refuses the folder of a replicated group's member: what a node alone adds, the others do not have."""
+    if (journal / MEMBER_NAME).exists():
+        raise DataFolderError(
+            f"{journal} belongs to a member of a replicated group, and this node has no <replication> with a manager: "
+            f"configure them, or delete {journal / MEMBER_NAME} to take the folder out of its group for good"
         )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.runtime.disk.data_folder import open_data_folder
 from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.runtime.ha.group.member_folder import (
     MemberFolder,
@@ -99,6 +100,15 @@ def test_a_journal_without_its_node_id_is_refused(tmp_path: Path) -> None:
     (tmp_path / "journal-00000001").write_bytes(b"x")
     with pytest.raises(DataFolderError, match="node-id is missing"):
         opened(tmp_path)
+
+
+def test_a_node_alone_refuses_the_folder_of_a_member(tmp_path: Path) -> None:
+    """The group would not have what it adds."""
+    opened(tmp_path, fixed=FIRST)
+    with pytest.raises(DataFolderError, match="belongs to a member of a replicated group.*delete .*member"):
+        open_data_folder(tmp_path, lambda: FIRST.bytes, tmp_path)
+    (tmp_path / "member").unlink()
+    open_data_folder(tmp_path, lambda: FIRST.bytes, tmp_path).close()
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Final
 
 from atalanta.files.replace import replace_file
 from atalanta.runtime.disk.data_folder import (
+    MEMBER_NAME,
     NODE_ID_NAME,
     has_journal,
     make_folder,
@@ -28,7 +29,6 @@ from atalanta.runtime.disk.data_folder import (
 )
 from atalanta.runtime.disk.folder_lock import DataFolderError, FolderLock, lock_folder
 
-MEMBER_NAME: Final = "member"
 STORED: Final = "stored"
 NAME: Final = re.compile(r"[\w.-]{1,200}")
 # Of the configured name; the rest makes it unique.

@@ -29,11 +29,11 @@ class PassiveFiles(Protocol):
 
 
 class PassiveNode(NodeInputs, Protocol):
-    """A passive member. `outcome` is None until it has ended: it has taken over, or learned its node id."""
+    """A passive member."""
 
     @property
     def outcome(self) -> object:
-        """What it has become."""
+        """Returns None until it has ended: it has taken over, or learned its node id."""
 
 
 class PassiveShell:
