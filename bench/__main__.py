@@ -6,7 +6,7 @@ import sys
 import time
 
 from atalanta.runtime.process.build import build_name
-from bench import failover, moving, scaling, spark_source, spark_wal, throughput
+from bench import failover, moving, replication, scaling, spark_source, spark_wal, throughput
 from bench.brokers import KINDS
 from bench.context import Context, Scenario
 from bench.generators import GeneratorFailed
@@ -21,6 +21,7 @@ SCENARIOS: dict[str, Scenario] = {
     **throughput.scenarios(),
     **moving.scenarios(),
     **scaling.scenarios(),
+    **replication.scenarios(),
     **failover.scenarios(),
     **spark_source.scenarios(),
     **spark_wal.scenarios(),

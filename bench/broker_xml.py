@@ -8,6 +8,7 @@ from lxml import etree
 
 CORE = "urn:activemq:core"
 QUEUE_PREFIX = "bench.q"
+LOCK_MANAGER = "org.apache.activemq.artemis.lockmanager.file.FileBasedLockManager"
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,14 @@ class Store:
 
 
 @dataclass(frozen=True)
+class Replica:
+    """The role of a node in a replicated pair, "primary" or "backup", and the folder of their lock manager."""
+
+    role: str
+    locks_folder: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """What a broker of the bench has."""
 
@@ -27,6 +36,7 @@ class Plan:
     peer_port: int | None = None  # of the other node of a cluster of two
     memory: str = ""  # for messages; empty: the broker's default
     store: Store | None = None
+    replica: Replica | None = None
 
 
 def topic_address(subscribers: int) -> str:
@@ -58,6 +68,8 @@ def edited(created: str, name: str, port: int, plan: Plan) -> str:
         _cluster(core, port, plan.peer_port)
     if plan.store is not None:
         _shared_store(core, plan.store)
+    if plan.replica is not None:
+        _replication(core, plan.replica)
     return etree.tostring(root, pretty_print=True, encoding="unicode")
 
 
@@ -92,6 +104,17 @@ def _shared_store(core: etree._Element, store: Store) -> None:
     role = _add(policy, store.role)
     _add(role, "failover-on-shutdown", "true")
     if store.role == "backup":
+        _add(role, "allow-failback", "false")
+
+
+def _replication(core: etree._Element, replica: Replica) -> None:
+    """Artemis' form with a lock manager: without one its pairs can lose messages."""
+    role = _add(_add(_add(core, "ha-policy"), "replication"), replica.role)
+    manager = _add(role, "manager")
+    _add(manager, "class-name", LOCK_MANAGER)
+    properties = _add(manager, "properties")
+    _add(properties, "property", key="locks-folder", value=replica.locks_folder)
+    if replica.role == "backup":
         _add(role, "allow-failback", "false")
 
 

@@ -34,14 +34,18 @@ class Context:
         options: dict[str, object],
         nodes: list[Broker],
         seconds: float = 0.0,
+        at_first: bool = False,
     ) -> Sample:
-        """One counted window of at most `seconds`: produced at the first node, consumed at the last."""
+        """One counted window of at most `seconds`: produced at the first node, consumed at the last.
+
+        `at_first`: consumed at the first, too; the others are its replicas.
+        """
         first, last = nodes[0], nodes[-1]
         counting = min(seconds or self.settings.seconds, self.settings.seconds)
         warm_up = self.settings.warm_up_seconds
         if first.kind == "artemis" and self.settings.peer_build is None:
             warm_up = max(warm_up, self._jvm_warm_up(first.pid, scenario))
-        other_port = last.port if last is not first else 0
+        other_port = 0 if at_first or last is first else last.port
         for attempt in range(PEER_ATTEMPTS):
             try:
                 generator.start(first.port, options, other_port)

@@ -1,36 +1,33 @@
-"""Failover of a pair with a shared store: from the kill of the active process to the next confirmed send."""
+"""Failover of a pair: from the kill of the active process to the next confirmed send."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 
-from bench.broker_xml import QUEUE_PREFIX, Plan, Store
-from bench.brokers import KINDS, Broker
+from bench.broker_xml import QUEUE_PREFIX
+from bench.brokers import KINDS
 from bench.context import Context, Scenario, order
 from bench.figures import Figure, Goal
 from bench.generators import GeneratorFailed, java_class_path
 from bench.measure import BadRun
-from bench.settings import CACHE
-from tests.interop.harness.node import free_port
+from bench.pairs import REPLICATION, RETURN_SECONDS, SHARED_STORE, pair, wait_passive
 from tests.interop.harness.tools import java
 
 QUEUE = f"{QUEUE_PREFIX}0"
 KILLS = 3  # of one repetition
-RETURN_SECONDS = 60.0
 LOAD_SECONDS = 1.0
 URLS = {"": "the JMS client's defaults", "&callTimeout=5000": "callTimeout=5000"}
+FORMS = {"failover-shared-store": SHARED_STORE, "failover-replicated": REPLICATION}
 OPTIONS = "ha=true&reconnectAttempts=-1&useTopologyForLoadBalancing=false"
 
 
 def scenarios() -> dict[str, Scenario]:
     """By name, in the order of the report."""
-    return {"failover-shared-store": failover}
+    return dict.fromkeys(FORMS, failover)
 
 
 class Sender:
@@ -73,38 +70,6 @@ class Sender:
         self._reader.join(10)
 
 
-@contextlib.contextmanager
-def pair(context: Context, kind: str) -> Iterator[list[Broker]]:
-    """Yields a primary that serves and a backup that waits."""
-    store = CACHE / "run" / f"store-{kind}"
-    shutil.rmtree(store, ignore_errors=True)
-    ports = [free_port(), free_port()]
-    brokers = [
-        context.brokers.new(kind, Plan(peer_port=peer, store=Store(str(store), role)), port)
-        for port, peer, role in zip(ports, reversed(ports), ("primary", "backup"), strict=True)
-    ]
-    try:
-        brokers[0].start()
-        brokers[1].process.launch()
-        wait_passive(brokers[1])
-        yield brokers
-    finally:
-        for broker in brokers:
-            broker.close()
-        shutil.rmtree(store, ignore_errors=True)
-
-
-def wait_passive(broker: Broker) -> None:
-    """Waits until the process says that it is the backup: Artemis is ready for a failover 2 s later."""
-    end = time.monotonic() + RETURN_SECONDS
-    words = ("AMQ221109", "AMQ221031", "AMQ221034", "role=passive")
-    while not any(word in broker.process.tail(200) for word in words):
-        if time.monotonic() > end:
-            raise BadRun(f"{broker.kind} does not become passive:\n{broker.process.tail()}")
-        time.sleep(0.05)
-    time.sleep(2)
-
-
 def failover(context: Context, name: str) -> list[Figure]:
     """One pair of each kind, in turns; the killed process comes back as the backup of the other one."""
     figures = []
@@ -112,7 +77,7 @@ def failover(context: Context, name: str) -> list[Figure]:
         seconds: dict[str, list[float]] = {kind: [] for kind in KINDS}
         for run in range(context.settings.repeats):
             for kind in order(run):
-                seconds[kind] += kills(context, kind, more)
+                seconds[kind] += kills(context, kind, FORMS[name], more)
         ours = sorted(seconds["atalanta"])
         figures.append(
             Figure(
@@ -130,11 +95,11 @@ def failover(context: Context, name: str) -> list[Figure]:
     return figures
 
 
-def kills(context: Context, kind: str, more: str) -> list[float]:
+def kills(context: Context, kind: str, form: str, more: str) -> list[float]:
     """The seconds of KILLS failovers of a new pair."""
     assert kind in KINDS
     found = []
-    with pair(context, kind) as brokers:
+    with pair(context, kind, form) as brokers:
         active, passive = brokers
         servers = ",".join(f"tcp://127.0.0.1:{each.port}" for each in brokers)
         sender = Sender(f"({servers})?{OPTIONS}{more}")
@@ -148,7 +113,7 @@ def kills(context: Context, kind: str, more: str) -> list[float]:
                 found.append((sender.past(at_ns, RETURN_SECONDS) - at_ns) / 1e9)
                 active, passive = passive, active
                 passive.process.launch()
-                wait_passive(passive)
+                wait_passive(passive, form)
         finally:
             sender.close()
     return found

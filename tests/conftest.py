@@ -15,7 +15,7 @@ from atalanta.runtime.process.build import compiled_modules
 
 TESTS = Path(__file__).parent
 # Folders whose tests wait for processes, and those of which some tests take long, the longest first.
-WAITING = {"app", "cli", "client", "runtime"}
+WAITING = {"app", "cli", "client", "runtime", "stress"}
 EARLY = {"sim": 0, "fuzz": 1, "examples": 2}
 
 # The same examples every time, and no deadline: the machine may be busy.

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import pytest
 
-from atalanta.client import connect, run
 from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.fleet import WITHOUT_PAUSE, Fleet
-from tests.interop.harness.jms import PASSWORD, USER, Jms, until
+from tests.interop.harness.jms import Jms, until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
+from tests.interop.running_nodes import clients
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -29,18 +28,6 @@ ERRORS_MAX = 3
 # of them) all sends without an answer, up to ten. Six runs had 0 to 18 in all, four of them on two cores with 7 to 20
 # other processes at work.
 BUSY_ERRORS_MAX = 40
-
-
-def clients(node: BrokerProcess) -> int:
-    """How many clients it has, ours not counted."""
-
-    async def ask() -> int:
-        async with connect(f"tcp://127.0.0.1:{node.port}", user=USER, password=PASSWORD) as asking:
-            found = await asking.management().get("broker", "ClientBalance")
-            count: int = json.loads(str(found))["clients"]
-            return count
-
-    return run(ask())
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from tests.interop.harness.fleet import Fleet
 from tests.interop.harness.jms import PASSWORD, USER, Jms, until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
-from tests.interop.test_rebalance import clients
+from tests.interop.running_nodes import clients
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

@@ -57,10 +57,10 @@ def kind_of(call: str) -> str:
     return f"{name} folder"
 
 
-def spread(calls: int, count: int) -> list[Plan]:
+def spread(calls: int, count: int, only: tuple[str, ...] = ()) -> list[Plan]:
     """Returns plans for `count` calls out of `calls`: killed before, in the middle, and behind them in turn."""
     actions = (KILL, TEAR, KILL_AFTER)
-    return [Plan(at=1 + index * calls // count, action=actions[index % 3]) for index in range(count)]
+    return [Plan(1 + index * calls // count, actions[index % 3], only=only) for index in range(count)]
 
 
 class SingleNode:

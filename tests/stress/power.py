@@ -6,6 +6,7 @@ behind it replays the journal of ext4.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -58,7 +59,7 @@ class PowerDisk:
         with self._image.open("wb") as image:
             image.truncate(SIZE_BYTES)
         # Without lazy initialisation: no thread of the kernel writes to it.
-        command("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", str(self._image))
+        command("mkfs.ext4", "-q", "-F", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0", str(self._image))
         self.mount()
 
     def mount(self) -> None:
@@ -83,6 +84,15 @@ class PowerDisk:
         lose_power(self.folder)
         self.unmount()
         self.mount()
+
+    def fill(self) -> Path:
+        """Makes a file that takes all room, and returns its path. Raises OSError."""
+        path = self.folder / "filler"
+        with path.open("wb") as file:
+            found = os.statvfs(self.folder)
+            with contextlib.suppress(OSError):  # less room, because of the file itself
+                os.posix_fallocate(file.fileno(), 0, found.f_bavail * found.f_frsize)
+        return path
 
     def freeze(self) -> None:
         """Lets every write hang, until `thaw`. Raises OSError."""

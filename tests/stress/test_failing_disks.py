@@ -19,6 +19,7 @@ from tests.stress.killed_node import SingleNode
 from tests.stress.killed_pair import StressedPair
 from tests.stress.node_process import Launcher
 from tests.stress.power import PowerDisk
+from tests.stress.workload import connected
 
 pytestmark = pytest.mark.process
 
@@ -70,6 +71,41 @@ def test_a_disk_that_is_pulled_out_ends_the_node(launcher: Launcher, disk: Power
         assert node.fail(Plan(at, GONE, only=(str(disk.folder),))) == DISK_FAILED
         assert errno_text(errno.EIO) in node.process.log()
         disk.power_cycle()
+        node.check()
+    finally:
+        node.close()
+
+
+def test_a_full_disk_refuses_messages_and_takes_acknowledgements(
+    launcher: Launcher, disk: PowerDisk, tmp_path: Path
+) -> None:
+    async def fill() -> Path:
+        playing = asyncio.create_task(node.play())
+        while node.load.confirmed() < 150:
+            await asyncio.sleep(0.002)
+        path = disk.fill()
+        await playing
+        assert not node.load.finished and not node.process.ended(), node.process.log()
+        await take("news.b")
+        return path
+
+    async def take(queue: str) -> None:
+        async with connected(node.url) as connection:
+            await node.load.take(connection, queue, 4)
+
+    disk.empty()
+    node = SingleNode(launcher, tmp_path, disk.folder / "full")
+    try:
+        node.process.start()
+        node.process.until_ready()
+        filler = asyncio.run(fill())
+        assert "[Errno 28]" in node.process.log() or "disk_exhausted" in node.process.log()
+        node.process.end(signal.SIGKILL)
+        node.process.start()  # on the full disk
+        node.process.until_ready()
+        asyncio.run(take("piped"))
+        node.process.end(signal.SIGKILL)
+        filler.unlink()
         node.check()
     finally:
         node.close()

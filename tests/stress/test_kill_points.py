@@ -19,10 +19,13 @@ pytestmark = pytest.mark.process
 
 
 def killed(launcher: Launcher, folder: Path, count: int) -> Points:
-    """Kills a node at `count` calls of its life; every third one is killed in its next start, too."""
-    measured = SingleNode(launcher, folder / "measured")
-    calls = measured.measure()
-    measured.close()
+    """Kills a node at `count` calls of its life, half of them changes of files; every third one is killed in its next
+    start, too."""
+    plans: list[Plan] = []
+    for only in ((), ("/data/",)):
+        measured = SingleNode(launcher, folder / f"measured{len(only)}")
+        plans += spread(measured.measure(only), count // 2, only)
+        measured.close()
 
     def kill_start(node: SingleNode, index: int) -> None:
         if index % 3 == 0:
@@ -32,7 +35,7 @@ def killed(launcher: Launcher, folder: Path, count: int) -> Points:
         shutil.rmtree(folder / f"{index - 1}", ignore_errors=True)
         return SingleNode(launcher, folder / f"{index}")
 
-    return through(spread(calls, count), fresh, kill_start)
+    return through(plans, fresh, kill_start)
 
 
 def test_kills_at_any_call_lose_nothing(launcher: Launcher, tmp_path: Path) -> None:

@@ -97,8 +97,8 @@ class Workload:
                 await self._piped(connection)
                 await self._transactions(connection)
                 await self._others(connection, turn)
-            await self._take(connection, "large", 2)
-            await self._take(connection, "paged", 12)
+            await self.take(connection, "large", 2)
+            await self.take(connection, "paged", 12)
         self.finished = True
 
     def confirmed(self) -> int:
@@ -126,7 +126,7 @@ class Workload:
         for name in (f"plain-{12 * turn + 1}", f"plain-{12 * turn + 12}"):  # the broker has these
             await producer.send(self.entries[name].message())
         await producer.close()
-        await self._take(connection, "plain", 4)
+        await self.take(connection, "plain", 4)
 
     async def _piped(self, connection: Connection) -> None:
         """Sends without waiting: one commit of the node has several of them."""
@@ -137,7 +137,7 @@ class Workload:
         await producer.drain()
         for entry in waiting:
             entry.sent = True
-        await self._take(connection, "piped", 25, acknowledge_all=True)
+        await self.take(connection, "piped", 25, acknowledge_all=True)
 
     async def _transactions(self, connection: Connection) -> None:
         """Moves messages: sends and acknowledgements that hold together."""
@@ -168,11 +168,11 @@ class Workload:
         await self._send(connection, "paged", 14)
         await self._send(connection, "values", 8, keys=3)
         await self._send(connection, "news", 5)
-        await self._take(connection, "news.a", 2 + turn)
-        await self._take(connection, "paged", 8)
-        await self._take(connection, "large", 1)
+        await self.take(connection, "news.a", 2 + turn)
+        await self.take(connection, "paged", 8)
+        await self.take(connection, "large", 1)
 
-    async def _take(self, connection: Connection, queue: str, count: int, acknowledge_all: bool = False) -> None:
+    async def take(self, connection: Connection, queue: str, count: int, acknowledge_all: bool = False) -> None:
         """Consumes messages and waits for the answer to each acknowledgement, or to the last one for all."""
         async with await connection.consumer(queue, ack="cumulative" if acknowledge_all else "individual") as consumer:
             taken = []

@@ -29,7 +29,7 @@ from atalanta.ha.policy import BACKUP, PRIMARY
 from atalanta.kernel.security.security import Security
 from atalanta.management.status import HaStatus
 from atalanta.node.config import NodeConfig
-from atalanta.runtime.disk.folder_lock import DataFolderError
+from atalanta.runtime.disk.folder_lock import DataFolderDamaged, DataFolderError
 from atalanta.runtime.ha.member_file import MemberRecord
 from atalanta.runtime.ha.pair_members import PairMembers, member_name
 from atalanta.runtime.ha.shared_store import HeldEpoch, SharedStore, StoreView
@@ -66,6 +66,8 @@ def open_store(configuration: Configuration) -> SharedStore:
             LeaseTerms(configuration.ha.lease_ms * 1_000_000),
             SystemIds().uuid,
         )
+    except DataFolderDamaged as error:
+        raise StartupError(exit_codes.BAD_DATA, [str(error)]) from error
     except DataFolderError as error:
         raise StartupError(exit_codes.FOLDER_TAKEN, [str(error)]) from error
     except OSError as error:

@@ -14,7 +14,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.config.stored_settings import STORED_SETTINGS_NAME, StoredSettingsFile
 from atalanta.runtime.disk.data_folder import make_folder, open_data_folder
 from atalanta.runtime.disk.disk import FileDisk
-from atalanta.runtime.disk.folder_lock import DataFolderError
+from atalanta.runtime.disk.folder_lock import DataFolderDamaged, DataFolderError
 from atalanta.runtime.disk.large_files import FolderLargeFiles
 from atalanta.runtime.disk.memory_disk import MemoryDisk
 from atalanta.runtime.disk.memory_large_files import MemoryLargeFiles
@@ -132,6 +132,8 @@ def open_storage(configuration: Configuration) -> Storage:
         make_folder(pages)
         large = configuration.large_messages_folder / str(folder.node_id)
         make_folder(large)
+    except DataFolderDamaged as error:
+        raise StartupError(exit_codes.BAD_DATA, [str(error)]) from error
     except DataFolderError as error:
         raise StartupError(exit_codes.FOLDER_TAKEN, [str(error)]) from error
     except OSError as error:

@@ -81,8 +81,6 @@ class Node:
         self.stopped = False
         # Why this node is no longer the active one of its group. `failed` is set, too: the shell ends the run.
         self.deposed = ""
-        # The service was given to another member. The shell sends what is left and ends the run.
-        self.handed_over = False
         self.commit_timer = False
         self.connections: dict[int, Connection] = {}
         self.acceptors = {acceptor.name: acceptor for acceptor in config.acceptors}
@@ -456,7 +454,7 @@ class Node:
 
     # -- timers ---------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
-        if self.failed is not None or self.handed_over:
+        if self.failed is not None or self._has_ended():
             return
         if key == MANAGEMENT_TIMER:
             self.management.on_timer(now)
@@ -535,7 +533,7 @@ class Node:
     # -- batches of inputs ----------------------------------------------------------------------
     def flush(self, now: int) -> None:
         """Delivers, writes to the connections, and starts the next commit. A failed node does nothing more."""
-        if self.failed is not None or self.handed_over:
+        if self.failed is not None or self._has_ended():
             return
         if self.host.resumed:
             self._resume(now)
@@ -591,11 +589,22 @@ class Node:
         """
         return self.replicator is not None and self.failed is None and self.replicator.hand_over(now)
 
+    @property
+    def handed_over(self) -> bool:
+        """Tells whether another member has the service: it has closed its connection."""
+        return self.replicator is not None and self.replicator.handed_over
+
+    def has_successor(self) -> bool:
+        """Tells whether a member of the group is connected and in sync."""
+        return self.replicator is not None and self.replicator.has_successor()
+
+    def _has_ended(self) -> bool:
+        return self.replicator is not None and self.replicator.stopped != ""
+
     def _end_service(self, now: int, why: str) -> None:
         """Ends the service for good: the node has handed it over, or another member has it, or its disk failed."""
         replicator = self.replicator
         if replicator is not None and replicator.successor:
-            self.handed_over = True
             self.ports.trace.event("replication_handed_over", {"to": replicator.successor})
         elif self.failed is None:
             self.deposed = why

@@ -302,7 +302,7 @@ class Shell(Process):
         def done() -> bool:
             member.hand_over(self.clock.now())
             self.driver.end_turn()
-            return member.handed_over
+            return member.handed_over or not member.has_successor()
 
         await self._until(done, self.loop.time() + HAND_OVER_S)
 

@@ -286,9 +286,11 @@ def test_a_node_that_stops_hands_over_to_the_follower_in_sync() -> None:
     assert isinstance(message, HandOver)
     assert message.lsn == follower.durable == group.active.node.journal.last
     assert message.register.in_sync == ("a", "b")
-    assert group.active.node.handed_over
-    assert group.active.node.failed is None
-    assert not group.active.node.may_send(group.active.now)
+    node = group.active.node
+    assert (node.handed_over, node.failed) == (False, None)
+    assert not node.may_send(group.active.now)
+    follower.leave()
+    assert (node.handed_over, node.failed) == (True, None)
 
 
 def test_a_node_without_a_follower_in_sync_cannot_hand_over() -> None:
@@ -296,6 +298,7 @@ def test_a_node_without_a_follower_in_sync_cannot_hand_over() -> None:
     client(group)
     group.active.input("stop")
     group.run(100)
+    assert not group.active.node.has_successor()
     assert group.active.input("hand_over") is False
 
 

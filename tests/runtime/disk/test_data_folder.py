@@ -14,7 +14,7 @@ import pytest
 from atalanta.runtime.disk import folder_lock
 from atalanta.runtime.disk.data_folder import open_data_folder
 from atalanta.runtime.disk.disk import FileDisk
-from atalanta.runtime.disk.folder_lock import DataFolderError
+from atalanta.runtime.disk.folder_lock import DataFolderDamaged, DataFolderError
 from atalanta.runtime.ids import SystemIds
 from tests.runtime.disk.journal_writer import Writer
 
@@ -161,13 +161,13 @@ def test_everything_in_one_folder(tmp_path: Path) -> None:
         opened.close()
     assert writer.journal.last == 6 and writer.records.count == 3
     (tmp_path / "node-id").unlink()
-    with pytest.raises(DataFolderError, match="node-id is missing"):
+    with pytest.raises(DataFolderDamaged, match="node-id is missing"):
         open_data_folder(tmp_path, new_id, tmp_path)
 
 
 def test_a_bad_id_is_named(tmp_path: Path) -> None:
     (tmp_path / "node-id").write_text("not an id\n")
-    with pytest.raises(DataFolderError, match=r"node-id: 'not an id' is no UUID"):
+    with pytest.raises(DataFolderDamaged, match=r"node-id: 'not an id' is no UUID: .* paging files"):
         open_data_folder(tmp_path, new_id)
 
 
@@ -176,7 +176,7 @@ def test_a_journal_without_its_id_is_not_adopted(tmp_path: Path) -> None:
     (first.journal / "journal-00000000000000000001.log").write_bytes(b"")
     first.close()
     (tmp_path / "node-id").unlink()
-    with pytest.raises(DataFolderError, match="node-id is missing"):
+    with pytest.raises(DataFolderDamaged, match="node-id is missing"):
         open_data_folder(tmp_path, new_id)
     (tmp_path / "node-id").write_text(str(uuid.UUID(bytes=new_id())))
     open_data_folder(tmp_path, new_id).close()

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from atalanta.runtime.lifecycle.lifecycle import Lifecycle
 from atalanta.runtime.net.acceptor import Listen
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.shell import Shell
 from atalanta.wire.core.transport import TransportConfiguration
+
+if TYPE_CHECKING:
+    from atalanta.ha.register import Register
 
 DEADLINE_S = 10.0
 
@@ -187,6 +191,15 @@ class EchoNode:
     def flush(self, now: int) -> None:
         """Counted."""
         self.flushes += 1
+
+    def on_register(self, now: int, version: int, register: Register | None) -> None:
+        raise AssertionError("it is in no group")
+
+    def on_register_uncertain(self, now: int, why: str) -> None:
+        raise AssertionError("it is in no group")
+
+    def may_send(self, now: int) -> bool:
+        return True
 
     def flush_answers(self, now: int) -> None:
         """Noted."""

@@ -31,6 +31,7 @@ from atalanta.config.checks.grouping import check_grouping
 from atalanta.config.checks.routers import check_routers
 from atalanta.config.checks.scale_down import check_scale_down
 from atalanta.config.checks.shared_store import check_shared_store, without_passive
+from atalanta.config.checks.zones import check_zones
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError, nearest
 from atalanta.config.stored_settings import STORED_SETTINGS_NAME, StoredSettingsFile
@@ -53,6 +54,7 @@ def check_files(paths: list[Path]) -> list[Finding]:
             nodes.append(node)
     check_endpoints(nodes, findings)
     check_cluster(nodes, findings)
+    check_zones(nodes, findings)
     check_shared_store(nodes, findings)
     serving = without_passive(nodes)
     check_grouping(serving, findings)

@@ -28,7 +28,7 @@ from atalanta.client import (
 from atalanta.config.users.users_file import UnknownUser, UsersError
 from atalanta.kernel.ports import PageError
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.runtime.disk.folder_lock import DataFolderError
+from atalanta.runtime.disk.folder_lock import DataFolderDamaged, DataFolderError
 from atalanta.runtime.process.exit_codes import (
     BAD_DATA,
     DISK_FAILED,
@@ -117,6 +117,7 @@ def status_of(error: Exception) -> int:
         ((QueueDoesNotExist, AddressDoesNotExist, UnknownUser, FileNotFoundError), NOT_THERE),
         ((CallTimedOut,), TIMED_OUT),
         ((ConnectionLost,), UNAVAILABLE),
+        ((DataFolderDamaged,), BAD_DATA),
         ((DataFolderError,), FOLDER_TAKEN),
         ((JournalDamaged, JournalForeign, DecodeError, PageError), BAD_DATA),
         ((FileExistsError, PermissionError), CANNOT_WRITE),

@@ -1,11 +1,11 @@
 """Clients that connect for the first time, to a node of a zone which they do not prefer.
 
-Its login is answered with a redirect, as by a connection router. A Java client that logs in without its client id is
+Their login is answered with a redirect, as by a connection router. A Java client that logs in without its client id is
 asked for it, if a client id may decide.
 
-Only clients that reconnect are redirected (cluster/balancing/movable.py). One that comes from another node creates its
-sessions again, and is not disturbed: it goes when it is idle, as in any rebalancing. A client that repeats a redirected
-login stays: it could not reach the other node.
+Only clients that reconnect are redirected (cluster/balancing/movable.py). A client that comes from another node creates
+its sessions again, and is not disturbed: it goes when it is idle, as in any rebalancing. A client that repeats a
+redirected login stays: it could not reach the other node.
 """
 
 from __future__ import annotations

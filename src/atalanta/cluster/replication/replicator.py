@@ -103,7 +103,7 @@ class Replicator(Part):
     @property
     def stopped(self) -> str:
         """Returns why the service has ended, "" before."""
-        return self.active.stopped
+        return self.active.stopped if self.begun else ""
 
     def in_sync(self) -> tuple[str, ...]:
         """Returns the members of the in-sync set as the register is known."""
@@ -293,6 +293,15 @@ class Replicator(Part):
             self._announce(now, dict(self.streams[backup].connection.connectors) if backup else {})
 
     # --- handover -----------------------------------------------------------------------------------------------------
+
+    @property
+    def handed_over(self) -> bool:
+        """Tells whether the successor has read that it has the service: then it closes its connection."""
+        return self.successor != "" and self.successor not in self.streams
+
+    def has_successor(self) -> bool:
+        """Tells whether a follower is in sync and connected."""
+        return any([member in self.streams for member in self.in_sync()])
 
     def hand_over(self, now: int) -> bool:
         """Hands the service to a follower in sync, a primary before others, if everything is confirmed. Returns whether

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
+    from atalanta.message.selector.selector import Filter
+
+READ_BYTES_MAX: Final = 4 << 20
+LOOK_BYTES_MAX: Final = 2 * READ_BYTES_MAX  # of the messages of one read, with the bodies that are not sent
+READ_LOOKS_MAX: Final = 20_000  # messages that one read examines, however few of them its selector takes
 
 
 class Chunk:
@@ -15,12 +20,60 @@ class Chunk:
     for the messages without their bodies.
     """
 
-    def __init__(self, bodies: bool) -> None:
+    def __init__(self, end: int, limit: int, selector: Filter | None, bodies: bool) -> None:
+        """The read ends with the sequence `end`, or when the messages have `limit` bytes; at least one is taken."""
         self.bodies = bodies
         self.references: list[Reference] = []
-        self.next: int = 0
-        self.last: bool = False
+        self.last: bool = True
         self.large: bool = False
+        self._end = end
+        self._limit = limit
+        self._selector = selector
+        self._examined: int = end
+        self._looks: int = 0
+        self._size: int = 0
+        self._whole_size: int = 0  # with the bodies that are not sent
+
+    @property
+    def next(self) -> int:
+        return self._end if self.last else self._examined
+
+    def fill(self, found: list[Reference]) -> bool:
+        """Takes the next messages of the queue, in order. Returns whether those behind them are wanted, too."""
+        selector = self._selector
+        for reference in found:
+            if reference.sequence > self._end:
+                return False
+            if not reference.durable:
+                continue
+            if selector is not None:
+                if self._looks >= READ_LOOKS_MAX:
+                    self.last = False
+                    return False
+                self._looks += selector.cost
+                if not selector.matches(reference.message):
+                    self._examined = reference.sequence
+                    continue
+            if not self._take(reference):
+                return False
+        return True
+
+    def _take(self, reference: Reference) -> bool:
+        """Takes a message if it fits. Returns whether there may be room for another one."""
+        cost = self.cost_of(reference)
+        self._size += cost
+        self._whole_size += reference.size
+        full = self._size > self._limit or self._whole_size > LOOK_BYTES_MAX or cost > READ_BYTES_MAX
+        if full and self.references:
+            self.last = False
+            return False
+        self.references.append(reference)
+        self._examined = reference.sequence
+        if cost > READ_BYTES_MAX:
+            self.large = True
+            self.last = reference.sequence == self._end
+            return False
+        return True
 
     def cost_of(self, reference: Reference) -> int:
         """Returns the bytes of a message in this chunk."""

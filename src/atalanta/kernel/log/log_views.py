@@ -19,7 +19,7 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.journal import records
-from atalanta.kernel.log.chunk import Chunk, cost_of
+from atalanta.kernel.log.chunk import READ_BYTES_MAX, Chunk, cost_of
 from atalanta.kernel.log.first_lease import FirstLease
 from atalanta.kernel.log.lease import Lease
 from atalanta.kernel.log.position import Position
@@ -43,11 +43,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.message.selector.selector import Filter
 
-READ_BYTES_MAX: Final = 4 << 20
-LOOK_BYTES_MAX: Final = 2 * READ_BYTES_MAX  # of the messages of one read, with the bodies that are not sent
-READ_LOOKS_MAX: Final = (
-    20_000  # messages that one read examines, however few of them its selector takes
-)
 SCAN_MAX: Final = 200_000  # references that one plan or position examines
 PLAN_BLOCKS_MAX: Final = 64  # of page files; a longer range is planned in parts
 LOOK_MAX: Final = 1_000
@@ -202,62 +197,12 @@ class LogViews:
             raise BrokerError(RANGE_LOST, text)
         limit = min(bytes_max, READ_BYTES_MAX) if bytes_max > 0 else READ_BYTES_MAX
         end = min(end, queue.stable_end())
-        chunk = Chunk(bodies)
-        chunk.next = end
-        chunk.last = True
-        self._fill(queue, chunk, start, end, limit, selector)
-        if chunk.last:
-            chunk.next = end
+        chunk = Chunk(end, limit, selector, bodies)
+        found = self._after(queue, start)
+        while found and chunk.fill(found):
+            found = self._after(queue, found[len(found) - 1].sequence)
         queue.log.show(end)
         return chunk
-
-    def _fill(
-        self,
-        queue: Queue,
-        chunk: Chunk,
-        start: int,
-        end: int,
-        limit: int,
-        selector: Filter | None,
-    ) -> None:
-        """Fills the chunk from (start, end] within `limit` bytes and READ_LOOKS_MAX.
-
-        `chunk.last` is False if more is left.
-        """
-        size = 0
-        whole = 0
-        looks = 0
-        found = self._after(queue, start)
-        while found:
-            for reference in found:
-                if reference.sequence > end:
-                    return
-                if not reference.durable:
-                    continue
-                if selector is not None:
-                    if looks >= READ_LOOKS_MAX:
-                        chunk.last = False
-                        return
-                    looks += selector.cost
-                    if not selector.matches(reference.message):
-                        chunk.next = reference.sequence
-                        continue
-                cost = chunk.cost_of(reference)
-                whole += reference.size
-                if chunk.references and (size + cost > limit or whole > LOOK_BYTES_MAX):
-                    chunk.last = False
-                    return
-                if cost > READ_BYTES_MAX:
-                    chunk.large = not chunk.references
-                    chunk.last = chunk.large and reference.sequence == end
-                    if not chunk.large:
-                        return
-                size += cost
-                chunk.references.append(reference)
-                chunk.next = reference.sequence
-                if chunk.large:
-                    return
-            found = self._after(queue, found[len(found) - 1].sequence)
 
     def message_at(self, name: str, incarnation: str, sequence: int) -> Reference:
         """Returns the message of a sequence. BrokerError RANGE_LOST if it has left the queue."""

@@ -12,7 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from atalanta.files.replace import replace_file, sync_folder
-from atalanta.runtime.disk.folder_lock import DataFolderError, FolderLock, lock_folder
+from atalanta.runtime.disk.folder_lock import (
+    DataFolderDamaged,
+    DataFolderError,
+    FolderLock,
+    lock_folder,
+)
 from atalanta.runtime.ha.epoch_names import has_epochs
 
 NODE_ID_NAME = "node-id"
@@ -99,7 +104,10 @@ def read_node_id(folder: Path) -> uuid.UUID | None:
     try:
         return uuid.UUID(text)
     except ValueError as error:
-        raise DataFolderError(f"{path}: {text[:60]!r} is no UUID") from error
+        raise DataFolderDamaged(
+            f"{path}: {text[:60]!r} is no UUID: write the node's id into it, which is also the name of the folder "
+            "with its paging files"
+        ) from error
 
 
 def has_journal(folder: Path) -> bool:
@@ -127,7 +135,7 @@ def refuse_member(journal: Path) -> None:
 def refuse_orphans(folder: Path, journal: Path) -> None:
     """Refuses a journal without its node id: it must not get a new one."""
     if has_journal(journal):
-        raise DataFolderError(
+        raise DataFolderDamaged(
             f"{folder / NODE_ID_NAME} is missing, but {journal} holds a journal: put the file "
             "back, or start with an empty folder"
         )

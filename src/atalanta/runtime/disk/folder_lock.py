@@ -20,6 +20,10 @@ class DataFolderError(Exception):
     """The folder cannot be used; the text names it and gives the reason."""
 
 
+class DataFolderDamaged(DataFolderError):
+    """A file of the folder is missing or has other contents: another attempt finds the same."""
+
+
 class FolderLock:
     """A folder that this process has locked. `folder_file` is -1 if the file system cannot lock folders."""
 

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 class ActiveMember(Protocol):
     """The active node of a replicated group."""
 
-    handed_over: bool
+    @property
+    def handed_over(self) -> bool:
+        """Tells whether another member has the service."""
+
+    def has_successor(self) -> bool:
+        """Tells whether a member is there that could take it."""
 
     def hand_over(self, now: int) -> bool:
         """Gives the service to a member that has everything. False: not now, perhaps a little later."""

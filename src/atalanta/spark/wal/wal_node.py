@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
 
@@ -15,6 +16,7 @@ XID_FORMAT: Final = 0x4154_4C57  # of the branches in which messages are receive
 # XAException: an operator has committed the branch, or rolled it back.
 XA_HEURCOM: Final = 7
 XA_HEURRB: Final = 6
+TOPOLOGY_WAIT_S: Final = 2.0
 
 
 class WalNode(Protocol):
@@ -84,8 +86,8 @@ class CoreNode:
 
     def _node_id(self) -> str:
         """Returns the node's id: one without a host is the answer of a node alone, the others have connectors."""
-        self.connection.refresh()
         place = self.server.split("://")[-1].split("?")[0]
+        self._await_topology()
         for member in self.connection.topology:
             if member.host is None or f"{bracketed(member.host)}:{member.port}" == place:
                 return member.node_id
@@ -97,6 +99,14 @@ class CoreNode:
                 f"{self.server}: option servers must name a node as its connector does, or the user needs the "
                 f"permission manage to ask for the node's id: {error}"
             ) from error
+
+    def _await_topology(self) -> None:
+        """Waits for the members: a busy node may send them a moment after the answer to the login."""
+        until_s = time.monotonic() + TOPOLOGY_WAIT_S
+        self.connection.refresh()
+        while not self.connection.topology and time.monotonic() < until_s:
+            time.sleep(0.01)
+            self.connection.refresh()
 
     def members(self) -> Sequence[Member]:
         with translated(self.server):

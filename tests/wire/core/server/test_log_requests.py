@@ -12,7 +12,7 @@ from atalanta.kernel.errors import (
     QUEUE_DOES_NOT_EXIST,
     RANGE_LOST,
 )
-from atalanta.kernel.log import log_views
+from atalanta.kernel.log import chunk
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.consumer import Acknowledge
@@ -178,14 +178,14 @@ def test_a_read_that_finds_nothing_looks_at_a_bounded_number_of_messages(server:
     session = server.session()
     server.security.add_rule("flights", {"consume": ["admin"], "send": ["tester"]})
     session.identity.roles = ("tester",)
-    count = log_views.READ_LOOKS_MAX + 10
+    count = chunk.READ_LOOKS_MAX + 10
     for _ in range(count):
         session.send(server.now, server.message("flights", b""), 1)
     server.settle()
     client = server.login()
     answer = client.call(read_request(start=0, end=count, selector="parity = 1"))
     assert isinstance(answer, LogReadResponse)
-    assert (answer.next, answer.last, answer.count) == (log_views.READ_LOOKS_MAX, False, 0)
+    assert (answer.next, answer.last, answer.count) == (chunk.READ_LOOKS_MAX, False, 0)
     assert read(client, 0, count, selector="parity = 1") == []
 
 

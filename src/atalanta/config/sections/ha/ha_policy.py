@@ -21,12 +21,12 @@ from atalanta.ha.policy import BACKUP, COLOCATED, PRIMARY, REPLICATION, SHARED_S
 KIND: Final = "ha-policy"
 LOCK_TIMEOUT: Final = "journal-lock-acquisition-timeout"
 MANAGER: Final = "manager"
+# What a replication without a manager needs.
+WITNESS: Final = "start `atalanta ha witness` and name it in atalanta.toml, [ha.manager] with kind = \"quorum\""
 ALONE: Final = ("primary-only", "live-only")
 FORMS: Final = (SHARED_STORE, REPLICATION)
 ROLES: Final = {"primary": PRIMARY, "master": PRIMARY, "backup": BACKUP, "slave": BACKUP}
 OLD_ROLES: Final = ("master", "slave")
-# What a replication without a manager needs.
-WITNESS: Final = "start `atalanta ha witness` and name it in atalanta.toml, [ha.manager] with kind = \"quorum\""
 
 
 def elements() -> dict[tuple[str, str], type[Any]]:

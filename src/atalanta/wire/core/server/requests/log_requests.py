@@ -8,8 +8,8 @@ from mypy_extensions import i64
 
 from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.log.chunk import READ_BYTES_MAX
 from atalanta.kernel.log.log_dead_letters import LogDeadLetters
-from atalanta.kernel.log.log_views import READ_BYTES_MAX
 from atalanta.kernel.memory.large_body import LargeBody, LargeReader, next_crc
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.bridge_origin import shown

@@ -1,0 +1,64 @@
+"""A pair of brokers for measuring: a primary that serves, and a backup that waits or follows."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.broker_xml import Plan, Replica, Store
+from bench.brokers import Broker
+from bench.context import Context
+from bench.measure import BadRun
+from bench.settings import CACHE
+from tests.interop.harness.node import free_port
+
+SHARED_STORE = "shared-store"
+REPLICATION = "replication"
+RETURN_SECONDS = 60.0
+# What a process logs when it could take over: Artemis' codes, and ours.
+PASSIVE_WORDS = {
+    SHARED_STORE: ("AMQ221109", "AMQ221031", "AMQ221034", "role=passive"),
+    REPLICATION: ("AMQ221024", "replica_in_sync"),
+}
+
+
+@contextlib.contextmanager
+def pair(context: Context, kind: str, form: str) -> Iterator[list[Broker]]:
+    """Yields a primary that serves and a backup that could take over."""
+    common = CACHE / "run" / f"common-{kind}"
+    shutil.rmtree(common, ignore_errors=True)
+    common.mkdir(parents=True)
+    ports = [free_port(), free_port()]
+    brokers = [
+        context.brokers.new(kind, plan_of(form, role, common, peer), port)
+        for port, peer, role in zip(ports, reversed(ports), ("primary", "backup"), strict=True)
+    ]
+    try:
+        brokers[0].start()
+        brokers[1].process.launch()
+        wait_passive(brokers[1], form)
+        yield brokers
+    finally:
+        for broker in brokers:
+            broker.close()
+        shutil.rmtree(common, ignore_errors=True)
+
+
+def plan_of(form: str, role: str, common: Path, peer_port: int) -> Plan:
+    """Returns the plan of a member; `common` is a folder that both have."""
+    if form == SHARED_STORE:
+        return Plan(peer_port=peer_port, store=Store(str(common), role))
+    return Plan(peer_port=peer_port, replica=Replica(role, str(common)))
+
+
+def wait_passive(broker: Broker, form: str) -> None:
+    """Waits until the process says that it can take over: Artemis with a shared store is ready 2 s later."""
+    end = time.monotonic() + RETURN_SECONDS
+    while not any(word in broker.process.tail(200) for word in PASSIVE_WORDS[form]):
+        if time.monotonic() > end:
+            raise BadRun(f"{broker.kind} does not become passive:\n{broker.process.tail()}")
+        time.sleep(0.05)
+    time.sleep(2)
