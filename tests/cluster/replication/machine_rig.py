@@ -13,6 +13,7 @@ from atalanta.cluster.replication.backup_config import (
     Identity,
     TakenOver,
 )
+from atalanta.ha.guard_port import GuardPort
 from atalanta.ha.replication import Follower
 from atalanta.kernel.ports import Ids, Links
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -125,6 +126,7 @@ class Machine(Member):
         self.past: list[tuple[str, dict[str, object]]] = []  # the events of earlier runs
         self.outcomes: list[Identity | TakenOver] = []
         self.node_id: bytes | None = JOURNAL_ID
+        self.guard: GuardPort | None = None
         self.key = KEY
         self.group_name = GROUP
         self.disk = type(self.disk)(group.schedule.at, random.Random(f"{name} {group.seed}"))
@@ -152,7 +154,7 @@ class Machine(Member):
         )  # fmt: skip
         ports = BackupPorts(
             self.wire, self.disk, self.large, MemberTimers(self), MachineLinks(self), RandomIds(self.group.draw),
-            self.trace, MemberRegister(self.manager, self), self._store_settings,
+            self.trace, MemberRegister(self.manager, self), self._store_settings, self.guard,
         )  # fmt: skip
         self.backup = Backup(config, ports)
         self._attach()

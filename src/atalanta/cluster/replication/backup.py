@@ -280,8 +280,6 @@ class Backup(PassiveInputs):
             self._offered = store.barrier.begin(), message
         elif isinstance(message, SettingsFile):
             self._store_settings(message)
-        elif isinstance(message, Guard):
-            return
         elif not self._following:
             raise ProtocolError(f"{type(message).__name__} without an offer that was accepted")
         elif isinstance(message, Heartbeat):
@@ -290,15 +288,23 @@ class Backup(PassiveInputs):
         elif isinstance(message, HandOver):
             self._do(now, follower.on_hand_over(now, message))
         elif isinstance(message, Ended):
-            follower.on_ended(now, message)
-            self._read_ns = 0
-            self._consider(now)
+            self.on_ended(now, message.epoch)
+        elif isinstance(message, Guard):
+            self._watch(follower, message)
         elif isinstance(message, PageFile | LargeData | LargeEnd | FileDeletion | KeptFiles):
             store.on_file(message)
             store.files.delete_up_to(follower.durable)
         else:
             store.add(message)
             self._store_parts(now, follower, store)
+
+    def _watch(self, follower: Follower, message: Guard) -> None:
+        """Watches the guard of the active node. ProtocolError."""
+        link, guard = self._search.link, self.ports.guard
+        if message.epoch != follower.epoch:
+            raise ProtocolError(f"the guard of epoch {message.epoch} in a stream of epoch {follower.epoch}")
+        if link is not None and guard is not None:
+            guard.watch(link.host, message.port, message.salt, message.epoch)
 
     def _store_settings(self, message: SettingsFile) -> None:
         try:
@@ -324,6 +330,8 @@ class Backup(PassiveInputs):
         self._following = follower.epoch == offer.epoch
         if self._following:
             self._has_followed = True
+            if self.ports.guard is not None:
+                self.ports.guard.close()  # the stream names the guard of this active node, if it has one
             follower.promise.renew(now)  # it serves: its first heartbeat comes soon
             try:
                 files = store.files.stored()
@@ -376,6 +384,8 @@ class Backup(PassiveInputs):
             store.copy.on_committed(token)
             self._do(now, follower.on_durable(now, store.copy.stored))
             store.files.delete_up_to(follower.durable)
+            if follower.epoch and follower.ended == follower.epoch and follower.durable == follower.last:
+                self._consider_now(now)  # the last blocks of the active node were still to be stored
         elif token == self._last_barrier:
             self.outcome = TakenOver(follower)
         else:
@@ -435,6 +445,19 @@ class Backup(PassiveInputs):
             self._consider(now)
             self._tell(now)
 
+    def on_ended(self, now: int, epoch: int) -> None:
+        """Handles that the process that was active in `epoch` serves no more: it has said so, or its guard has proven
+        its end. The member takes over at once, if it may."""
+        follower = self.follower
+        if follower is None or self._over():
+            return
+        follower.on_ended(now, Ended(epoch))
+        self._consider_now(now)
+
+    def _consider_now(self, now: int) -> None:
+        self._read_ns = 0
+        self._consider(now)
+
     def _consider(self, now: int) -> None:
         """Reads the register while nobody sends heartbeats: the answer decides. Obeys an operator's order."""
         follower = self.follower
@@ -461,8 +484,8 @@ class Backup(PassiveInputs):
         promise = follower.promise
         if not promise.is_over(now):
             return False
-        if promise.until_ns == 0:
-            return True  # the active node has said that it serves no more
+        if follower.ended == known.epoch:
+            return True
         last_epoch = follower.table[-1][0] if follower.table else 0
         if known.active not in ("", name) and known.epoch > last_epoch:
             # Its first record has not come yet: it may still read its journal.

@@ -11,6 +11,7 @@ from atalanta.ha.replication import Follower
 
 if TYPE_CHECKING:
     from atalanta.cluster.replication.active_search import Candidate
+    from atalanta.ha.guard_port import GuardPort
     from atalanta.ha.register_port import RegisterPort
     from atalanta.kernel.ports import Disk, Ids, LargeFiles, Links, Timers, Trace, Wire
     from atalanta.store.config import JournalConfig
@@ -43,7 +44,10 @@ class BackupConfig:
 
 @dataclass(eq=False, repr=False)
 class BackupPorts:
-    """The ports of a passive member. `settings` stores the management settings of the active node; OSError."""
+    """The ports of a passive member. `settings` stores the management settings of the active node; OSError.
+
+    Without `guard` the end of the active node is known by its lease only.
+    """
 
     wire: Wire
     disk: Disk
@@ -54,6 +58,7 @@ class BackupPorts:
     trace: Trace
     register: RegisterPort
     settings: Callable[[bytes], None]
+    guard: GuardPort | None = None
 
 
 @dataclass(frozen=True)
