@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -73,6 +74,21 @@ class Broker:
     @property
     def pid(self) -> int:
         return self.process.pid
+
+    @property
+    def pids(self) -> list[int]:
+        """The process that was started, and the broker if that is its child: a member of our groups has a guard."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return [self.pid, *map(int, children)]
+
+    def kill(self) -> None:
+        """SIGKILL to the broker itself, as the system does when memory runs out."""
+        broker = self.pids[-1]
+        if broker == self.pid:
+            self.process.kill()
+        else:
+            os.kill(broker, signal.SIGKILL)
+            self.process.await_end()
 
     def start(self) -> float:
         """Seconds until it says that it is ready and a connection is accepted."""

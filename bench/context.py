@@ -49,7 +49,7 @@ class Context:
         for attempt in range(PEER_ATTEMPTS):
             try:
                 generator.start(first.port, options, other_port)
-                sample = counted(generator, [n.pid for n in nodes], warm_up, counting)
+                sample = counted(generator, [pid for n in nodes for pid in n.pids], warm_up, counting)
                 generator.stop()
             except BadRun:
                 generator.close()

@@ -109,11 +109,11 @@ def kills(context: Context, kind: str, form: str, more: str) -> list[float]:
                 sender.past(now_ns, RETURN_SECONDS)
                 time.sleep(LOAD_SECONDS)
                 at_ns = time.monotonic_ns()
-                active.process.kill()
+                active.kill()
                 found.append((sender.past(at_ns, RETURN_SECONDS) - at_ns) / 1e9)
                 active, passive = passive, active
                 passive.process.launch()
-                wait_passive(passive, form)
+                wait_passive(passive, active, form)
         finally:
             sender.close()
     return found

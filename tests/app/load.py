@@ -46,9 +46,11 @@ async def loaded(url: str, body: str = "") -> AsyncIterator[Load]:
         sending = asyncio.create_task(load.run())
         try:
             yield load
-        finally:
-            load.stopping = True
-            await sending
+        except BaseException:
+            sending.cancel()
+            raise
+        load.stopping = True
+        await sending
         consumer = await connection.consumer("orders", ack="auto")
         found: Counter[int] = Counter()
         while (message := await consumer.receive(1)) is not None:

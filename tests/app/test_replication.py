@@ -152,7 +152,9 @@ def test_a_primary_that_was_paused_longer_than_its_lease_serves_nobody_any_more(
         await in_sync(group.backup, 1)
         assert len(load.confirmed) > confirmed
 
-    run(Group(tmp_path, own=LEASE), pause)
+    group = Group(tmp_path, own=LEASE)
+    group.primary._arguments = ("--no-guard",)  # the process that was started is the node
+    run(group, pause)
 
 
 def test_the_primary_goes_on_after_the_loss_of_its_backup(tmp_path: Path) -> None:

@@ -239,12 +239,22 @@ def test_a_cut_below_a_forced_epoch_may_have_been_confirmed() -> None:
     assert cut == Cut(3, True)
 
 
-def test_a_gap_and_an_older_epoch_are_refused() -> None:
+def test_an_empty_member_follows_a_journal_whose_beginning_was_deleted() -> None:
     member = follower("B", (), 0, REGISTER)
+    assert member.on_offer(0, "A", OFFER) == [Send("A", Answer(3, 0, 0, -1))]
+    assert member.on_block(0, "A", Block(3, 5, 6, 0)) == [Store(5, 6)]
+    assert member.on_block(0, "A", Block(3, 9, 9, 0)) == [Send("A", Refusal(3))]
+    member.on_emptied()
+    assert member.on_block(0, "A", Block(3, 9, 9, 0)) == [Store(9, 9)]
+    assert member.on_durable(0, 9) == [Send("A", Answer(3, 9, 9, -1))]
+
+
+def test_a_gap_and_an_older_epoch_are_refused() -> None:
+    member = follower("B", ((1, 1),), 3, REGISTER)
     assert member.on_offer(0, "C", Offer(2, ((2, 1),), 1, 0, 0)) == [Send("C", Refusal(3))]
     member.on_offer(0, "A", OFFER)
-    assert member.on_block(0, "A", Block(3, 2, 3, 0)) == [Send("A", Refusal(3))]
-    assert member.on_block(0, "C", Block(2, 1, 1, 0)) == [Send("C", Refusal(3))]
+    assert member.on_block(0, "A", Block(3, 5, 6, 0)) == [Send("A", Refusal(3))]
+    assert member.on_block(0, "C", Block(2, 4, 4, 0)) == [Send("C", Refusal(3))]
     assert member.on_heartbeat(0, "C", Heartbeat(2, 0, 0)) == [Send("C", Refusal(3))]
 
 

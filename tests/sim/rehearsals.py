@@ -12,12 +12,14 @@ from atalanta.sim.seed_run import Failure, run_seed
 SECONDS = 12.0
 
 
-def rehearse_all(seeds: Iterable[int], nodes: int, seconds: float) -> list[Outcome]:
+def rehearse_all(
+    seeds: Iterable[int], nodes: int, seconds: float, grouped: bool = False
+) -> list[Outcome]:
     """The outcomes; fails the test with the reports of all seeds that broke a promise."""
     outcomes: list[Outcome] = []
     reports: list[str] = []
     for seed in seeds:
-        found = run_seed(seed, nodes, seconds)
+        found = run_seed(seed, nodes, seconds, grouped=grouped)
         if isinstance(found, Failure):
             reports.append(found.report)
         else:

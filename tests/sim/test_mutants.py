@@ -45,10 +45,13 @@ from tests.sim.mutants import (
     priorities,
     reattaching,
     replays,
+    replicas,
     routers,
 )
 from tests.sim.mutants.patching import Mutant
 from tests.sim.worlds import (
+    group_with_slow_bodies,
+    groups_with_bodies,
     seeds_where_nodes_leave,
     seeds_with,
     seeds_with_pairs,
@@ -126,6 +129,20 @@ BY_PAIRS = [
     pytest.param(pairs.incomplete_epoch_is_inherited, 18, 6, marks=SOAK),
     pytest.param(pairs.no_look_before_the_answer, 17, 16, marks=SOAK),
 ]
+# From that seed on, all with one node, which is a group.
+BY_GROUPS = [
+    (replicas.confirmed_without_followers, 1, 2),
+    (replicas.follower_answers_before_its_sync, 4, 4),
+    (replicas.taken_over_out_of_sync, 1, 3),
+    (replicas.lease_never_ends, 4, 6),
+    (replicas.output_is_not_held, 4, 6),
+    (replicas.tail_is_not_cut, 5, 8),
+    (replicas.dropped_before_the_register_says_so, 4, 6),
+    (replicas.page_files_follow_their_records, 3, 8),
+    pytest.param(replicas.joins_without_being_required, 7, 8, marks=SOAK),
+    pytest.param(replicas.unknown_write_counts_as_failed, 7, 8, marks=SOAK),
+    pytest.param(replicas.promise_is_broken, 13, 20, marks=SOAK),
+]
 # In worlds whose machines are paused in the middle of commits, and the commits end later.
 BY_PAUSES = [(pairs.no_look_before_the_answer, 3), (pairs.look_before_the_sync, 3)]
 # From that seed on, all in which nodes may leave.
@@ -172,6 +189,24 @@ def test_worlds_with_pairs_find_the_mutant(
         if isinstance(run_seed(seed, 3, 12.0), Failure):
             return
     pytest.fail(f"{worlds} worlds with pairs do not see {mutant.__name__}")
+
+
+@pytest.mark.parametrize(("mutant", "first", "worlds"), BY_GROUPS)
+def test_groups_find_the_mutant(
+    mutant: Mutant, first: int, worlds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant(monkeypatch)
+    for seed in range(first, first + worlds):
+        if isinstance(run_seed(seed, 1, 12.0, grouped=True), Failure):
+            return
+    pytest.fail(f"{worlds} groups do not see {mutant.__name__}")
+
+
+def test_slow_bodies_find_records_that_do_not_wait_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    replicas.records_do_not_wait_for_bodies(monkeypatch)
+    with pytest.raises(Violation):
+        for seed in groups_with_bodies(1, 2):
+            group_with_slow_bodies(seed).run()
 
 
 @pytest.mark.parametrize(("mutant", "worlds"), BY_PAUSES)

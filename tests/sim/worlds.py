@@ -57,3 +57,23 @@ def world_with_pauses_in_commits(seed: int) -> Scenario:
 
     scenario.world.at(2 * SECOND, strike)
     return scenario
+
+
+def group_with_slow_bodies(seed: int) -> Scenario:
+    """A group without faults whose backups are slow to write large messages."""
+    scenario = Scenario(seed, 1, 8.0, faults=False, grouped=True)
+    group = scenario.group
+    assert group is not None
+    for machine in group.backups:
+        machine.large.job_min_ns, machine.large.job_max_ns = SECOND // 100, SECOND // 20
+    return scenario
+
+
+def groups_with_bodies(first: int, count: int) -> Iterator[int]:
+    """Seeds from `first` on whose group has large messages."""
+    seed = first
+    while count > 0:
+        if Scenario(seed, 1, 8.0, faults=False, grouped=True).subjects:
+            yield seed
+            count -= 1
+        seed += 1

@@ -20,7 +20,7 @@ from atalanta.cli import main
 from tests.stress.faults import Faults, Plan
 
 
-def node(broker_xml: str, log: str, out: str, plan: dict[str, Any] | None) -> None:
+def node(broker_xml: str, log: str, out: str, words: list[str], plan: dict[str, Any] | None) -> None:
     """Runs `atalanta run` in this process, which was just forked."""
     for number, path, flags in (
         (0, os.devnull, os.O_RDONLY),
@@ -33,7 +33,7 @@ def node(broker_xml: str, log: str, out: str, plan: dict[str, Any] | None) -> No
     if plan is not None:
         values: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in plan.items()}
         Faults(Plan(**values)).plant()
-    sys.argv = ["atalanta", "run", broker_xml]
+    sys.argv = ["atalanta", "run", broker_xml, *words]
     main.main()
 
 

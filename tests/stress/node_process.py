@@ -46,8 +46,10 @@ class Launcher:
 class NodeProcess:
     """One node's process at a time for one broker.xml."""
 
-    def __init__(self, launcher: Launcher, broker_xml: Path, folder: Path) -> None:
+    def __init__(self, launcher: Launcher, broker_xml: Path, folder: Path, *words: str) -> None:
+        """Faults happen to files under `folder`; `words` are options of `atalanta run`."""
         self.folder = folder
+        self._words = list(words)
         self._launcher = launcher
         self._broker_xml = broker_xml
         self._log = broker_xml.parent / "stderr.log"
@@ -66,7 +68,8 @@ class NodeProcess:
         if plan is not None:
             wanted = {**asdict(plan), "folders": [str(self.folder)], "count_file": str(self._count)}
         request = {
-            "broker_xml": str(self._broker_xml), "log": str(self._log), "out": str(self._out), "plan": wanted,
+            "broker_xml": str(self._broker_xml), "log": str(self._log), "out": str(self._out),
+            "words": self._words, "plan": wanted,
         }  # fmt: skip
         self._status = None
         self.pid = self._launcher.ask({"start": request}) or 0

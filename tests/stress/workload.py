@@ -1,7 +1,8 @@
 """A fixed load on one node, a book of what the node has confirmed, and the check that it is all there, once.
 
 Plain, pipelined, transacted, large, paged and last-value messages, two subscriptions of one address, acknowledgements
-that wait for their answer, and sends that repeat a duplicate id. Everything is sent by one client in a fixed order.
+that wait for their answer, XA branches of which some stay in doubt, and sends that repeat a duplicate id. Everything is
+sent by one client in a fixed order.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.client import ClientError, Connection, Message, ReceivedMessage, connect
+from atalanta.client import ClientError, Connection, Message, ReceivedMessage, Xid, connect
 
 OPTIONS: Final = "minLargeMessageSize=10000&blockOnAcknowledge=true&callTimeout=30000"
 ROUNDS: Final = 4
 # Queues of each address.
 QUEUES: Final = {
     "plain": ("plain",), "piped": ("piped",), "moved": ("moved",), "large": ("large",), "paged": ("paged",),
-    "values": ("values",), "news": ("news.a", "news.b"),
+    "values": ("values",), "branches": ("branches",), "news": ("news.a", "news.b"),
 }  # fmt: skip
+BRANCHES: Final = 1_000  # their numbers begin here
 SIZES: Final = {"large": 40_000, "paged": 1_500}
 # Events that no node logs, whatever its disk does.
 BUGS: Final = ("node_bug", "lease_bug")
@@ -83,7 +85,9 @@ class Workload:
     def __init__(self, rounds: int = ROUNDS) -> None:
         self.rounds = rounds
         self.entries: dict[str, Entry] = {}
+        # Transactions and branches whose commit was asked for (False) or confirmed (True), and prepared branches.
         self.committed: dict[int, bool] = {}
+        self.prepared: dict[int, bool] = {}
         self.finished = False
         self._numbers: Counter[str] = Counter()
 
@@ -96,6 +100,7 @@ class Workload:
                 await self._plain(connection, turn)
                 await self._piped(connection)
                 await self._transactions(connection)
+                await self._branches(connection)
                 await self._others(connection, turn)
             await self.take(connection, "large", 2)
             await self.take(connection, "paged", 12)
@@ -155,6 +160,22 @@ class Workload:
                 self.committed[number] = False
             self._commit(number)
 
+    async def _branches(self, connection: Connection) -> None:
+        """Prepares two branches, and commits one of them."""
+        for commits in (True, False):
+            number = BRANCHES + len(self.prepared)
+            self.prepared[number] = False
+            branch = connection.xa_resource.branch(xid_of(number))
+            async with branch:
+                for _ in range(2):
+                    await branch.send("branches", self._entry("branches", transaction=number).message())
+                await branch.prepare()
+            self.prepared[number] = True
+            if commits:
+                self.committed[number] = False
+                await connection.xa_resource.commit(xid_of(number))
+                self._commit(number)
+
     def _commit(self, number: int) -> None:
         self.committed[number] = True
         for entry in self.entries.values():
@@ -194,11 +215,26 @@ class Workload:
     async def check(self, url: str) -> None:
         """Reads all queues, sends everything again under its duplicate ids, reads again, and compares with the book."""
         async with connected(url) as connection:
+            problems = await self._end_branches(connection)
             first = await self._read_all(connection)
             await self._repeat(connection)
             again = await self._read_all(connection)
-        problems = self._problems(first, again)
+        problems += self._problems(first, again)
         assert not problems, "\n".join(problems[:20])
+
+    async def _end_branches(self, connection: Connection) -> list[str]:
+        """Commits all prepared branches. Returns what is wrong with the list of them."""
+        resource = connection.xa_resource
+        found = [int(xid.global_transaction_id) for xid in await resource.recover()]
+        problems = [f"branch {number} was committed, and is in doubt" for number in found if self.committed.get(number)]
+        for number, sure in self.prepared.items():
+            if sure and number not in self.committed and number not in found:
+                problems.append(f"branch {number} is lost, it was prepared")
+            if sure:
+                self.committed[number] = True
+        for number in found:
+            await resource.commit(xid_of(number))
+        return problems
 
     async def _read_all(self, connection: Connection) -> dict[str, list[str]]:
         return {queue: await self.read(connection, queue) for queues in QUEUES.values() for queue in queues}
@@ -260,7 +296,7 @@ class Workload:
         parts: dict[int, list[bool]] = defaultdict(list)
         for entry in self.entries.values():
             if entry.transaction >= 0:
-                parts[entry.transaction].append(entry.name in arrived["moved"])
+                parts[entry.transaction].append(entry.name in arrived[entry.address])
             if entry.taken_by >= 0:
                 parts[entry.taken_by].append(entry.name not in arrived["plain"])
         return [
@@ -268,6 +304,11 @@ class Workload:
             for number, there in parts.items()
             if any(there) != all(there) or (self.committed.get(number) and not all(there))
         ]
+
+
+def xid_of(number: int) -> Xid:
+    """Returns the id of a branch."""
+    return Xid(1, b"load", str(number).encode())
 
 
 def fate(entry: Entry, queue: str, first: bool, again: bool) -> list[str]:

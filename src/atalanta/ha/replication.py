@@ -301,6 +301,10 @@ class Follower:
 
     # --- taking over ------------------------------------------------------------------------------------------
 
+    def may_ask(self) -> bool:
+        """Tells whether no request of this member has an unknown outcome."""
+        return self.asked is None and self.view.pending is None
+
     def take_over(self, now: int) -> list[Action]:
         """Asks to become active if the member is in sync and its promise is over.
 

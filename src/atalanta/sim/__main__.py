@@ -21,11 +21,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=12.0, help="virtual seconds under load")
     parser.add_argument("--hours", type=float, default=0.0, help="the same in hours")
     parser.add_argument("--calm", action="store_true", help="without faults")
+    parser.add_argument("--grouped", action="store_true", help="one node is a replicated group")
     options = parser.parse_args(arguments)
     seconds = options.hours * 3600 or options.seconds
     failed = 0
     for seed in range(options.seed, options.seed + options.count):
-        outcome = run_seed(seed, options.nodes, seconds, not options.calm)
+        outcome = run_seed(
+            seed, options.nodes, seconds, not options.calm, grouped=options.grouped
+        )
         if isinstance(outcome, Failure):
             failed += 1
             print(outcome.report, flush=True)

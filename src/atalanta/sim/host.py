@@ -38,7 +38,7 @@ class SimTimers(Timers):
         self.due[key] = at_ns
         life = self.host.life
         late_ns = self.host.late_by_ns if self.host.late and self.host.late in key else 0
-        due_ns = at_ns - self.host.ahead_ns + late_ns
+        due_ns = self.host.world.now + at_ns - self.host.now() + late_ns
         self.host.world.at_time(due_ns, lambda: self._fire(key, at_ns, life))
 
     def cancel(self, key: str) -> None:
@@ -260,8 +260,8 @@ class Host(Machine):
         self.up = True
         self.run_node()
 
-    def run_node(self) -> None:
-        """Starts a node on the disk."""
+    def ports(self) -> Ports:
+        """Returns new ports on the disk, for a new node."""
         self.groups = {}
         self.group_addresses = {}
         self.dynamic_listeners = {}
@@ -275,7 +275,11 @@ class Host(Machine):
             SimPasswords(self),
         )
         ports.large = self.large
-        self.node = self.make_node(ports)
+        return ports
+
+    def run_node(self) -> None:
+        """Starts a node on the disk."""
+        self.node = self.make_node(self.ports())
         self.disk.attach(self._committed, self._disk_failed, self._no_room)
         self.node.recover(self.now())
         for port in self.listeners:
@@ -355,7 +359,7 @@ class Host(Machine):
 
     def on_dialed(self, conn: int, key: str) -> None:
         life, _, name = key.partition("/")
-        if self.node is not None and life == str(self.life):
+        if life == str(self.life):
             self.give(lambda node: node.on_dialed(self.now(), conn, name))
         else:
             self.network.close(conn, "dialled in an earlier life")

@@ -49,6 +49,8 @@ DEPARTURES_SHARE: Final = 0.7  # of the simulations
 PAIRS_SHARE: Final = 0.25  # of the simulations
 # The generator that draws them. With this number no seed of tests/sim/seeds.txt has a pair: they stay the same.
 PAIRS_DRAW: Final = "pairs 219019"
+GROUPS_SHARE: Final = 0.15  # of the simulations without a pair
+GROUPS_DRAW: Final = "groups 78"  # like PAIRS_DRAW
 PERMISSIONS: Final = ("send", "consume", "browse", "createDurableQueue", "createAddress", "manage")
 
 
@@ -70,6 +72,8 @@ class Shape:
         self.departures: bool = False
         self.subjects: list[Subject] = []
         self.pair: int = -1  # a node on two machines with a shared folder
+        self.group: int = -1  # a node on `members` machines that replicate its journal
+        self.members: int = 2
         self.joiner: int = (
             -1
         )  # a node that no static connectors name: it joins later, and the topology names it
@@ -101,6 +105,22 @@ class Shape:
         if nodes > 1 and draw.random() < PAIRS_SHARE:
             self.pair = draw.choice([index for index in range(nodes) if index != self.joiner])
             self.departures = False
+
+    def draw_group(self, world: World, nodes: int, wanted: bool) -> None:
+        """Draws the replicated group, in a share of the simulations or because it is wanted. Its nodes do not scale
+        down, and find each other by static connectors."""
+        draw = world.random(GROUPS_DRAW)
+        if wanted or (nodes > 1 and self.pair < 0 and draw.random() < GROUPS_SHARE):
+            self.pair = -1
+            self.group = draw.choice([index for index in range(nodes) if index != self.joiner])
+            self.members = draw.choice((2, 2, 3))
+            self.departures = False
+            self.discovery = False
+
+    @property
+    def several(self) -> bool:
+        """Tells whether a node has several machines."""
+        return self.pair >= 0 or self.group >= 0
 
     def taken_everywhere(self) -> bool:
         """Returns True if every node needs consumers: messages are not moved to other nodes, or (with scale-down and
@@ -136,12 +156,14 @@ def addresses(index: int) -> list[AddressConfig]:
 
 
 def backup_name(index: int) -> str:
-    """Returns the name of the other machine of a pair."""
+    """Returns the name of the other machine of a pair, the second one of a group."""
     return f"n{index}b"
 
 
 def machines_of(index: int, shape: Shape) -> list[str]:
-    """Returns the names of the machines of node `index`: two for a pair."""
+    """Returns the names of the machines of node `index`: two for a pair, two or three for a group."""
+    if index == shape.group:
+        return [f"n{index}", backup_name(index), f"n{index}c"][: shape.members]
     return [f"n{index}", backup_name(index)] if index == shape.pair else [f"n{index}"]
 
 
@@ -165,7 +187,9 @@ def cluster_settings(index: int, count: int, shape: Shape, name: str) -> Cluster
             group.stack = stack(shape)
     else:
         connection.static = True
-        own = (*machines_of(index, shape), f"n{shape.joiner}")
+        # The members of a group find each other by these connectors.
+        machines = [name] if index == shape.group else machines_of(index, shape)
+        own = (*machines, f"n{shape.joiner}")
         connection.static_connectors = [each for each in names if each not in own]
     settings.cluster_connections.append(connection)
     return settings
@@ -206,6 +230,21 @@ def security() -> Security:
     return made
 
 
+def journal_config(index: int, shape: Shape) -> JournalConfig:
+    return JournalConfig(
+        group_id(index) if index == shape.group else bytes([index]) * 16,
+        shape.segment_bytes,
+        compact_min_segments=2,
+        compact_percentage=50,
+        block_size_bytes_max=shape.block_bytes,
+    )
+
+
+def group_id(index: int) -> bytes:
+    """Returns the node id of a group: 16 bytes, not zeros."""
+    return bytes([index + 128]) * 16
+
+
 def node_config(
     index: int, shape: Shape, cluster: ClusterSettings | None, configured: list[AddressConfig]
 ) -> NodeConfig:
@@ -225,13 +264,7 @@ def node_config(
             "redelivery_delay_ms": shape.redelivery_delay_ms,
         },
     )
-    journal = JournalConfig(
-        bytes([index]) * 16,
-        shape.segment_bytes,
-        compact_min_segments=2,
-        compact_percentage=50,
-        block_size_bytes_max=shape.block_bytes,
-    )
+    journal = journal_config(index, shape)
     own = OwnSettings(parked_message_timeout_ms=shape.parked_timeout_ms)
     return NodeConfig(f"node-{index}", broker, settings, security(), journal, [], cluster, own)
 
@@ -240,7 +273,8 @@ def node_maker(index: int, count: int, shape: Shape, name: str) -> Callable[[Por
     """Returns a function that creates the node on machine `name` at each start, like a restarted process."""
 
     def make(ports: Ports) -> Node:
-        cluster = cluster_settings(index, count, shape, name) if count > 1 else None
+        clustered = count > 1 or index == shape.group
+        cluster = cluster_settings(index, count, shape, name) if clustered else None
         config = node_config(index, shape, cluster, addresses(index))
         for subject in shape.subjects:
             subject.configure(index, config)

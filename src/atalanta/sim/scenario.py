@@ -6,6 +6,7 @@ from bisect import bisect_left
 from typing import Final
 
 from atalanta.kernel.queue.paging.iteration import everything
+from atalanta.sim.checks.last_stop import check_last_stop
 from atalanta.sim.checks.ledger import ALERTS, ARCHIVE, BOOK, ORDERS, Ledger, Violation
 from atalanta.sim.checks.one_queue import check_one_queue
 from atalanta.sim.checks.replay import check_replay
@@ -17,9 +18,9 @@ from atalanta.sim.clients.jobs import Consumer, Producer
 from atalanta.sim.clients.mover import Mover
 from atalanta.sim.clients.readers import LogReader
 from atalanta.sim.faults import LONG_RUN_SECONDS, Faults, start
-from atalanta.sim.last_stop import check_last_stop
 from atalanta.sim.nodes import HEADLESS, PRICES, Shape, make_hosts
 from atalanta.sim.pairs.pair import Pair
+from atalanta.sim.replicas.group import ReplicaGroup
 from atalanta.sim.subject import Load, Subject
 from atalanta.sim.subjects import draw_subjects
 from atalanta.sim.world.network import Network
@@ -62,7 +63,7 @@ class Outcome:
 class Scenario:
     """A run. `telling` records the history of every message, or of `about` only (history_of), without other effects.
 
-    `load` makes the only subject, in place of those that the seed draws.
+    `load` makes the only subject, in place of those that the seed draws. `grouped`: one node is a replicated group.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Scenario:
         telling: bool = False,
         about: str = "",
         load: Load | None = None,
+        grouped: bool = False,
     ) -> None:
         self.world = World(seed, telling, about)
         self.network = Network(self.world)
@@ -88,12 +90,20 @@ class Scenario:
         self.departed = ScaleDownRecord()
         if load is None:
             self.shape.draw_pair(self.world, nodes)
+        if load is None or grouped:
+            self.shape.draw_group(self.world, nodes, grouped)
         self.shape.subjects = self._make_subjects(nodes, load)
         self.hosts = make_hosts(self.world, self.network, nodes, self.shape)
         self.pair: Pair | None = None
         if self.shape.pair >= 0:
             self.pair = Pair(self.world, self.network, nodes, self.shape)
-            self.hosts[self.shape.pair] = self.pair.primary
+        self.group: ReplicaGroup | None = None
+        if self.shape.group >= 0:
+            self.group = ReplicaGroup(self.world, self.network, nodes, self.shape)
+        # The node that has several machines.
+        self.several: Pair | ReplicaGroup | None = self.pair or self.group
+        if self.several is not None:
+            self.hosts[max(self.shape.pair, self.shape.group)] = self.several.primary
         self.producers = self._make_producers()
         self.consumers = self._make_consumers(nodes)
         self.readers = self._make_readers()
@@ -102,9 +112,10 @@ class Scenario:
         for subject in self.subjects:
             subject.departed = self.departed
             subject.populate(self.hosts, seconds)
-        if self.pair is not None:
-            self.hosts.append(self.pair.backup)
-            self.network.names[HEADLESS].append((self.pair.backup.name, 0))
+        if self.several is not None:
+            for backup in self.several.backups:
+                self.hosts.append(backup)
+                self.network.names[HEADLESS].append((backup.name, 0))
         senders = [*self.producers, *(each for subject in self.subjects for each in subject.senders)]
         self.departed.watch(self.hosts, senders)
         self._give_patience()
@@ -219,7 +230,7 @@ class Scenario:
 
     def knows_alerts(self, name: str) -> int:
         """Returns the life of that node while it has a binding for alerts, else 0."""
-        machines = (name, self.network.partners.get(name, name))
+        machines = (name, *self.network.partners.get(name, []))
         for host in self.hosts:
             if host.name in machines and host.node is not None and host.current():
                 address = host.node.broker.addresses.get(PRICES)
@@ -256,8 +267,10 @@ class Scenario:
                 self.world.at(delay_ns, client.start)
         if self.with_faults:
             self.world.at(SECOND, self.faults.strike)
-            if self.pair is not None:
-                self.pair.begin(self.seconds)
+            if self.several is not None:
+                self.several.begin(self.seconds)
+        if self.group is not None:
+            self.group.watch()
         self.world.at(REPLAY_CHECK_NS, self._check_replays)
         self.world.run_until(EPOCH + int(self.seconds * SECOND))
         self._heal()
@@ -290,8 +303,8 @@ class Scenario:
             producer.total = min(producer.total, producer.next + LAST_MESSAGES)
         if self.with_faults:
             self.faults.end()
-        if self.pair is not None:
-            self.pair.end()
+        if self.several is not None:
+            self.several.end()
         for host in self.hosts:
             start(host)
         if self.shape.taken_everywhere():
@@ -333,6 +346,8 @@ class Scenario:
         ]
         for subject in self.subjects:
             left.extend(subject.left())
+        if self.group is not None:
+            left.extend(self.group.members.left())
         for host in self.hosts:
             if host.standby():
                 continue
@@ -389,9 +404,9 @@ class Scenario:
         outcome.steps = self.world.steps
         outcome.confirmed = len(self.ledger.confirmed)
         outcome.crashes = self.faults.crashes
-        if self.pair is not None:
-            outcome.failovers = sum(machine.takeovers for machine in self.pair.machines) - 1
-            outcome.lost_epochs = sum(machine.losses for machine in self.pair.machines)
+        if self.several is not None:
+            outcome.failovers = self.several.takeovers() - 1
+            outcome.lost_epochs = self.several.losses()
         outcome.departures = self.faults.departures
         outcome.failed_disks = self.faults.failed_disks
         outcome.redeliveries = self.ledger.redelivered

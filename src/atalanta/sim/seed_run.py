@@ -23,20 +23,31 @@ class Failure:
 
 
 def run_seed(
-    seed: int, nodes: int, seconds: float, faults: bool = True, load: Load | None = None
+    seed: int,
+    nodes: int,
+    seconds: float,
+    faults: bool = True,
+    load: Load | None = None,
+    grouped: bool = False,
 ) -> Outcome | Failure:
     """Runs a seed. Returns the outcome, or the violation with the history of the message."""
     try:
-        return Scenario(seed, nodes, seconds, faults, load=load).run()
+        return Scenario(seed, nodes, seconds, faults, load=load, grouped=grouped).run()
     except ERRORS as error:
-        return Failure(seed, _report(seed, nodes, seconds, faults, load, error))
+        return Failure(seed, _report(seed, nodes, seconds, faults, load, grouped, error))
 
 
 def _report(
-    seed: int, nodes: int, seconds: float, faults: bool, load: Load | None, error: Exception
+    seed: int,
+    nodes: int,
+    seconds: float,
+    faults: bool,
+    load: Load | None,
+    grouped: bool,
+    error: Exception,
 ) -> str:
     about = error.key if isinstance(error, Violation) else ""
-    scenario = Scenario(seed, nodes, seconds, faults, telling=True, about=about, load=load)
+    scenario = Scenario(seed, nodes, seconds, faults, True, about, load, grouped)
     again: Exception | None = None
     try:
         scenario.run()
@@ -47,7 +58,8 @@ def _report(
     lines = [
         f"seed {seed}: {'BROKEN PROMISE' if isinstance(error, Violation) else type(error).__name__}: {error}",
         f"replay: python -m {program} --seed {seed} --nodes {nodes} --seconds {seconds:g}"
-        + ("" if faults else " --calm"),
+        + ("" if faults else " --calm")
+        + (" --grouped" if grouped else ""),
     ]
     if str(again) != str(error):
         lines.append(f"the second run differs: {again!r}: the world is not deterministic")

@@ -41,8 +41,10 @@ def draw_subjects(
 
     subjects: list[Subject] = []
     everywhere = shape.taken_everywhere()
-    paired = shape.pair >= 0  # then there are no subjects that look into one machine of a node
+    paired = shape.several  # then there are no subjects that look into one machine of a node
     if nodes < 2:
+        if shape.group >= 0 and drawn("large messages", large.SHARE):
+            subjects.append(large.LargeMessages(world, network, ledger, everywhere))
         return subjects
     if faults and drawn("slow readers", slow_readers.SHARE):
         subjects.append(slow_readers.SlowReaders(world, network, ledger))

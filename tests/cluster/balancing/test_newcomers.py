@@ -66,6 +66,16 @@ def test_one_that_comes_again_with_the_same_login_could_not_go_there(rig: Rig) -
     assert again.stays and not again.to
 
 
+def test_a_java_client_repeats_the_login_before_it_closes_the_connection_and_gets_no_session(rig: Rig) -> None:
+    hosts = in_zones(rig, "west", "east", east=EAST, rebalance_any_client=True)
+    visitor = visit(rig, hosts[0], "east-1")
+    assert visitor.to == "n1"
+    visitor.log_in(10)
+    rig.run(1)
+    assert not visitor.stays
+    assert len(rig.events("client_redirected")) == 1
+
+
 def test_nobody_is_sent_by_a_node_that_redirects_no_clients(rig: Rig) -> None:
     hosts = in_zones(rig, "west", "east", east=EAST, rebalance_any_client=True, rebalance=False)
     assert visit(rig, hosts[0], "east-1").stays

@@ -41,6 +41,7 @@ from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import NullResponse
 from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage, SendMessage
 from atalanta.wire.core.packets.session import CreateSessionV2
+from atalanta.wire.core.transport import TransportConfiguration
 from tests.kernel.broker_rig import START, CountingIds, RecordingTrace
 from tests.store.journal_rig import Collector, Schedule
 from tests.wire.core.server.server_rig import queue_request, text_message
@@ -139,7 +140,7 @@ class GatedWire(Wire):
         self.exempted: dict[int, bool] = {}
         self.arrivals: dict[int, Callable[[bytes], None]] = {}
         self.ends: dict[int, Callable[[str], None]] = {}
-        self.paused: list[int] = []
+        self.paused: dict[int, list[bytes]] = {}  # what has come meanwhile
         self.resumed: list[int] = []
 
     def exempt(self, conn: int) -> None:
@@ -154,10 +155,18 @@ class GatedWire(Wire):
             self.closed[conn] = why
 
     def pause(self, conn: int) -> None:
-        self.paused.append(conn)
+        self.paused[conn] = []
 
     def resume(self, conn: int) -> None:
         self.resumed.append(conn)
+        data = b"".join(self.paused.pop(conn))
+        life = self.member.life
+
+        def read() -> None:
+            if self.member.life == life:
+                self.member.input("on_data", conn, data)
+
+        self.member.schedule.at(0, read)
 
     def release(self, may_send: bool) -> None:
         """Sends what may leave; the shell calls it at the end of a batch of inputs."""
@@ -354,7 +363,14 @@ class Member:
 class Scripted:
     """A follower without a disk: it keeps what it gets, and answers what a test says."""
 
-    def __init__(self, active: Member, name: str = "b", key: bytes = KEY, group: str = GROUP) -> None:
+    def __init__(
+        self,
+        active: Member,
+        name: str = "b",
+        key: bytes = KEY,
+        group: str = GROUP,
+        connectors: dict[str, TransportConfiguration] | None = None,
+    ) -> None:
         self.active = active
         self.name = name
         self.framer = MemberFramer()
@@ -365,7 +381,7 @@ class Scripted:
         self.durable = 0
         self.epoch = 0
         self.conn = active.conn()
-        hello = Hello(name, JOURNAL_ID, group, SEGMENT_VERSION)
+        hello = Hello(name, JOURNAL_ID, group, SEGMENT_VERSION, connectors or {})
         self.handshake = FollowerHandshake(key, name.encode().ljust(32), hello)
         self.files = StoredFiles((), ())
         active.input("on_accept", self.conn, "door", f"machine-{name}")

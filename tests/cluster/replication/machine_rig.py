@@ -70,7 +70,11 @@ class Pipe:
         self.at[side] = max(self.at[side], schedule.now + delay)
 
         def arrive() -> None:
-            if machine.life == life and machine.up:
+            if machine.life != life or not machine.up:
+                return
+            if name == "on_data" and conn in machine.wire.paused:
+                machine.wire.paused[conn] += [bytes(each) for each in arguments if isinstance(each, bytes)]
+            else:
                 machine.input(name, conn, *arguments)
 
         schedule.at(self.at[side] - schedule.now, arrive)
@@ -125,8 +129,8 @@ class Machine(Member):
         self.why: list[str] = []  # of the ends of its runs
         self.past: list[tuple[str, dict[str, object]]] = []  # the events of earlier runs
         self.outcomes: list[Identity | TakenOver] = []
-        self.node_id: bytes | None = JOURNAL_ID
         self.guard: GuardPort | None = None
+        self.node_id: bytes | None = JOURNAL_ID
         self.key = KEY
         self.group_name = GROUP
         self.disk = type(self.disk)(group.schedule.at, random.Random(f"{name} {group.seed}"))

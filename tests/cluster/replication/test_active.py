@@ -7,6 +7,7 @@ from atalanta.ha.block_stream import JumpPart
 from atalanta.ha.register import CompareAndSet, Register
 from atalanta.ha.replication import Ended, HandOver, Refusal
 from atalanta.store.config import JournalConfig
+from atalanta.wire.core.transport import TransportConfiguration
 from tests.cluster.replication.group_rig import (
     JOURNAL_ID,
     Group,
@@ -68,7 +69,8 @@ def test_nothing_is_confirmed_while_the_outcome_of_the_removal_is_unknown() -> N
     publish(group.active, conn, "a", -7)
     group.run(20_000)
     assert group.active.confirmed(conn) == []
-    assert len(group.active.events("register_uncertain")) == 1
+    told = [event["why"] for event in group.active.events("register_uncertain")]
+    assert told == ["no answer", "the manager is away"]
     group.manager.reachable = True
     group.manager.writes_lost = 3
     group.until(lambda: group.in_sync() == ["a"])
@@ -358,3 +360,26 @@ def test_the_management_settings_follow() -> None:
     group.active.stored_settings = b"<settings/>"
     follower = joined(group)
     assert follower.of(SettingsFile) == [SettingsFile(b"<settings/>")]
+
+
+class Announcements:
+    """Stands for the cluster connections of the node: what they are to announce."""
+
+    def __init__(self) -> None:
+        self.backups: list[dict[str, str]] = []
+
+    def on_backups(self, now: int, backups: dict[str, TransportConfiguration]) -> None:
+        self.backups.append({name: connector.name for name, connector in backups.items()})
+
+
+def test_the_cluster_learns_of_the_follower_that_would_take_over() -> None:
+    group = Group()
+    announced = Announcements()
+    group.active.node.clusters = announced  # type: ignore[assignment]
+    connectors = {"c": TransportConfiguration.tcp("to-b", "b", 1)}
+    follower = Scripted(group.active, connectors=connectors)
+    group.run(2_000)
+    assert announced.backups == [{"c": "to-b"}]
+    follower.leave()
+    group.run(2_000)
+    assert announced.backups == [{"c": "to-b"}, {}]

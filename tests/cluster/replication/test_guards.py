@@ -57,7 +57,7 @@ def test_the_proof_needs_no_wait() -> None:
     before = world.schedule.now
     world.run(20)
     assert watches["b"].watched is not None, "the end of the connection proves nothing, and ends no watch"
-    world["b"].input("on_ended", 1)
+    world["b"].input("on_process_ended", 1)
     world.until(lambda: world.serves("b"))
     assert world.schedule.now - before < 200 * MS
     assert drain(world) == ["kept"]
@@ -72,7 +72,7 @@ def test_the_last_bytes_of_the_active_node_may_come_after_the_proof() -> None:
     publish(a, conn, "last", -7)
     world.run(3)
     before = world.schedule.now
-    b.input("on_ended", 1)
+    b.input("on_process_ended", 1)
     world.until(lambda: world.manager.value is not None and world.manager.value.epoch == 2)
     assert world.schedule.now - before < LEASE.length_ns // 4
     a.crash()
@@ -91,7 +91,7 @@ def test_a_broken_connection_proves_nothing() -> None:
 
 def test_the_proof_of_another_epoch_proves_nothing() -> None:
     world, _ = guarded()
-    world["b"].input("on_ended", 2)
+    world["b"].input("on_process_ended", 2)
     world.run(5_000)
     assert world.serves("a") and not world["b"].outcomes
 
@@ -104,7 +104,7 @@ def test_the_guard_of_the_next_active_node_is_watched_and_its_end_is_another() -
     world.until(lambda: world.manager.value is not None and world.manager.value.epoch == 2)
     [successor, other] = sorted("bc", key=lambda name: not world[name].outcomes)
     world["a"].crash()
-    world[other].input("on_ended", 1)
+    world[other].input("on_process_ended", 1)
     world.until(lambda: world.serves(successor))
     world.run(5_000)
     assert world.serves(successor) and not world[other].outcomes

@@ -122,6 +122,15 @@ class BrokerProcess(ABC):
         """SIGKILL, as a crash of the machine's process."""
         self._end(signal.SIGKILL)
 
+    def await_end(self) -> int:
+        """Waits until the process has ended by itself. Returns its status."""
+        process = self._process
+        if process is None:
+            raise BrokerFailed(f"{self.kind} node {self.name} is not running")
+        status = process.wait(STOP_SECONDS)
+        self._process = None
+        return status
+
     def close(self) -> None:
         """Ends the process if it still runs."""
         if self._process is not None:

@@ -44,6 +44,7 @@ def survey(count: int, names: list[str]) -> None:
     for mutant, module in planted:
         if names and mutant.__name__ not in names:
             continue
+        grouped = getattr(module, "GROUPED", False)
         load = getattr(module, "LOAD", None)  # the only load of the worlds in which it is looked for
         found = []
         first = ""
@@ -51,7 +52,7 @@ def survey(count: int, names: list[str]) -> None:
             with pytest.MonkeyPatch.context() as patch:
                 getattr(module, "prepare", nothing)(patch)
                 mutant(patch)
-                outcome = run_seed(seed, 3, 12.0, load=load)
+                outcome = run_seed(seed, 1 if grouped else 3, 12.0, load=load, grouped=grouped)
             if isinstance(outcome, Failure):
                 found.append(seed)
                 first = first or outcome.report.split("\n")[0][:150]

@@ -57,6 +57,7 @@ class ReplicaRun:
         self.paused = False
         self.stopping = False
         self.follower: Follower | None = None
+        self.clock_floor_ns = 0  # of the node to come
         self.node_id: uuid.UUID | None = None
         self._doors = doors
         self._closing: asyncio.TimerHandle | None = None  # of the doors
@@ -121,6 +122,7 @@ class ReplicaRun:
         outcome = backup.outcome
         if isinstance(outcome, TakenOver):
             self.follower = outcome.follower
+            self.clock_floor_ns = outcome.clock_floor_ns
         elif isinstance(outcome, Identity):
             self.node_id = uuid.UUID(bytes=outcome.node_id)
 
@@ -162,7 +164,7 @@ class ReplicaRun:
         shell, backup = self._shell, self._backup
         if shell is None or backup is None:
             return
-        shell.driver.ended(epoch)
+        shell.driver.process_ended(epoch)
         seen = backup.status()
         if self._closing is None and seen.epoch == epoch and self.member.folder.member in seen.in_sync:
             self._doors.listen_early()

@@ -86,6 +86,8 @@ class ReplicatedRuns:
                 if passive.again and not passive.stopping:
                     continue
                 return None if passive.paused else exit_codes.STOPPED
+            # Members of the cluster ignore news of a node that are older than what they know.
+            shell.clock.begin_above(passive.clock_floor_ns)
             shell.listen_early()
             self._tell_web("active")
             active = ActiveRun(self.member, self.security, self.server, shell, passive.follower)

@@ -5,7 +5,8 @@ asked for it, if a client id may decide.
 
 Only clients that reconnect are redirected (cluster/balancing/movable.py). A client that comes from another node creates
 its sessions again, and is not disturbed: it goes when it is idle, as in any rebalancing. A client that repeats a
-redirected login stays: it could not reach the other node.
+redirected login on another connection stays: it could not reach the other node. The Java client also repeats it at once
+on the same connection, which it is about to close (ActiveMQClientProtocolManager.createSessionContext): no answer.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ LOGINS_MAX: Final = 10_000
 
 
 class Newcomers(Routing):
-    """The redirects of new clients to their zone. `sent`: redirected logins, each with its time (ns), by name."""
+    """The redirects of new clients to their zone. `sent`: redirected logins, (time in ns, connection) by name."""
 
     def __init__(self, of: Callable[[int], Rebalance]) -> None:
         self.of = of  # connection -> the balancing of its cluster connection
-        self.sent: dict[str, int] = {}
+        self.sent: dict[str, tuple[int, int]] = {}
 
     def route(
         self, now: int, connection: ClientConnection, client_id: str | None, identity: Identity
@@ -50,27 +51,31 @@ class Newcomers(Routing):
         if client_id is None and preferred.by_client_id() and connection.can_repeat_login():
             connection.routed(now, BrokerError(ROUTING, "the zone of a client depends on its client id"))
             return False
+        name = connection.login_name()
+        sent_at, sent_conn = self.sent.get(name, (now - LOGIN_NS, -1))
+        if sent_conn == connection.conn:
+            return False
         zones = preferred.at_login(connection.client, client_id, identity.user)
         node_id = self._target(now, rebalance, zones)
         target = None if node_id is None else rebalance.target(node_id)
-        name = connection.login_name()
         if node_id is None or target is None or not name:
             return True
-        if now - self.sent.pop(name, now - LOGIN_NS) < LOGIN_NS:
+        if now - sent_at < LOGIN_NS:
+            del self.sent[name]
             rebalance.eligibility.returned[connection.conn] = True
             return True
-        self._remember(now, name)
+        self._remember(now, name, connection.conn)
         rebalance.redirects.arriving[connection.conn] = (node_id, now)
         rebalance.redirects.tell(connection, node_id, target)
         connection.redirect(node_id, target)
         connection.routed(now, BrokerError(ROUTING, f"clients of this zone belong to {target.address}"))
         return False
 
-    def _remember(self, now: int, name: str) -> None:
+    def _remember(self, now: int, name: str, conn: int) -> None:
         if len(self.sent) >= LOGINS_MAX:
-            self.sent = {name: at for name, at in self.sent.items() if now - at < LOGIN_NS}
-        if len(self.sent) < LOGINS_MAX:
-            self.sent[name] = now
+            recent = {known: sent for known, sent in self.sent.items() if now - sent[0] < LOGIN_NS}
+            self.sent = recent if len(recent) < LOGINS_MAX else {}
+        self.sent[name] = (now, conn)
 
     def _target(self, now: int, rebalance: Rebalance, zones: tuple[str, ...]) -> str | None:
         """Returns the emptiest member of the zone that a client belongs to; None if that is the zone of this node."""

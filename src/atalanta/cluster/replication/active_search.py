@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 SEARCH: Final = "active."
 DIAL_TIMEOUT_MS: Final = 2000
-RETRY_NS: Final = 250_000_000
-# A random part of this is added to each retry, so that members do not dial in step.
-JITTER_NS: Final = 1_000_000
+RETRY_NS: Final = 200_000_000
+# After a connection that was lost. An active node removes a member in sync that is away for longer than 500 ms.
+RETRY_LOST_NS: Final = 20_000_000
+# Up to 255 of these are added to each, so that members do not dial in step.
+JITTER_NS: Final = 400_000
 
 
 @dataclass(frozen=True)
@@ -217,9 +219,9 @@ class ActiveSearch:
         else:
             self._links.dial_within(attempt.key, candidate.host, candidate.port, DIAL_TIMEOUT_MS)
 
-    def _retry(self, now: int, attempt: _Attempt) -> None:
+    def _retry(self, now: int, attempt: _Attempt, after_ns: int = RETRY_NS) -> None:
         if self._searches:
-            self._timers.set(attempt.key, now + RETRY_NS + self._ids.secret(1)[0] * JITTER_NS)
+            self._timers.set(attempt.key, now + after_ns + self._ids.secret(1)[0] * JITTER_NS)
 
     def _forget(self, attempt: _Attempt) -> None:
         attempt.conn = -1
@@ -266,10 +268,10 @@ class ActiveSearch:
         self._owner.on_linked(now, welcome)
 
     def _end_link(self, now: int, why: str) -> None:
-        """Searches again after a short time: the active node may be gone, or it ends every stream that begins."""
+        """Searches again after a short time: it may be that every stream ends as soon as it begins."""
         self._owner.on_link_lost(now, why)
         if self.link is None and not self._searches:
             self._searches = True
             for attempt in self._attempts:
                 if not attempt.dialing:
-                    self._retry(now, attempt)
+                    self._retry(now, attempt, RETRY_LOST_NS)

@@ -9,7 +9,7 @@ at any other member's port makes one.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Final
 
 from atalanta.cluster.replication.active_search import SEARCH, ActiveSearch
@@ -21,23 +21,10 @@ from atalanta.cluster.replication.backup_config import (
     TakenOver,
 )
 from atalanta.cluster.replication.follower_store import FollowerStore
-from atalanta.cluster.replication.member_codec import (
-    FileDeletion,
-    FromActive,
-    Guard,
-    JournalBlock,
-    KeptFiles,
-    LargeData,
-    LargeEnd,
-    PageFile,
-    SettingsFile,
-    decode_from_active,
-    encode_message,
-)
+from atalanta.cluster.replication.incoming_stream import IncomingStream, StreamFailed
 from atalanta.cluster.replication.member_handshake import NO_NODE_ID, Hello, Welcome
 from atalanta.cluster.replication.passive_inputs import PassiveInputs
-from atalanta.cluster.replication.register_requests import REGISTER_TIMER, RegisterRequests
-from atalanta.ha.block_stream import BlockRefused, JumpPart
+from atalanta.ha.block_stream import BlockRefused
 from atalanta.ha.register import (
     CompareAndSet,
     Read,
@@ -46,6 +33,7 @@ from atalanta.ha.register import (
     RegisterView,
     found,
 )
+from atalanta.ha.register_requests import REGISTER_TIMER, RegisterRequests
 from atalanta.ha.replication import (
     Action,
     Activate,
@@ -53,9 +41,6 @@ from atalanta.ha.replication import (
     Cut,
     Ended,
     Follower,
-    HandOver,
-    Heartbeat,
-    Offer,
     Refusal,
     Send,
     Store,
@@ -66,8 +51,6 @@ from atalanta.wire.connection import ProtocolError
 
 TICK_TIMER: Final = "backup.tick"
 TICK_NS: Final = 50_000_000
-# Received and not on the disk: with more than this, the connection is not read.
-WAITING_BYTES_MAX: Final = 16 << 20
 # Between two reads of the register while nobody sends heartbeats.
 READ_NS: Final = 500_000_000
 # At a cold start a primary goes first.
@@ -99,12 +82,7 @@ class Backup(PassiveInputs):
         self._search = ActiveSearch(
             self, config.candidates, hello, config.key, ports.wire, ports.links, ports.timers, ports.ids, ports.trace
         )
-        # An offer, and the barrier that it waits for: all jobs of the disk must be done.
-        self._offered: tuple[int, Offer] | None = None
-        self._following = False  # the offer of this connection was accepted
-        self._has_followed = False
-        self._paused = False
-        self._end = 0  # the last lsn of the active node, as far as it is known
+        self._stream: IncomingStream | None = None
         self._promoted = False
         self._last_barrier = 0  # the one before the outcome
         self._alone_since_ns = 0
@@ -123,7 +101,9 @@ class Backup(PassiveInputs):
         store = self.store = FollowerStore(ports.disk, ports.large, config.journal)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
         report = store.report
-        self.follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
+        follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
+        self.follower = follower
+        self._stream = IncomingStream(follower, store, self._search, ports, self._do)
 
     def start(self, now: int) -> None:
         """Reads the register, or looks for the active node to learn the node id."""
@@ -145,15 +125,21 @@ class Backup(PassiveInputs):
         self._unlink("this member was promoted")
         self._consider(now)
 
+    def on_process_ended(self, now: int, epoch: int) -> None:
+        """Handles the proof that the active process of `epoch` has ended: no lease of it is waited for."""
+        if self.follower is not None and not self._over():
+            self.follower.on_ended(now, Ended(epoch))
+            self._consider_now(now)
+
     def status(self) -> BackupStatus:
         """Returns how far the member is."""
-        follower = self.follower
-        if follower is None:
+        follower, stream = self.follower, self._stream
+        if follower is None or stream is None:
             return BackupStatus(0, "", 0, 0, ())
         known = follower.view.known
         in_sync = () if known is None else known.in_sync
         active = follower.active if follower.epoch else ""
-        behind = max(0, self._end - follower.durable)
+        behind = max(0, stream.end_lsn - follower.durable)
         return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync)
 
     def _over(self) -> bool:
@@ -180,11 +166,8 @@ class Backup(PassiveInputs):
     def _make_identity(self) -> None:
         """Makes the node id of a new group, if no other member can be reached."""
         if self.config.primary and self._search.nobody():
-            self._end_with(Identity(self.ports.ids.uuid()))
-
-    def _end_with(self, identity: Identity) -> None:
-        self.outcome = identity
-        self._unlink("the node id is known")
+            self.outcome = Identity(self.ports.ids.uuid())
+            self._unlink("this member begins a new group")
 
     # --- the connection ---------------------------------------------------------------------------
 
@@ -201,7 +184,14 @@ class Backup(PassiveInputs):
     def on_data(self, now: int, conn: int, data: bytes) -> None:
         """Implements NodeInputs.on_data."""
         self._search.on_data(now, conn, data)
-        self._take_frames(now)
+        stream = self._stream
+        if stream is not None:
+            promise = stream.follower.promise
+            before_ns = promise.until_ns
+            self._try(now, lambda: stream.take_frames(now))
+            if promise.until_ns < before_ns:  # the active node has said that it serves no more
+                self._read_ns = 0
+                self._consider(now)
 
     def on_closed(self, now: int, conn: int, why: str) -> None:
         """Implements NodeInputs.on_closed."""
@@ -211,7 +201,8 @@ class Backup(PassiveInputs):
         """Implements SearchOwner.on_linked."""
         link = self._search.link
         if self.follower is None or link is None:
-            self._end_with(Identity(welcome.node_id))
+            self.outcome = Identity(welcome.node_id)
+            self._unlink("the node id is known")
             return
         self.ports.wire.logged_in(link.conn)
         self._told = ""
@@ -219,183 +210,43 @@ class Backup(PassiveInputs):
 
     def on_link_lost(self, now: int, why: str) -> None:
         """Implements SearchOwner.on_link_lost."""
-        self._end_stream()
+        if self._stream is not None:
+            self._stream.end()
         self._alone_since_ns = now
         self._read_ns = 0
         self.ports.trace.event("replication_link_lost", {"why": why})
 
-    def _end_stream(self) -> None:
-        self._offered = None
-        self._following = False
-        self._paused = False
-        if self.store is not None:
-            self.store.clear()
-
     def _unlink(self, why: str) -> None:
         """Ends the connection without another one: the member follows nobody."""
         self._search.halt(why)
-        self._end_stream()
+        if self._stream is not None:
+            self._stream.end()
 
-    def _send(self, message: Answer | Refusal) -> None:
-        link = self._search.link
-        if link is not None:
-            self.ports.wire.write(link.conn, encode_message(message))
-
-    def _take_frames(self, now: int) -> None:
-        """Handles the frames that have come, up to an offer that must wait for the disk."""
-        link = self._search.link
+    def _try(self, now: int, take: Callable[[], None]) -> None:
+        """Lets the stream take something. After an error of the active node it begins again."""
+        if self.failed is not None:
+            return
         try:
-            while link is not None and link is self._search.link and self._offered is None:
-                frame = link.framer.next()
-                if frame is None:
-                    break
-                self._on_message(now, link.active, decode_from_active(frame))
+            take()
         except (ProtocolError, DecodeError, BlockRefused) as error:
             self._search.drop(now, str(error))
-        self._limit()
-
-    def _limit(self) -> None:
-        """Stops reading while too much waits for the disk."""
-        link, store = self._search.link, self.store
-        if link is None or store is None:
-            return
-        waiting = store.waiting_bytes
-        if not self._paused and waiting > WAITING_BYTES_MAX:
-            self._paused = True
-            self.ports.wire.pause(link.conn)
-        elif self._paused and waiting * 2 < WAITING_BYTES_MAX:
-            self._paused = False
-            self.ports.wire.resume(link.conn)
-
-    # --- the stream -------------------------------------------------------------------------------
-
-    def _on_message(self, now: int, sender: str, message: FromActive) -> None:
-        """Handles a message of the active node. ProtocolError, BlockRefused: the stream begins again."""
-        follower, store = self.follower, self.store
-        if follower is None or store is None:
-            return
-        if isinstance(message, Offer):
-            self._following = False
-            store.clear()
-            self._offered = store.barrier.begin(), message
-        elif isinstance(message, SettingsFile):
-            self._store_settings(message)
-        elif not self._following:
-            raise ProtocolError(f"{type(message).__name__} without an offer that was accepted")
-        elif isinstance(message, Heartbeat):
-            self._end = max(self._end, message.commit)
-            self._do(now, follower.on_heartbeat(now, sender, message))
-        elif isinstance(message, HandOver):
-            self._do(now, follower.on_hand_over(now, message))
-        elif isinstance(message, Ended):
-            self.on_ended(now, message.epoch)
-        elif isinstance(message, Guard):
-            self._watch(follower, message)
-        elif isinstance(message, PageFile | LargeData | LargeEnd | FileDeletion | KeptFiles):
-            store.on_file(message)
-            store.files.delete_up_to(follower.durable)
-        else:
-            store.add(message)
-            self._store_parts(now, follower, store)
-
-    def _watch(self, follower: Follower, message: Guard) -> None:
-        """Watches the guard of the active node. ProtocolError."""
-        link, guard = self._search.link, self.ports.guard
-        if message.epoch != follower.epoch:
-            raise ProtocolError(f"the guard of epoch {message.epoch} in a stream of epoch {follower.epoch}")
-        if link is not None and guard is not None:
-            guard.watch(link.host, message.port, message.salt, message.epoch)
-
-    def _store_settings(self, message: SettingsFile) -> None:
-        try:
-            self.ports.settings(message.data)
-        except OSError as error:
-            self._fail(f"the management settings of the active node cannot be stored: {error}")
-
-    def _on_offer(self, now: int, follower: Follower, store: FollowerStore, offer: Offer) -> None:
-        """Begins to follow. All earlier jobs of the disk are done."""
-        link = self._search.link
-        if link is None:
-            return
-        self._end = offer.last
-        actions = follower.on_offer(now, link.active, offer)
-        for action in actions:
-            if isinstance(action, Cut):
-                if not self._cut(store, action):
-                    return
-                if store.copy.last < action.lsn:  # nothing is left: the journal began behind the cut
-                    follower.on_emptied()
-                    actions = follower.on_offer(now, link.active, offer)
-                break
-        self._following = follower.epoch == offer.epoch
-        if self._following:
-            self._has_followed = True
-            if self.ports.guard is not None:
-                self.ports.guard.close()  # the stream names the guard of this active node, if it has one
-            follower.promise.renew(now)  # it serves: its first heartbeat comes soon
-            try:
-                files = store.files.stored()
-            except OSError as error:
-                self._fail(f"the page files cannot be read: {error}")
-                return
-            self.ports.wire.write(link.conn, encode_message(files))
-        self._do(now, actions)
-        if not self._following:
-            self._search.drop(now, f"{link.active} offers epoch {offer.epoch}, this member has {follower.seen}")
-
-    def _cut(self, store: FollowerStore, cut: Cut) -> bool:
-        """Cuts the journal, and reports what was cut. Returns False if that failed."""
-        try:
-            store.read(cut.lsn)
-        except (OSError, ValueError) as error:
-            self._fail(f"the journal cannot be cut behind record {cut.lsn}: {error}")
-            return False
-        tail = store.report.cut
-        fields: dict[str, object] = {"behind": cut.lsn, "bytes": tail.size_bytes(), "files": " ".join(tail.names())}
-        if cut.confirmed:
-            fields["confirmed"] = "perhaps: a member that lacked it was promoted"
-        self.ports.trace.event("replica_tail_cut", fields)
-        return True
-
-    def _store_parts(self, now: int, follower: Follower, store: FollowerStore) -> None:
-        """Stores the parts of the journal that need not wait for a large body. ProtocolError, BlockRefused."""
-        while (part := store.next()) is not None:
-            if not isinstance(part, JournalBlock):
-                store.copy.on_part(part)
-                if isinstance(part, JumpPart):
-                    follower.on_emptied()
-                continue
-            block = part.block
-            self._end = max(self._end, block.last)
-            if not follower.takes(block):
-                self._do(now, follower.on_block(now, follower.active, block))
-                raise ProtocolError(f"record {block.first} of epoch {block.epoch} behind record {follower.last}")
-            store.copy.on_part(part.part)
-            self._do(now, follower.on_block(now, follower.active, replace(block, last=store.copy.last)))
+        except StreamFailed as error:
+            self._fail(str(error))
 
     # --- the disk ---------------------------------------------------------------------------------
 
     def on_committed(self, now: int, token: int) -> None:
         """Implements NodeInputs.on_committed. Negative tokens are those of barriers."""
-        follower, store = self.follower, self.store
-        if follower is None or store is None or self.failed is not None:
+        stream = self._stream
+        if stream is None:
             return
-        if token >= 0:
-            store.copy.on_committed(token)
-            self._do(now, follower.on_durable(now, store.copy.stored))
-            store.files.delete_up_to(follower.durable)
+        if self.failed is None and token == self._last_barrier != 0:
+            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns)
+        else:
+            self._try(now, lambda: stream.on_committed(now, token))
+            follower = stream.follower
             if follower.epoch and follower.ended == follower.epoch and follower.durable == follower.last:
                 self._consider_now(now)  # the last blocks of the active node were still to be stored
-        elif token == self._last_barrier:
-            self.outcome = TakenOver(follower)
-        else:
-            store.files.on_barrier(token)
-            if self._offered is not None and self._offered[0] == token:
-                offer = self._offered[1]
-                self._offered = None
-                self._on_offer(now, follower, store, offer)
-                self._take_frames(now)
-        self._limit()
 
     def on_disk_failed(self, now: int, why: str) -> None:
         """Implements NodeInputs.on_disk_failed."""
@@ -410,21 +261,14 @@ class Backup(PassiveInputs):
 
     def on_large_written(self, now: int, file: int, size: int) -> None:
         """Implements NodeInputs.on_large_written."""
-        if self.store is not None:
-            self.store.files.on_large_written(size)
-            self._limit()
+        if self._stream is not None:
+            self._stream.on_large_written(size)
 
     def on_large_synced(self, now: int, file: int) -> None:
         """Implements NodeInputs.on_large_synced."""
-        follower, store = self.follower, self.store
-        if follower is None or store is None:
-            return
-        store.files.on_large_synced(file)
-        try:
-            self._store_parts(now, follower, store)
-        except (ProtocolError, BlockRefused) as error:
-            self._search.drop(now, str(error))
-        self._limit()
+        stream = self._stream
+        if stream is not None:
+            self._try(now, lambda: stream.on_large_synced(now, file))
 
     def on_large_failed(self, now: int, file: int, why: str) -> None:
         """Implements NodeInputs.on_large_failed."""
@@ -445,15 +289,6 @@ class Backup(PassiveInputs):
             self._consider(now)
             self._tell(now)
 
-    def on_ended(self, now: int, epoch: int) -> None:
-        """Handles that the process that was active in `epoch` serves no more: it has said so, or its guard has proven
-        its end. The member takes over at once, if it may."""
-        follower = self.follower
-        if follower is None or self._over():
-            return
-        follower.on_ended(now, Ended(epoch))
-        self._consider_now(now)
-
     def _consider_now(self, now: int) -> None:
         self._read_ns = 0
         self._consider(now)
@@ -461,17 +296,13 @@ class Backup(PassiveInputs):
     def _consider(self, now: int) -> None:
         """Reads the register while nobody sends heartbeats: the answer decides. Obeys an operator's order."""
         follower = self.follower
-        if follower is None or self._over() or not self._may_ask(follower):
+        if follower is None or self._over() or not follower.may_ask():
             return
         if self._promoted:
             self._do(now, follower.promote(now))
         elif follower.promise.is_over(now) and now >= self._read_ns + READ_NS:
             self._read_ns = now
             self._register.read()
-
-    def _may_ask(self, follower: Follower) -> bool:
-        """Tells whether no request of this member has an unknown outcome."""
-        return follower.asked is None and follower.view.pending is None
 
     def _may_take_over(self, now: int, follower: Follower) -> bool:
         """Tells whether the member is in sync, and no other one serves or is about to."""
@@ -485,12 +316,15 @@ class Backup(PassiveInputs):
         if not promise.is_over(now):
             return False
         if follower.ended == known.epoch:
-            return True
+            return True  # nobody serves in the epoch that this member would end
+        if self._stream is not None and self._stream.paused:
+            return False  # heartbeats may have come that were not read
         last_epoch = follower.table[-1][0] if follower.table else 0
         if known.active not in ("", name) and known.epoch > last_epoch:
             # Its first record has not come yet: it may still read its journal.
             return now >= self._version_ns + self.config.patience_ns
-        wait_ns = 0 if self.config.primary or self._has_followed else PRIMARY_FIRST_NS
+        followed = self._stream is not None and self._stream.has_followed
+        wait_ns = 0 if self.config.primary or followed else PRIMARY_FIRST_NS
         return now >= promise.until_ns + wait_ns
 
     def _tell(self, now: int) -> None:
@@ -514,8 +348,8 @@ class Backup(PassiveInputs):
 
     def on_register(self, now: int, version: int, register: Register | None) -> None:
         """Implements NodeInputs.on_register."""
-        follower = self.follower
-        if follower is None or self._over():
+        follower, stream = self.follower, self._stream
+        if follower is None or stream is None or self._over():
             return
         if register is None:
             self._register.on_answer(settled=True)
@@ -526,10 +360,10 @@ class Backup(PassiveInputs):
             self._version_ns = now
         self._do(now, follower.on_register(now, version, register))
         self._register.on_answer(settled=follower.view.pending is None)
-        if self._over() or not self._may_ask(follower):
+        if self._over() or not follower.may_ask():
             return
-        if self._following and follower.epoch == 0:
-            self._send(Refusal(follower.seen))
+        if stream.following and follower.epoch == 0:
+            stream.send(Refusal(follower.seen))
             self._search.drop(now, f"the register has epoch {follower.seen}")
         if self._promoted:
             self._consider(now)
@@ -568,8 +402,8 @@ class Backup(PassiveInputs):
     def _do(self, now: int, actions: list[Action]) -> None:
         for action in actions:
             if isinstance(action, Send):
-                if isinstance(action.message, Answer | Refusal):
-                    self._send(action.message)
+                if self._stream is not None and isinstance(action.message, Answer | Refusal):
+                    self._stream.send(action.message)
             elif isinstance(action, Read):
                 self._register.read()
             elif isinstance(action, CompareAndSet):

@@ -46,7 +46,7 @@ class BackupConfig:
 class BackupPorts:
     """The ports of a passive member. `settings` stores the management settings of the active node; OSError.
 
-    Without `guard` the end of the active node is known by its lease only.
+    Without `guard` the end of the active process is known by its lease only.
     """
 
     wire: Wire
@@ -70,9 +70,14 @@ class Identity:
 
 @dataclass(eq=False)
 class TakenOver:
-    """The outcome of a member that has become active: nothing waits for the disk."""
+    """The outcome of a member that has become active: nothing waits for the disk.
+
+    No output of the former node left at a later time of its clock than `clock_floor_ns`: the new node's begins above
+    it. 0 if this process has heard no active node.
+    """
 
     follower: Follower
+    clock_floor_ns: int = 0
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from atalanta.cluster.replication.member_codec import FromFollower, SettingsFile
 from atalanta.cluster.replication.protocol import MemberConnection
 from atalanta.cluster.replication.seat import ReplicationSeat
 from atalanta.ha.register import CompareAndSet, Read, Register
+from atalanta.ha.register_requests import RegisterRequests
 from atalanta.ha.replication import Action, Active, Answer, Block, Confirm, Refusal, Send, Stop
 from atalanta.kernel.ports import LargeFiles, Timers, Trace
 from atalanta.store.journal import Journal
@@ -31,8 +32,6 @@ REPLICATION_PART: Final = "replication"
 TICK_TIMER: Final = "replication.tick"
 PUMP_TIMER: Final = "replication.pump"
 READ_TIMER: Final = "replication.register"
-# A register whose state is uncertain is read again after this time.
-READ_AGAIN_NS: Final = 200_000_000
 # A required follower without a connection is removed from the in-sync set after this time.
 GONE_NS: Final = 500_000_000
 
@@ -75,7 +74,7 @@ class Replicator(Part):
         self._announced: str = ""
         self._in_sync: tuple[str, ...] = ()
         self._gone_ns: dict[str, int] = {}  # since when a required follower has no stream
-        self._told_uncertain = False
+        self._register = RegisterRequests(seat.register, timers, trace, READ_TIMER)
         self._told_missing = False
 
     # --- life -----------------------------------------------------------------------------------------------
@@ -229,7 +228,7 @@ class Replicator(Part):
         if self.active.stopped:
             return
         if key == READ_TIMER:
-            self.seat.register.read()
+            self._register.read()
         elif key == TICK_TIMER:
             self._tick(now)
             terms = self.seat.follower.terms
@@ -259,20 +258,16 @@ class Replicator(Part):
     def on_register(self, now: int, version: int, register: Register | None) -> None:
         """Handles the register as read, or as written."""
         if register is None:
-            self.on_register_uncertain(now, "the register does not exist")
+            self._register.on_uncertain(now, "the register does not exist: restore it")
             return
-        self._told_uncertain = False
         self._do(now, self.active.on_register(now, version, register))
+        self._register.on_answer(settled=self.active.view.pending is None)
         self._tell_members(now)
 
     def on_register_uncertain(self, now: int, why: str) -> None:
         """Handles that the outcome of a request is unknown: the register is read again, until it is known."""
-        if self.active.stopped:
-            return
-        if not self._told_uncertain:
-            self._told_uncertain = True
-            self.trace.event("register_uncertain", {"why": why})
-        self.timers.set(READ_TIMER, now + READ_AGAIN_NS)
+        if not self.active.stopped:
+            self._register.on_uncertain(now, why)
 
     def _tell_members(self, now: int) -> None:
         """Reports changes of the in-sync set, and announces the backup to the cluster."""
@@ -342,9 +337,9 @@ class Replicator(Part):
                 if action.lsn > self.journal.durable:
                     self.journal.confirm(now, action.lsn)
             elif isinstance(action, CompareAndSet):
-                self.seat.register.compare_and_set(action)
+                self._register.write(action)
             elif isinstance(action, Read):
-                self.seat.register.read()
+                self._register.read()
             elif isinstance(action, Stop):
                 self._on_stop(now, action.why)
             else:

@@ -47,15 +47,24 @@ def check_replay(host: Host) -> bool:
     node = host.node
     if node is None or not node.journal.idle() or host.disk.busy() or host.disk.failed:
         return False
+    check_replay_of(host, host.name, host.disk, host.large)
+    return True
+
+
+def check_replay_of(host: Host, name: str, files: SimDisk, large: SimLargeFiles) -> None:
+    """Raises Violation if a node on a copy of these files, of machine `name`, would differ from that of `host`.
+
+    Everything must be durable. What is being written to the files is torn in the copy.
+    """
+    assert host.node is not None
     disk = SimDisk(never, random.Random(0))
-    disk.files = {name: bytearray(data) for name, data in host.disk.files.items()}
+    disk.inherit(files)
     ports = Ports(Wire(), disk, Timers(), Links(), NoIds(), SilentTrace())
     ports.large = SimLargeFiles(never, random.Random(0))
-    ports.large.contents = {file: bytearray(data) for file, data in host.large.contents.items()}
+    ports.large.contents = {file: bytearray(data) for file, data in large.contents.items()}
     shadow = host.make_node(ports)
     shadow.recover(host.now())
-    _compare(host.name, node.broker, shadow.broker)
-    return True
+    _compare(name, host.node.broker, shadow.broker)
 
 
 def _compare(name: str, live: Broker, replayed: Broker) -> None:

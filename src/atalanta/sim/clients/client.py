@@ -60,7 +60,7 @@ class SimClient(Machine):
         self.name = name
         self.target = target
         self.port = PORT
-        self.at_backup = False  # it tries the other machine of a pair
+        self.attempts = 0  # at its target: it tries the machines of a node in turn
         self.home = target
         self.abroad = False  # it has followed its node's messages
         self.followed = 0
@@ -118,7 +118,7 @@ class SimClient(Machine):
         if was_up:
             self.kill()
         self.target = target
-        self.at_backup = False
+        self.attempts = 0
         if was_up:
             self.start()
 
@@ -224,8 +224,8 @@ class SimClient(Machine):
 
     # -- connection -----------------------------------------------------------------------------
     def _dial(self) -> None:
-        partner = self.network.partners.get(self.target, self.target)
-        address = partner if self.at_backup else self.target
+        machines = [self.target, *self.network.partners.get(self.target, [])]
+        address = machines[self.attempts % len(machines)]
         self.network.dial(self, f"{self.life}", address, self.port)
 
     def on_dialed(self, conn: int, key: str) -> None:
@@ -283,8 +283,8 @@ class SimClient(Machine):
         self._lost()
 
     def _again_later(self) -> None:
-        """Connects again soon, to the other machine if it is a pair."""
-        self.at_backup = not self.at_backup
+        """Connects again soon, to the next machine of the node if it has several."""
+        self.attempts += 1
         life = self.life
         self.world.at(self.retry_ns, lambda: self._again(life))
 

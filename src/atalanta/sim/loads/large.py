@@ -50,7 +50,7 @@ class LargeMessages(SenderLoad):
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
         self.hosts = hosts
-        for number, host in enumerate(self.random.sample(hosts, 2)):
+        for number, host in enumerate(self.random.sample(hosts, min(2, len(hosts)))):
             name = f"lp{number}"
             sender = LargeSender(
                 self.world,

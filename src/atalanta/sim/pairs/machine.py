@@ -105,7 +105,7 @@ class PairMachine(Host):
         partner.partner = self
         partner.stops = self.stops  # one node has one list of its graceful stops
         partner.life = 1_000_000  # one node has no life twice
-        self.network.partners[self.name] = partner.name
+        self.network.partners[self.name] = [partner.name]
 
     def monotonic(self) -> int:
         """Returns the time of the machine's monotonic clock."""

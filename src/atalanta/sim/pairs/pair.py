@@ -41,6 +41,7 @@ class Pair:
         )  # fmt: skip
         self.primary.join(self.backup)
         self.machines = (self.primary, self.backup)
+        self.backups = [self.backup]
         for machine in self.machines:
             machine.on_died = self._start_later
 
@@ -48,6 +49,12 @@ class Pair:
         """Begins the faults; they end after `until` seconds of virtual time."""
         self.until = until
         self.world.at(SECOND, self._strike)
+
+    def takeovers(self) -> int:
+        return sum(machine.takeovers for machine in self.machines)
+
+    def losses(self) -> int:
+        return sum(machine.losses for machine in self.machines)
 
     def end(self) -> None:
         """Ends every fault and cancels the planned ones."""

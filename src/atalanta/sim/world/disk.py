@@ -305,7 +305,7 @@ class SimDisk(Disk):
             self._write(job.name, job.offset, self._commit_data(job))
             self.commits += 1
         elif job.kind == DELETE:
-            del self.files[job.name]
+            self.files.pop(job.name, None)
         else:
             self._write(job.name, 0, job.data)
             self.files[job.new_name] = self.files.pop(job.name)

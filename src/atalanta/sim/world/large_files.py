@@ -104,6 +104,11 @@ class SimLargeFiles(LargeFiles):
         self.contents = {file: bytearray(data) for file, data in other.contents.items()}
         self._synced = {file: len(data) for file, data in self.contents.items()}
 
+    def safe(self, file: int) -> bytes | None:
+        """Returns what survives a crash of the file, None if it may be lost."""
+        size = self._synced.get(file)
+        return None if size is None else bytes(self.contents[file][:size])
+
     def damage(self, file: int, size: int) -> None:
         """Makes the file shorter than recorded; deletes it if `size` < 0."""
         self._synced[file] = size

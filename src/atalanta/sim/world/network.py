@@ -82,7 +82,7 @@ class Network:
         self.names_fail: str = ""
         self.folders: dict[str, dict[str, bytes]] = {}
         self.folders_fail: str = ""
-        self.partners: dict[str, str] = {}  # the backup of a pair by its primary
+        self.partners: dict[str, list[str]] = {}  # the other machines of a node by the one with its name
         self._next: int = 0
 
     # -- connections ----------------------------------------------------------------------------
@@ -223,6 +223,14 @@ class Network:
     # -- partitions -----------------------------------------------------------------------------
     def block(self, source: str, target: str) -> None:
         self.blocked[(source, target)] = True
+
+    def unblock(self, ways: list[tuple[str, str]]) -> None:
+        """Restores these directions (source, target), and delivers the data that their streams held back."""
+        for way in ways:
+            if self.blocked.pop(way, None):
+                for conn, stream in list(self.streams.items()):
+                    if (stream.source.name, stream.target.name) == way:
+                        self._go_on(conn, stream)
 
     def heal(self) -> None:
         """Restores all directions and delivers the data that streams held back."""

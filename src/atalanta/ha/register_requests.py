@@ -18,7 +18,9 @@ READ_AGAIN_NS: Final = 200_000_000
 class RegisterRequests:
     """What is asked and not answered yet. An uncertain outcome is followed by a read, as often as needed."""
 
-    def __init__(self, port: RegisterPort, timers: Timers, trace: Trace) -> None:
+    def __init__(self, port: RegisterPort, timers: Timers, trace: Trace, timer: str = REGISTER_TIMER) -> None:
+        """`timer` is the key of the timer after which the caller reads again."""
+        self._timer = timer
         self._port = port
         self._timers = timers
         self._trace = trace
@@ -39,7 +41,7 @@ class RegisterRequests:
 
     def read_later(self, now: int) -> None:
         """Reads the register a little later."""
-        self._timers.set(REGISTER_TIMER, now + READ_AGAIN_NS)
+        self._timers.set(self._timer, now + READ_AGAIN_NS)
 
     def on_answer(self, settled: bool) -> None:
         """Records an answer. `settled`: no write has an unknown outcome any more."""

@@ -1,0 +1,103 @@
+"""The members of a simulated group as they see each other: their register, and what the group has confirmed."""
+
+from __future__ import annotations
+
+from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.host import Host
+from atalanta.sim.replicas.file_check import different_files
+from atalanta.sim.replicas.register import SimRegister
+from atalanta.sim.world.world import World
+from atalanta.store.segment import segment_number
+
+
+class GroupMember(Host):
+    """A machine of a group. `member` is the name of its data folder, `epoch` that of its last node."""
+
+    member: str
+    epoch: int
+    takeovers: int
+    losses: int
+
+    def may_send(self) -> bool:
+        """Tells whether output to clients may leave now."""
+        raise NotImplementedError
+
+    def has_dropped(self, number: int) -> bool:
+        """Tells whether the machine has deleted a segment because a later epoch has compacted it."""
+        found = [segment_number(name) for name in self.disk.files]
+        return number < min([each for each in found if each] or [0])
+
+
+class Members:
+    """The machines of a group. The first one is the primary."""
+
+    def __init__(self, world: World, name: str, coordinated: bool) -> None:
+        """`coordinated`: all folders have the node id from the configuration; else a new backup learns it."""
+        self.name = name
+        self.coordinated = coordinated
+        self.register = SimRegister(world, name)
+        self.machines: list[GroupMember] = []
+        self.ids: dict[int, tuple[int, int]] = {}  # message ids by epoch: the first, and the one behind the last
+        self.confirmed = 0  # the last lsn that a node has confirmed
+
+    def in_sync(self) -> list[GroupMember]:
+        """Returns the machines that may take over by the register as it is."""
+        value = self.register.value()
+        names = value.in_sync if value is not None else ()
+        return [machine for machine in self.machines if machine.member in names]
+
+    def serving(self) -> GroupMember:
+        """Returns the machine whose node is active, or the primary."""
+        found = [machine for machine in self.machines if machine.node is not None and machine.current()]
+        return found[0] if found else self.machines[0]
+
+    def quiet(self) -> bool:
+        """Tells whether the active node has everything confirmed, and no machine is writing."""
+        node = self.serving().node
+        if node is None or node.failed is not None or not self.serving().current():
+            return False
+        return node.journal.idle() and not any(each.disk.busy() or each.large.busy() for each in self.machines)
+
+    def note_confirmed(self, lsn: int) -> None:
+        """Records that everything up to `lsn` is confirmed."""
+        self.confirmed = max(self.confirmed, lsn)
+
+    def check_journal(self, machine: GroupMember, last: int) -> None:
+        """Raises Violation if a member of the in-sync set has a journal that ends with `last`, before what is
+        confirmed."""
+        if last < self.confirmed and machine in self.in_sync():
+            raise Violation(
+                f"{machine.name} is in sync with a journal up to {last}, and {self.confirmed} is confirmed"
+            )
+
+    def count_ids(self, epoch: int, next_id: int) -> None:
+        """Records the next message id of a node. Raises Violation if another epoch has used the same."""
+        first = self.ids.setdefault(epoch, (next_id, next_id))[0]
+        self.ids[epoch] = (first, next_id)
+        for other, (begin, end) in self.ids.items():
+            if other != epoch and begin < next_id and first < end:
+                raise Violation(f"epochs {other} and {epoch} both used message ids from {max(begin, first)}")
+
+    def check_alone(self, machine: GroupMember) -> None:
+        """Raises Violation if the node of another machine may send, too."""
+        for other in self.machines:
+            if other is not machine and other.may_send():
+                raise Violation(f"{machine.name} and {other.name} both may deliver")
+
+    def left(self) -> list[str]:
+        """Returns what is missing until every member is in sync and equal."""
+        active = self.serving()
+        if active.node is None or not active.may_send():
+            return [f"no node of {self.register.name} serves: {self.register.value()}"]
+        missing = [machine.name for machine in self.machines if machine not in self.in_sync()]
+        if missing:
+            return [f"{' '.join(missing)} not in sync"]
+        if any(machine.node is not None for machine in self.machines if machine is not active):
+            return ["two nodes"]
+        if not self.quiet():
+            return [f"{active.name} is writing"]
+        found = []
+        for machine in self.machines:
+            if machine is not active:
+                found += [f"{machine.name}: {each}" for each in different_files(active, machine)]
+        return found

@@ -1,0 +1,58 @@
+"""Replicated groups of two under the faults of test_pairs.py: each process has a disk of its own, and the backup has
+what the primary has confirmed.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stress.faults import KILL, KILL_AFTER, STOP, STOP_AFTER, TEAR, Plan
+from tests.stress.killed_node import Points, spread
+from tests.stress.killed_pair import Pairs, ReplicatedPair
+from tests.stress.node_process import Launcher
+
+pytestmark = [pytest.mark.process, pytest.mark.timeout(3600)]
+
+# Calls of a backup from its start to a long time behind its takeover: it writes from the beginning.
+BEGUN_CALLS = 60
+BACKUP_CALLS = 700
+
+
+@pytest.fixture(scope="module")
+def groups(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Pairs:
+    return Pairs(launcher, tmp_path_factory.mktemp("groups"), kind=ReplicatedPair)
+
+
+def test_the_replica_has_what_a_killed_primary_has_confirmed(groups: Pairs) -> None:
+    points = Points()
+    groups.kill(Plan(groups.calls // 2, TEAR), points)
+    assert points.missed == 0, points.report()
+
+
+@pytest.mark.soak
+def test_200_killed_primaries(groups: Pairs) -> None:
+    points = Points()
+    for plan in spread(groups.calls, 200):
+        groups.kill(plan, points)
+    print(points.report())
+    assert points.missed <= 20, points.report()
+
+
+@pytest.mark.soak
+def test_50_primaries_that_stood_still_until_the_replica_served(groups: Pairs) -> None:
+    points = Points()
+    for index in range(50):
+        groups.pause(Plan(index * groups.calls // 50, (STOP, STOP_AFTER)[index % 2]), points)
+    print(points.report())
+    assert points.missed <= 5, points.report()
+
+
+@pytest.mark.soak
+def test_50_kills_of_both(groups: Pairs) -> None:
+    """The backup is killed while it follows, or after it took over; both start again."""
+    points = Points()
+    for index in range(50):
+        at = BEGUN_CALLS + index * (BACKUP_CALLS - BEGUN_CALLS) // 50
+        action = (KILL, TEAR, KILL_AFTER)[index % 3]
+        groups.kill_both(Plan(groups.calls * (index % 7 + 1) // 8), Plan(at, action), points)
+    print(points.report())
