@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
 import signal
 from pathlib import Path
 
 from tests.app.pair import PairProcess
 from tests.broker_process import free_port
+from tests.runtime.ha.guard.guarded_process import alive
+from tests.waiting import until
 
 BROKER_XML = """<?xml version="1.0" encoding="UTF-8"?>
 <configuration xmlns="urn:activemq">
@@ -54,7 +58,21 @@ BROKER_XML = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 class Member(PairProcess):
-    """One process of the group, in a folder of its own."""
+    """One member of the group, in a folder of its own: a guard, which is `process`, and the broker."""
+
+    @property
+    def broker(self) -> int:
+        """The process id of the broker; that of the only process without a guard."""
+        found = re.findall(r"guard_started pid=(\d+) guard=(\d+)", self.log())
+        alone = not found or int(found[-1][1]) != self.process.pid
+        return self.process.pid if alone else int(found[-1][0])
+
+    def end(self, number: signal.Signals) -> int:
+        """Ends what was started. Linux ends the broker with it: a little later, if that was killed."""
+        broker = self.broker
+        status = super().end(number)
+        until(lambda: not alive(broker), f"process {broker} outlives its guard")
+        return status
 
     @property
     def instance(self) -> Path:
@@ -71,7 +89,8 @@ class Group:
     """`with Group(tmp_path) as group:` ends all processes. `policy` and `backup_policy` are elements of the roles."""
 
     def __init__(
-        self, folder: Path, backups: int = 1, policy: str = "", backup_policy: str = "", own: str = "", more: str = ""
+        self, folder: Path, backups: int = 1, policy: str = "", backup_policy: str = "", own: str = "", more: str = "",
+        arguments: tuple[str, ...] = (),
     ) -> None:
         self.locks = folder / "locks"
         self.locks.mkdir()
@@ -96,7 +115,7 @@ class Group:
             (etc / "broker.xml").write_text(text)
             if own:
                 (etc / "atalanta.toml").write_text(own)
-            self.members.append(Member(etc / "broker.xml", port))
+            self.members.append(Member(etc / "broker.xml", port, *arguments))
         self.primary, self.backup = self.members[0], self.members[1]
         servers = ",".join(f"tcp://127.0.0.1:{port}" for port in ports)
         self.url = f"({servers})?reconnectAttempts=-1&retryInterval=20"
@@ -117,5 +136,5 @@ class Group:
     def __exit__(self, *failure: object) -> None:
         for each in self.members:
             if each._process is not None and each.process.poll() is None:
-                each.process.send_signal(signal.SIGCONT)
+                os.kill(each.broker, signal.SIGCONT)
             each.__exit__(None, None, None)

@@ -49,8 +49,8 @@ BROKER_XML = """<?xml version="1.0" encoding="UTF-8"?>
 class PairProcess(BrokerProcess):
     """One process of the pair: its role changes while it runs."""
 
-    def __init__(self, broker_xml: Path, port: int) -> None:
-        super().__init__(broker_xml)
+    def __init__(self, broker_xml: Path, port: int, *arguments: str) -> None:
+        super().__init__(broker_xml, *arguments)
         self.port = port
         self._lines = ""
 

@@ -20,7 +20,18 @@ from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process
 
-REPLICATED = """
+# The other member does not run.
+CONNECTION = """
+<connectors>
+  <connector name="here">tcp://127.0.0.1:61616</connector>
+  <connector name="other">tcp://127.0.0.1:9</connector>
+</connectors>
+<cluster-connections><cluster-connection name="group">
+  <connector-ref>here</connector-ref>
+  <static-connectors><connector-ref>other</connector-ref></static-connectors>
+</cluster-connection></cluster-connections>
+"""
+REPLICATED = CONNECTION + """
 <ha-policy><replication><primary><manager>
   <class-name>org.apache.activemq.artemis.lockmanager.file.FileBasedLockManager</class-name>
   <properties><property key="locks-folder" value="{folder}"/></properties>
@@ -94,7 +105,7 @@ def test_a_refused_start_keeps_its_status(broker_xml: Path, port: int) -> None:
 
 def quorum(tmp_path: Path, port: int, voter: int) -> Path:
     """A file of a node whose guard runs the only voter."""
-    form = "<ha-policy><replication><primary/></replication></ha-policy>"
+    form = CONNECTION + "<ha-policy><replication><primary/></replication></ha-policy>"
     broker_xml = write_broker_xml(tmp_path, port, more=form)
     own = f'[ha.manager]\nkind = "quorum"\nvoters = "127.0.0.1:{voter}"\nvoter = "127.0.0.1:{voter}"\n'
     broker_xml.with_name("atalanta.toml").write_text(own)

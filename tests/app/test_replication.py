@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -62,8 +64,53 @@ def test_the_backup_serves_after_a_kill(tmp_path: Path) -> None:
     async def kill(group: Group, load: Load) -> None:
         assert group.primary.end(signal.SIGKILL) == -signal.SIGKILL
         await has_role(group.backup, "active")
+        assert "guard_proved_end" not in group.backup.log(), "the guard has ended with its broker: the lease decides"
 
     run(Group(tmp_path, own=LEASE), kill)
+
+
+async def kill_the_broker(group: Group) -> float:
+    """Kills the process of the active node only. Returns the seconds until the backup serves."""
+    os.kill(group.primary.broker, signal.SIGKILL)
+    began = time.monotonic()
+    await has_role(group.backup, "active")
+    assert await asyncio.to_thread(group.primary.wait) == 128 + signal.SIGKILL
+    return time.monotonic() - began
+
+
+def test_the_proof_of_a_guard_needs_no_wait(tmp_path: Path) -> None:
+    async def kill(group: Group, load: Load) -> None:
+        await asyncio.to_thread(group.backup.until_logged, "guard_watched")
+        assert await kill_the_broker(group) < 3
+        await load.past(20)
+        assert "guard_proved_end" in group.backup.log()
+        # The next active node has a guard as well.
+        group.primary.start()
+        await in_sync(group.backup, 1)
+        await asyncio.to_thread(group.primary.until_logged, "guard_watched")
+
+    run(Group(tmp_path, own="[ha]\nlease_ms = 15000\n"), kill)
+
+
+def test_without_a_guard_the_lease_decides(tmp_path: Path) -> None:
+    async def kill(group: Group, load: Load) -> None:
+        group.primary.process.send_signal(signal.SIGKILL)
+        began = time.monotonic()
+        await has_role(group.backup, "active")
+        assert time.monotonic() - began > 2, "heartbeats come four times in a lease of 3 s"
+        assert "guard_proved_end" not in group.backup.log()
+
+    run(Group(tmp_path, own="[ha]\nlease_ms = 3000\n", arguments=("--no-guard",)), kill)
+
+
+def test_a_guard_port_that_is_in_use_is_told_and_the_lease_decides(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        own = f"[ha]\nlease_ms = 500\nguard_port = {taken.getsockname()[1]}\n"
+        with Group(tmp_path, own=own) as group:
+            group.start()
+            assert f"guard_unreachable at=127.0.0.1:{taken.getsockname()[1]}" in group.primary.log()
+            os.kill(group.primary.broker, signal.SIGKILL)
+            group.backup.until_role("active")
 
 
 def test_the_backup_serves_after_the_loss_of_the_active_host_and_its_disk(tmp_path: Path) -> None:
@@ -95,10 +142,11 @@ def test_kills_in_turn(tmp_path: Path) -> None:
 
 def test_a_primary_that_was_paused_longer_than_its_lease_serves_nobody_any_more(tmp_path: Path) -> None:
     async def pause(group: Group, load: Load) -> None:
-        group.primary.process.send_signal(signal.SIGSTOP)
+        os.kill(group.primary.broker, signal.SIGSTOP)
         await has_role(group.backup, "active")
+        assert "guard_proved_end" not in group.backup.log(), "a process that stands still has not ended"
         confirmed = len(load.confirmed)
-        group.primary.process.send_signal(signal.SIGCONT)
+        os.kill(group.primary.broker, signal.SIGCONT)
         await has_role(group.primary, "passive")
         assert "member_deposed" in group.primary.log()
         await load.past(1)

@@ -10,6 +10,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.ha.manager_config import QuorumManager
 from atalanta.runtime.ha.guard.line import GuardLine
 from atalanta.runtime.ha.guard.start import VoterStart, start_guard
+from atalanta.runtime.ha.managers.configured_manager import ManagerRefused, password_of
 from atalanta.runtime.ha.managers.voter_folder import MARK
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
@@ -37,9 +38,12 @@ def voter_of(configuration: Configuration) -> VoterStart | None:
     if not isinstance(manager, QuorumManager) or manager.voter is None:
         return None
     host, port = listen_address("[ha.manager] voter", manager.voter)
-    password = configuration.broker.cluster_password
+    try:
+        password = password_of(manager.password_file, configuration.instance)
+    except ManagerRefused as error:
+        raise StartupError(exit_codes.BAD_CONFIGURATION, [f"[ha.manager] {error}"]) from error
     if not password and not is_loopback(host):
-        why = "anybody there could change the register: give a cluster-password"
+        why = "anybody there could change the register: give a password-file, the same to all members and voters"
         raise StartupError(exit_codes.BAD_CONFIGURATION, [f"[ha.manager] voter = {manager.voter!r}: {why}"])
     folder = configuration.instance / manager.voter_folder
     if not (folder / MARK).exists():

@@ -45,10 +45,11 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None, guarded: 
     for warning in [*configuration.warnings, *password_warnings(configuration)]:
         log_event(log, "configuration_warning", {"why": warning})
     tell_unsupported(configuration)
+    line = None
     if configuration.ha.form == REPLICATION and configuration.ha.manager is not None:
         from atalanta.app.guard import start_guard_of
 
-        start_guard_of(configuration, guarded)
+        line = start_guard_of(configuration, guarded)
     if configuration.ha.form == SHARED_STORE:
         # Most nodes do without these modules.
         from atalanta.app.shared_store import open_store, serve_store
@@ -61,7 +62,7 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None, guarded: 
 
         folder = open_member(configuration)
         try:
-            return run(serve_group(configuration, security, folder, ready, web))
+            return run(serve_group(configuration, security, folder, line, ready, web))
         finally:
             folder.close()
     storage = open_storage(configuration)

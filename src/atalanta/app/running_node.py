@@ -11,7 +11,6 @@ from atalanta.app.configuration_files import change_settings, read_again, watche
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
 from atalanta.app.transports import listens, secure_connectors
-from atalanta.cluster.replication.seat import ReplicationSeat
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.ports import Disk, LargeFiles
 from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
@@ -32,6 +31,7 @@ from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.tls.errors import TlsError
 
 if TYPE_CHECKING:
+    from atalanta.cluster.replication.seat import ReplicationSeat
     from atalanta.web.server import WebServer
 
 log = logging.getLogger("atalanta.app")

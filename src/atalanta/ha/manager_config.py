@@ -76,7 +76,9 @@ class EtcdManager(ManagerConfig):
 class QuorumManager(ManagerConfig):
     """The built-in register: a majority of voters keeps the value."""
 
-    voters: str = option("", "voters", "host:port of all voters, this node's own too, with commas")
+    voters: str = option(
+        "", "voters", "host:port of all voters (`atalanta ha witness`), this node's own too, with commas"
+    )
     password_file: str | None = option(None, "password-file", "the file of the voters' password, as they have it")
     voter: str | None = option(
         None, "voter", "host:port where the guard of this node listens as one of the voters; without it, it is none"

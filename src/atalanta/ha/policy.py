@@ -58,4 +58,12 @@ class HaPolicy(OptionGroup):
         unit="s",
         minimum=0,
     )
+    guard_port: int = option(
+        0,
+        "guard_port",
+        "replication: the port where the guard of this node listens for the other members; 0 takes a free one",
+        unit="port",
+        minimum=0,
+        maximum=65_535,
+    )
     coordination_id: str | None = None  # replication: the node id of the group

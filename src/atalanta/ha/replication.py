@@ -220,6 +220,7 @@ class Follower:
         self.active: str = ""  # the active node of that epoch
         self.seen: int = table[-1][0] if table else 0  # the highest epoch that it knows
         self.asked: Register | None = None  # the takeover whose outcome is unknown
+        self.ended: int = 0  # the epoch whose process serves no more: late heartbeats of it renew no promise
 
     # --- the stream -----------------------------------------------------------------------------------------
 
@@ -286,7 +287,8 @@ class Follower:
             return []
         if heartbeat.epoch != self.epoch:
             return [Send(sender, Refusal(self.seen))]
-        self.promise.renew(now)
+        if heartbeat.epoch != self.ended:
+            self.promise.renew(now)
         self.commit = max(self.commit, heartbeat.commit)
         return [self._answer(heartbeat.sent_ns)]
 
@@ -321,6 +323,7 @@ class Follower:
     def on_ended(self, now: int, message: Ended) -> None:
         """Ends the promise to a process that serves no more. A broken connection is no proof of that."""
         if message.epoch == self.epoch:
+            self.ended = message.epoch
             self.promise.release()
 
     def on_hand_over(self, now: int, message: HandOver) -> list[Action]:
@@ -331,6 +334,7 @@ class Follower:
         known = self.view.known
         if known is None or known.epoch != message.epoch:
             return []
+        self.ended = message.epoch
         self.promise.release()
         return self._ask(hand_over(known, self.name, self.view.token()))
 

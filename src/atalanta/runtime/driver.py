@@ -281,6 +281,10 @@ class Driver:
         """Calls `on_register_uncertain` of the node."""
         self._call("on_register_uncertain", why)
 
+    def process_ended(self, epoch: int) -> None:
+        """Calls `on_process_ended` of a passive member."""
+        self._call("on_process_ended", epoch)
+
     def promote(self) -> None:
         """Calls `promote` of a passive member."""
         self._call("promote")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from atalanta.cluster.replication.member_codec import (
     FromActive,
     FromFollower,
+    Guard,
     JournalBlock,
     MemberFramer,
     StoredFiles,
@@ -261,6 +262,10 @@ class Member:
         ]
         return follower
 
+    def process_guard(self, follower: Follower) -> Guard | None:
+        """The guard of the process, as its followers are told; None without one."""
+        return None
+
     def start(self, follower: Follower | None = None) -> None:
         self.life += 1
         follower = follower or self.follower()
@@ -271,7 +276,7 @@ class Member:
         security.add_rule("#", {name: ["all"] for name in PERMISSIONS})
         seat = ReplicationSeat(
             follower, MemberRegister(self.manager, self), GROUP, KEY, DROP_AFTER_NS, self.min_in_sync,
-            settings=lambda: self.stored_settings,
+            settings=lambda: self.stored_settings, guard=self.process_guard(follower),
         )  # fmt: skip
         config = NodeConfig(
             JOURNAL_ID.hex(), self.broker_config(), self.settings(), security, self.journal,

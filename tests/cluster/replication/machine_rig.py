@@ -13,6 +13,7 @@ from atalanta.cluster.replication.backup_config import (
     Identity,
     TakenOver,
 )
+from atalanta.ha.guard_port import GuardPort
 from atalanta.ha.replication import Follower
 from atalanta.kernel.ports import Ids, Links
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -128,7 +129,7 @@ class Machine(Member):
         self.why: list[str] = []  # of the ends of its runs
         self.past: list[tuple[str, dict[str, object]]] = []  # the events of earlier runs
         self.outcomes: list[Identity | TakenOver] = []
-        self.guards: list[tuple[str, int, bytes, int]] = []  # that it was told to watch
+        self.guard: GuardPort | None = None
         self.node_id: bytes | None = JOURNAL_ID
         self.key = KEY
         self.group_name = GROUP
@@ -161,16 +162,13 @@ class Machine(Member):
         )  # fmt: skip
         ports = BackupPorts(
             self.wire, self.disk, self.large, MemberTimers(self), MachineLinks(self), RandomIds(self.group.draw),
-            self.trace, MemberRegister(self.manager, self), self._store_settings, self._watch_guard,
+            self.trace, MemberRegister(self.manager, self), self._store_settings, self.guard,
         )  # fmt: skip
         self.backup = Backup(config, ports)
         self._attach()
         self.backup.recover(self.now)
         self.backup.start(self.now)
         self.end_turn()
-
-    def _watch_guard(self, host: str, port: int, secret: bytes, epoch: int) -> None:
-        self.guards.append((host, port, secret, epoch))
 
     def _store_settings(self, data: bytes) -> None:
         self.stored_settings = data

@@ -43,7 +43,7 @@ FROM_ACTIVE: tuple[FromActive, ...] = (
     FileDeletion(LARGE_FILE, 5, 104),
     KeptFiles(104, (1, 4), (5,)),
     SettingsFile(b"<settings/>"),
-    Guard("broker-b", 61617, b"secret"),
+    Guard(7, 61617, b"salt of 16 bytes"),
 )
 
 FROM_FOLLOWER: tuple[FromFollower, ...] = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.replication.backup_config import Identity, TakenOver
-from atalanta.cluster.replication.member_codec import Guard
 from atalanta.cluster.replication.member_handshake import member_key
 from atalanta.ha.register import CompareAndSet, found, take_over
 from atalanta.store.config import JournalConfig
@@ -138,26 +137,6 @@ def test_the_end_that_an_active_node_tells_itself_needs_no_wait() -> None:
     world.until(lambda: world.serves("b"))
     assert world.schedule.now - before < 400 * MS
     assert "lost" not in drain(world)[:5]
-
-
-def test_the_proven_end_of_the_active_process_needs_no_wait() -> None:
-    world = World()
-    world.begin()
-    a, b = world["a"], world["b"]
-    assert b.backup is not None
-    a.node.replicator.streams["b"].send(Guard("a", 7, b"secret"))  # type: ignore[union-attr]
-    a.end_turn()
-    world.run(20)
-    assert b.guards == [("a", 7, b"secret", 1)]
-    a.crash()
-    world.run(20)
-    b.input("on_process_ended", 7)  # of another epoch
-    world.run(200)
-    assert not b.serving()
-    before = world.schedule.now
-    b.input("on_process_ended", 1)
-    world.until(lambda: world.serves("b"))
-    assert world.schedule.now - before < 200 * MS
 
 
 def test_a_group_of_three_goes_on_with_two() -> None:

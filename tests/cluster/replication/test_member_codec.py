@@ -19,7 +19,7 @@ from atalanta.message.encoding.buffer import DecodeError
 from tests.cluster.replication.member_samples import FROM_ACTIVE, FROM_FOLLOWER
 
 # The frames that end with bytes of any size: shorter, they are other ones.
-OPEN_ENDED = {"JournalBlock", "PageFile", "LargeData", "SettingsFile", "Guard"}
+OPEN_ENDED = {"JournalBlock", "PageFile", "LargeData", "SettingsFile"}
 
 Decoder = Callable[[bytes], MemberMessage]
 CASES: list[tuple[Decoder, MemberMessage]] = [

@@ -70,7 +70,7 @@ class ActiveRun:
             withdraw_requests(member.folder.journal)
             self.status = await run_node(
                 self.shell, config, member.configuration, storage, self._ready, self.server, self._begun,
-                self._seat(calls),
+                self._seat(calls, epoch),
             )  # fmt: skip
         finally:
             if self._attendance is not None:
@@ -91,7 +91,7 @@ class ActiveRun:
             raise StartupError(exit_codes.BAD_CONFIGURATION, lines) from error
         return node_config(member.configuration, self.security, storage.node_id)
 
-    def _seat(self, calls: RegisterCalls) -> ReplicationSeat:
+    def _seat(self, calls: RegisterCalls, epoch: int) -> ReplicationSeat:
         member = self.member
         return ReplicationSeat(
             follower=self.follower,
@@ -101,6 +101,7 @@ class ActiveRun:
             drop_after_ns=member.terms.length_ns + int(DROP_S * 1e9),
             min_in_sync=member.policy.min_in_sync,
             settings=member.read_settings,
+            guard=None if member.guard is None else member.guard.begin(epoch),
         )
 
     def _ready(self, words: list[str]) -> None:

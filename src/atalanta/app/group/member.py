@@ -7,6 +7,7 @@ import contextlib
 import logging
 import uuid
 
+from atalanta.app.group.process_guard import process_guard
 from atalanta.app.running_node import Ready
 from atalanta.app.shared_store import announced_connectors, transport
 from atalanta.app.startup_error import StartupError
@@ -28,8 +29,10 @@ from atalanta.runtime.ha.group.member_status import (
     remove_status,
     write_status,
 )
+from atalanta.runtime.ha.guard.line import GuardLine
 from atalanta.runtime.ha.managers.configured_manager import ManagerRefused, configured_manager
 from atalanta.runtime.ha.managers.manager import Answer, Found, Manager, ManagerUnavailable
+from atalanta.runtime.ha.managers.voter_connection import password_key
 from atalanta.runtime.ha.store_requests import withdraw_requests
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.process import exit_codes
@@ -76,7 +79,10 @@ class UnknownGroup:
 class GroupMember:
     """What the runs of one process share."""
 
-    def __init__(self, configuration: Configuration, folder: MemberFolder, ready: Ready) -> None:
+    def __init__(
+        self, configuration: Configuration, folder: MemberFolder, line: GuardLine | None, ready: Ready
+    ) -> None:
+        """`line` is that to the guard of this process; None without one."""
         self.configuration = configuration
         self.folder = folder
         self.ready = ready
@@ -89,6 +95,8 @@ class GroupMember:
         }
         broker = configuration.broker
         self.key = member_key(broker.cluster_user, broker.cluster_password)
+        self.guard_key = password_key(broker.cluster_password)
+        self.guard = process_guard(configuration, line, self.guard_key)
         self.stored_settings = StoredSettingsFile.of(configuration)
         self._manager: Manager | None = None
         self._beat = 0

@@ -1,7 +1,8 @@
 """The passive run of a member of a replicated group: it follows the active node until it may take over.
 
-Its ports are bound and do not listen, so clients go on to the next server of their list. When it has taken over they
-listen: clients wait in the backlog until the node has read its journal.
+Its ports are bound and do not listen, so clients go on to the next server of their list. When the active node has
+provably ended, or when this member has taken over, they listen: clients wait in the backlog until the node has read its
+journal.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import uuid
 from typing import Final
 
 from atalanta.app.group.member import GroupMember
+from atalanta.app.passive_run import Doors
 from atalanta.app.startup_error import StartupError
-from atalanta.app.storage import Storage
 from atalanta.app.transports import secure_connectors
 from atalanta.cluster.replication.active_search import Candidate
 from atalanta.cluster.replication.backup import Backup
@@ -27,6 +28,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.ha.replication import Follower
 from atalanta.kernel.ports import Disk, LargeFiles
 from atalanta.message.encoding.buffer import DecodeError
+from atalanta.runtime.ha.group.guard_calls import GuardCalls
 from atalanta.runtime.ha.group.passive_shell import PassiveShell
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
 from atalanta.runtime.ha.store_requests import PROMOTE, take_request
@@ -38,23 +40,29 @@ from atalanta.store.errors import JournalDamaged, JournalForeign
 log = logging.getLogger("atalanta.app")
 
 ATTEND_S: Final = 0.5
+# Clients wait for so long until the member has taken over. Then they are refused: another member may serve.
+DOORS_S: Final = 5.0
 
 
 class ReplicaRun:
     """One passive run. A stop signal, or a lost network, ends it.
 
-    Afterwards `follower` is set if it has taken over, and `node_id` if it has learned that of its group and begins
-    again.
+    Afterwards `follower` is set if it has taken over, `node_id` if it has learned that of its group and begins again,
+    `again` if its ports must be bound anew.
     """
 
-    def __init__(self, member: GroupMember) -> None:
+    def __init__(self, member: GroupMember, doors: Doors) -> None:
         self.member = member
+        self.again = False
         self.paused = False
         self.stopping = False
         self.follower: Follower | None = None
         self.clock_floor_ns = 0  # of the node to come
         self.node_id: uuid.UUID | None = None
+        self._doors = doors
+        self._closing: asyncio.TimerHandle | None = None  # of the doors
         self._shell: PassiveShell | None = None
+        self._backup: Backup | None = None
 
     # --- asked by the network guard ---------------------------------------------------------------
 
@@ -89,7 +97,9 @@ class ReplicaRun:
         storage = member.storage(reserved=False)
         disk = storage.disk(loop, shell.driver, member.configuration.own.commits_in_loop)
         large = storage.large_files(loop, shell.driver, 0, member.configuration.journal.large_message_sync)
-        backup = Backup(self._config(), self._ports(shell, disk, large, calls, storage))
+        guard = GuardCalls(member.guard_key, self._on_ended)
+        backup = Backup(self._config(), self._ports(shell, disk, large, calls, guard))
+        self._backup = backup
         attendance = loop.create_task(self._attend(shell, backup))
         timer = None if wait_s is None else loop.call_later(wait_s, shell.end)
         try:
@@ -98,7 +108,10 @@ class ReplicaRun:
             line = f"the journal in {member.folder.journal} cannot be read: {error}"
             raise StartupError(exit_codes.BAD_DATA, [line]) from error
         finally:
-            self._shell = None
+            guard.close()
+            if self._closing is not None:
+                self._closing.cancel()
+            self._shell = self._backup = None
             if timer is not None:
                 timer.cancel()
             attendance.cancel()
@@ -130,7 +143,7 @@ class ReplicaRun:
         )
 
     def _ports(
-        self, shell: PassiveShell, disk: Disk, large: LargeFiles, calls: RegisterCalls, storage: Storage
+        self, shell: PassiveShell, disk: Disk, large: LargeFiles, calls: RegisterCalls, guard: GuardCalls
     ) -> BackupPorts:
         return BackupPorts(
             wire=shell.connections,
@@ -142,7 +155,25 @@ class ReplicaRun:
             trace=shell.trace,
             register=calls,
             settings=self.member.write_settings,
+            guard=guard,
         )
+
+    def _on_ended(self, epoch: int) -> None:
+        """Handles that the process that was active in `epoch` has provably ended. If this member may take over, clients
+        wait from now on, instead of their retry interval."""
+        shell, backup = self._shell, self._backup
+        if shell is None or backup is None:
+            return
+        shell.driver.process_ended(epoch)
+        seen = backup.status()
+        if self._closing is None and seen.epoch == epoch and self.member.folder.member in seen.in_sync:
+            self._doors.listen_early()
+            self._closing = shell.loop.call_later(DOORS_S, self._close_doors)
+
+    def _close_doors(self) -> None:
+        if self._shell is not None:
+            self.again = True
+            self._shell.end()
 
     async def _attend(self, shell: PassiveShell, backup: Backup) -> None:
         """Tells how far the member is, and looks for an operator's request."""

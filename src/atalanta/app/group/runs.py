@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 from atalanta.app.group.active_run import ActiveRun
 from atalanta.app.group.member import GroupMember
 from atalanta.app.group.replica_run import ReplicaRun
+from atalanta.app.passive_run import Doors
 from atalanta.app.running_node import Ready, bound_shell
 from atalanta.app.web import start_web
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.security.security import Security
 from atalanta.runtime.clock import Clock, steady_ns
 from atalanta.runtime.ha.group.member_folder import MemberFolder
+from atalanta.runtime.ha.guard.line import GuardLine
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.network_check.check import NoCheck, network_check
 from atalanta.runtime.network_check.guard import NetworkGuard
@@ -37,15 +39,17 @@ async def serve_group(
     configuration: Configuration,
     security: Security,
     folder: MemberFolder,
+    line: GuardLine | None,
     ready: Ready,
     web: str | None = None,
 ) -> int:
-    """Runs this member of the group in the running loop, and returns the exit status."""
+    """Runs this member of the group in the running loop, and returns the exit status. `line` is that to the guard of
+    this process."""
     loop = asyncio.get_running_loop()
     server = await start_web(web) if web is not None else None
     check = network_check(loop, configuration.network_check) or NoCheck()
     guard = NetworkGuard(loop, check, configuration.network_check.period_ms / 1_000)
-    member = GroupMember(configuration, folder, ready)
+    member = GroupMember(configuration, folder, line, ready)
     try:
         if server is not None:
             guard.on_change = server.network_changed
@@ -73,12 +77,14 @@ class ReplicatedRuns:
             self._tell_web("passive")
             shell = bound_shell(self.member.configuration, signals=False, clock=Clock(steady_ns))
             try:
-                passive = await self._follow()
+                passive = await self._follow(shell)
             except BaseException:
                 shell.accept_no_more()
                 raise
             if passive.follower is None:
                 shell.accept_no_more()
+                if passive.again and not passive.stopping:
+                    continue
                 return None if passive.paused else exit_codes.STOPPED
             # Members of the cluster ignore news of a node that are older than what they know.
             shell.clock.begin_above(passive.clock_floor_ns)
@@ -91,18 +97,18 @@ class ReplicatedRuns:
             unsettle_collector()
             trim_allocator()
 
-    async def _follow(self) -> ReplicaRun:
+    async def _follow(self, doors: Doors) -> ReplicaRun:
         """Runs passively until the member has taken over, or ends. It learns the node id of its group first."""
         member = self.member
         while True:
-            run = ReplicaRun(member)
+            run = ReplicaRun(member, doors)
             self.guard.born(run)
             if not member.primary:
                 member.tell_passive()  # a primary that serves at once does not say so
             # A new primary looks whether its group has an active node, and founds a group if there is none.
             founds = member.folder.node_id is None and member.primary
             await run.run(member.terms.wait_ns / 1e9 if founds else None)
-            if run.stopping or run.follower is not None:
+            if run.stopping or run.again or run.follower is not None:
                 return run
             found = run.node_id or uuid.UUID(bytes=SystemIds().uuid())
             member.folder.identify(found)

@@ -41,13 +41,19 @@ class Candidate:
     port: int
     secure: bool = False
 
+    @property
+    def remote(self) -> str:
+        """Returns "host:port"."""
+        return f"{self.host}:{self.port}"
+
 
 class ActiveLink:
     """The connection to the active node, after the handshake."""
 
-    def __init__(self, conn: int, remote: str, welcome: Welcome) -> None:
+    def __init__(self, conn: int, candidate: Candidate, welcome: Welcome) -> None:
         self.conn = conn
-        self.remote = remote
+        self.host = candidate.host
+        self.remote = candidate.remote
         self.active = welcome.active
         self.framer = MemberFramer()
 
@@ -80,7 +86,7 @@ class _Attempt:
     @property
     def remote(self) -> str:
         """Returns "host:port"."""
-        return f"{self.candidate.host}:{self.candidate.port}"
+        return self.candidate.remote
 
 
 class ActiveSearch:
@@ -251,7 +257,7 @@ class ActiveSearch:
         self._searches = False
         self._timers.cancel(attempt.key)
         attempt.told = ""
-        link = self.link = ActiveLink(attempt.conn, attempt.remote, welcome)
+        link = self.link = ActiveLink(attempt.conn, attempt.candidate, welcome)
         self._forget(attempt)
         for other in self._attempts:
             self._timers.cancel(other.key)

@@ -129,8 +129,7 @@ class Backup(PassiveInputs):
         """Handles the proof that the active process of `epoch` has ended: no lease of it is waited for."""
         if self.follower is not None and not self._over():
             self.follower.on_ended(now, Ended(epoch))
-            self._read_ns = 0
-            self._consider(now)
+            self._consider_now(now)
 
     def status(self) -> BackupStatus:
         """Returns how far the member is."""
@@ -245,6 +244,9 @@ class Backup(PassiveInputs):
             self.outcome = TakenOver(stream.follower, stream.clock_floor_ns)
         else:
             self._try(now, lambda: stream.on_committed(now, token))
+            follower = stream.follower
+            if follower.epoch and follower.ended == follower.epoch and follower.durable == follower.last:
+                self._consider_now(now)  # the last blocks of the active node were still to be stored
 
     def on_disk_failed(self, now: int, why: str) -> None:
         """Implements NodeInputs.on_disk_failed."""
@@ -287,6 +289,10 @@ class Backup(PassiveInputs):
             self._consider(now)
             self._tell(now)
 
+    def _consider_now(self, now: int) -> None:
+        self._read_ns = 0
+        self._consider(now)
+
     def _consider(self, now: int) -> None:
         """Reads the register while nobody sends heartbeats: the answer decides. Obeys an operator's order."""
         follower = self.follower
@@ -306,13 +312,13 @@ class Backup(PassiveInputs):
             return False
         if known.in_sync == (name,):
             return True
-        if self._stream is not None and self._stream.paused:
-            return False  # heartbeats may have come that were not read
         promise = follower.promise
         if not promise.is_over(now):
             return False
-        if promise.until_ns == 0:
-            return True  # the active node has said that it serves no more
+        if follower.ended == known.epoch:
+            return True  # nobody serves in the epoch that this member would end
+        if self._stream is not None and self._stream.paused:
+            return False  # heartbeats may have come that were not read
         last_epoch = follower.table[-1][0] if follower.table else 0
         if known.active not in ("", name) and known.epoch > last_epoch:
             # Its first record has not come yet: it may still read its journal.

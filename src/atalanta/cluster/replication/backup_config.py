@@ -11,6 +11,7 @@ from atalanta.ha.replication import Follower
 
 if TYPE_CHECKING:
     from atalanta.cluster.replication.active_search import Candidate
+    from atalanta.ha.guard_port import GuardPort
     from atalanta.ha.register_port import RegisterPort
     from atalanta.kernel.ports import Disk, Ids, LargeFiles, Links, Timers, Trace, Wire
     from atalanta.store.config import JournalConfig
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 
 # How long an active node may take to read its journal before it can be followed.
 PATIENCE_NS: Final = 60_000_000_000
-
-
-def _watch_nothing(host: str, port: int, secret: bytes, epoch: int) -> None:
-    """The port of a shell without guards."""
 
 
 @dataclass(eq=False, repr=False)
@@ -49,8 +46,7 @@ class BackupConfig:
 class BackupPorts:
     """The ports of a passive member. `settings` stores the management settings of the active node; OSError.
 
-    `watch_guard(host, port, secret, epoch)` watches the guard of the active process: `Backup.on_process_ended` follows
-    when it has proven the end of that process.
+    Without `guard` the end of the active process is known by its lease only.
     """
 
     wire: Wire
@@ -62,7 +58,7 @@ class BackupPorts:
     trace: Trace
     register: RegisterPort
     settings: Callable[[bytes], None]
-    watch_guard: Callable[[str, int, bytes, int], None] = _watch_nothing
+    guard: GuardPort | None = None
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ class IncomingStream:
         self._wire = ports.wire
         self._trace = ports.trace
         self._settings = ports.settings
-        self._watch_guard = ports.watch_guard
+        self._guard = ports.guard
         self._do = do
         # An offer, and the barrier that it waits for.
         self._offered: tuple[int, Offer] | None = None
@@ -169,13 +169,21 @@ class IncomingStream:
         elif isinstance(message, Ended):
             follower.on_ended(now, message)
         elif isinstance(message, Guard):
-            self._watch_guard(message.host, message.port, message.secret, follower.epoch)
+            self._watch(message)
         elif isinstance(message, PageFile | LargeData | LargeEnd | FileDeletion | KeptFiles):
             store.on_file(message)
             store.files.delete_up_to(follower.durable)
         else:
             store.add(message)
             self._store_parts(now)
+
+    def _watch(self, message: Guard) -> None:
+        """Watches the guard of the active node. ProtocolError."""
+        link, epoch = self._search.link, self.follower.epoch
+        if message.epoch != epoch:
+            raise ProtocolError(f"the guard of epoch {message.epoch} in a stream of epoch {epoch}")
+        if link is not None and self._guard is not None:
+            self._guard.watch(link.host, message.port, message.salt, message.epoch)
 
     def _store_settings(self, message: SettingsFile) -> None:
         try:
@@ -201,7 +209,10 @@ class IncomingStream:
             self._do(now, actions)
             raise ProtocolError(f"{link.active} offers epoch {offer.epoch}, this member has {follower.seen}")
         self.following = self.has_followed = True
-        follower.promise.renew(now)  # it serves: its first heartbeat comes soon
+        if self._guard is not None:
+            self._guard.close()  # the stream names the guard of this active node, if it has one
+        if follower.ended != offer.epoch:
+            follower.promise.renew(now)  # it serves: its first heartbeat comes soon
         try:
             files = self.store.files.stored()
         except OSError as error:

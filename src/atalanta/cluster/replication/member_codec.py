@@ -17,7 +17,7 @@ Numbers are big-endian; an lsn, a file number and a size have 8 bytes.
     DELETE       u8 kind · number · lsn
     KEEP         lsn · u32 count · count * page · u32 count · count * large file
     SETTINGS     the file up to the end
-    GUARD        u16 port · u8 size · host · secret up to the end
+    GUARD        epoch · u16 port · 16 bytes of salt
     ANSWER       epoch · last · durable · sent_ns
     REFUSAL      epoch
     FILES        u32 count · count * (page · size · u32 checksum of the table) · u32 count · count * (large file · size)
@@ -40,6 +40,7 @@ SIZE_SIZE: Final = 4
 FRAME_SIZE_MAX: Final = 1 << 30
 # The bytes of a large body in one frame.
 LARGE_PART_SIZE: Final = 256 * 1024
+SALT_SIZE: Final = 16
 
 OFFER: Final = 1
 BLOCK: Final = 2
@@ -131,11 +132,14 @@ class SettingsFile:
 
 @dataclass(frozen=True)
 class Guard:
-    """The guard of the active process: it tells who shows `secret` that the process has ended."""
+    """The guard of the process that is active in `epoch`. It listens at the host that the follower has dialled.
 
-    host: str
+    It proves the end of the process to those who know the secret: that follows from the cluster password and the salt.
+    """
+
+    epoch: int
     port: int
-    secret: bytes
+    salt: bytes
 
 
 @dataclass(frozen=True)
@@ -253,8 +257,7 @@ def _encode_files(message: MemberMessage) -> bytes:
     if isinstance(message, SettingsFile):
         return _frame(SETTINGS, message.data)
     if isinstance(message, Guard):
-        host = message.host.encode()
-        return _frame(GUARD, message.port.to_bytes(2, "big"), bytes([len(host)]), host, message.secret)
+        return _frame(GUARD, _numbers(message.epoch), message.port.to_bytes(2, "big"), message.salt)
     raise TypeError(f"no message between members: {type(message).__name__}")
 
 
@@ -312,13 +315,8 @@ def _decode_rare(code: int, reader: Reader) -> FromActive:
     if code == SETTINGS:
         return SettingsFile(reader.rest())
     if code == GUARD:
-        port = int.from_bytes(reader.take(2, "port"), "big")
-        start = int(reader.position)
-        host = reader.take(reader.uint8("host"), "host")
-        try:
-            return Guard(host.decode(), port, reader.rest())
-        except UnicodeDecodeError:
-            raise DecodeError("host", start, "it is not UTF-8") from None
+        epoch = _number(reader, "epoch")
+        return Guard(epoch, int.from_bytes(reader.take(2, "port"), "big"), reader.take(SALT_SIZE, "salt"))
     raise DecodeError("type", 0, f"{code} is no frame of an active node")
 
 

@@ -164,6 +164,8 @@ class Replicator(Part):
         self.streams[member] = FollowerStream(member, connection, self.active, self._sources)
         self.trace.event("replica_connected", {"member": member, "remote": connection.peer()})
         self._do(now, [self.active.offer(member)])
+        if self.seat.guard is not None:
+            connection.send(self.seat.guard)
         connection.send(SettingsFile(self.seat.settings()))
 
     def on_message(self, now: int, connection: MemberConnection, message: FromFollower) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from atalanta.cluster.replication.member_codec import Guard
 from atalanta.ha.register_port import RegisterPort
 from atalanta.ha.replication import Follower
 
@@ -19,7 +20,8 @@ class ReplicationSeat:
 
     `follower` has just taken over: it has returned `Activate`. `key` is that of the members' handshake. A follower
     that makes no progress for `drop_after_ns` is removed from the in-sync set; `asynchronous` members are never in
-    it. `settings` returns the content of the stored management settings, b"" without any.
+    it. `settings` returns the content of the stored management settings, b"" without any. `guard`: the process of
+    the active node has one, which knows the epoch already.
     """
 
     follower: Follower
@@ -30,3 +32,4 @@ class ReplicationSeat:
     min_in_sync: int = 1
     asynchronous: tuple[str, ...] = ()
     settings: Callable[[], bytes] = _nothing
+    guard: Guard | None = None

@@ -44,6 +44,7 @@ LEVELS: Final = {
     "lease_expired": logging.WARNING,
     "group_undecided": logging.WARNING,
     "guard_not_started": logging.WARNING,
+    "guard_unreachable": logging.WARNING,
     "option_without_effect": logging.WARNING,
     "register_uncertain": logging.WARNING,
     "replica_removed": logging.WARNING,

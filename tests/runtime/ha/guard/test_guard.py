@@ -153,7 +153,7 @@ def test_a_report_of_the_last_moment_counts() -> None:
             stop(guarded.process.pid)
             guarded.tell(f"line.report({EPOCH + 1}, {SECRET!r}); os._exit(3)")
             watch = Watch()
-            attempt = asyncio.create_task(watch.connect(HOST, guarded.port, SECRET, EPOCH + 1))
+            attempt = watch.connect(HOST, guarded.port, SECRET, EPOCH + 1)
             await asyncio.sleep(QUIET_S)
             guarded.process.send_signal(signal.SIGCONT)
             assert await watch.proof() == EPOCH + 1

@@ -45,13 +45,14 @@ class GuardWatch:
         self._task: asyncio.Task[None] | None = None
         self._told = False  # whether the log says that the guard is lost
 
-    async def connect(self, host: str, port: int, secret: bytes, epoch: int) -> bool:
-        """Watches this guard instead of an earlier one. Returns whether it has answered; if not, attempts go on."""
+    def connect(self, host: str, port: int, secret: bytes, epoch: int) -> asyncio.Future[bool]:
+        """Watches this guard instead of an earlier one. The future tells whether it has answered; if not, attempts go
+        on."""
         self.close()
         self._told = False
         first: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._watch(host, port, secret, epoch, first))
-        return await first
+        return first
 
     def close(self) -> None:
         """Watches no more. `ended` is not called after this."""

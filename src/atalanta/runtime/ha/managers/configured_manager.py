@@ -35,7 +35,7 @@ def configured_manager(config: manager_config.ManagerConfig, name: str, folder: 
         return _zookeeper(config, name, folder)
     if isinstance(config, manager_config.QuorumManager):
         voters = [_voter(each) for each in _listed(config.voters)]
-        password = _password(config.password_file, folder)
+        password = password_of(config.password_file, folder)
         try:
             return QuorumManager(voters, name, password, os.urandom(LIFE_SIZE))
         except ValueError as error:
@@ -59,7 +59,7 @@ def _etcd(config: manager_config.EtcdManager, name: str, folder: Path) -> Manage
             _listed(config.endpoints),
             f"{config.namespace or NAMESPACE}/{name}",
             config.user or "",
-            _password(config.password_file, folder),
+            password_of(config.password_file, folder),
             context,
         )
     except ValueError as error:
@@ -77,7 +77,7 @@ def _zookeeper(config: manager_config.ZooKeeperManager, name: str, folder: Path)
             config.connect_string,
             f"/{(config.namespace or NAMESPACE).strip('/')}/{name}",
             config.user or "",
-            _password(config.password_file, folder),
+            password_of(config.password_file, folder),
             tls,
             config.connection_ms / 1_000,
         )
@@ -96,7 +96,8 @@ def _voter(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _password(name: str | None, folder: Path) -> str:
+def password_of(name: str | None, folder: Path) -> str:
+    """Returns the password in the file `name` below `folder`, "" without a name. ManagerRefused."""
     if name is None:
         return ""
     path = folder / name
