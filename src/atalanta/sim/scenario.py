@@ -112,10 +112,7 @@ class Scenario:
         for subject in self.subjects:
             subject.departed = self.departed
             subject.populate(self.hosts, seconds)
-        if self.several is not None:
-            for backup in self.several.backups:
-                self.hosts.append(backup)
-                self.network.names[HEADLESS].append((backup.name, 0))
+        self._add_backups()
         senders = [*self.producers, *(each for subject in self.subjects for each in subject.senders)]
         self.departed.watch(self.hosts, senders)
         self._give_patience()
@@ -142,6 +139,13 @@ class Scenario:
         self._prepare_departures()
         self.faults.staying = [name for subject in self.subjects for name in subject.staying]
         self.ledger.excuses = self.departed.excuses
+
+    def _add_backups(self) -> None:
+        """Adds the other machines of the node that has several."""
+        if self.several is not None:
+            for backup in self.several.backups:
+                self.hosts.append(backup)
+                self.network.names[HEADLESS].append((backup.name, 0))
 
     def _draw_joiner(self, nodes: int) -> int:
         """Returns when the last node joins (ns), 0 if no node does."""
