@@ -94,12 +94,8 @@ class Scenario:
             self.shape.draw_group(self.world, nodes, grouped)
         self.shape.subjects = self._make_subjects(nodes, load)
         self.hosts = make_hosts(self.world, self.network, nodes, self.shape)
-        self.pair: Pair | None = None
-        if self.shape.pair >= 0:
-            self.pair = Pair(self.world, self.network, nodes, self.shape)
-        self.group: ReplicaGroup | None = None
-        if self.shape.group >= 0:
-            self.group = ReplicaGroup(self.world, self.network, nodes, self.shape)
+        self.pair = self._make_pair(nodes)
+        self.group = self._make_group(nodes)
         # The node that has several machines.
         self.several: Pair | ReplicaGroup | None = self.pair or self.group
         if self.several is not None:
@@ -139,6 +135,16 @@ class Scenario:
         self._prepare_departures()
         self.faults.staying = [name for subject in self.subjects for name in subject.staying]
         self.ledger.excuses = self.departed.excuses
+
+    def _make_pair(self, nodes: int) -> Pair | None:
+        if self.shape.pair < 0:
+            return None
+        return Pair(self.world, self.network, nodes, self.shape)
+
+    def _make_group(self, nodes: int) -> ReplicaGroup | None:
+        if self.shape.group < 0:
+            return None
+        return ReplicaGroup(self.world, self.network, nodes, self.shape)
 
     def _add_backups(self) -> None:
         """Adds the other machines of the node that has several."""
