@@ -15,6 +15,7 @@ from atalanta.client import Connection, Message, connect
 from tests.app.group import Group
 from tests.app.load import loaded
 from tests.broker_process import BrokerProcess, free_port, refused
+from tests.certificates import PASSWORD, Authority
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process
@@ -90,6 +91,9 @@ def test_three_members_survive_the_loss_of_two_in_turn(tmp_path: Path) -> None:
                 left.remove(active)
                 await load.past(20)
                 until(lambda: any(each.role() == "active" for each in left), left[0].log)
+                if len(left) > 1:  # the last one must be in sync before it can go on alone
+                    successor = next(each for each in left if each.role() == "active")
+                    await asyncio.to_thread(successor.until_logged, "replica_in_sync")
 
     with Group(tmp_path, backups=2, own=LEASE) as group:
         group.start()
@@ -180,3 +184,18 @@ def test_from_one_node_to_a_group_and_not_back_by_mistake(tmp_path: Path) -> Non
         with refused(xml) as broker:
             assert broker.wait() == 75
             assert "belongs to a member of a replicated group" in broker.log()
+
+
+def test_members_follow_over_tls(tmp_path: Path) -> None:
+    authority = Authority()
+    store = authority.holder("server", "localhost", "127.0.0.1").key_store(tmp_path)
+    shown = f"sslEnabled=true;keyStorePath={store};keyStorePassword={PASSWORD}"
+    trusted = f"sslEnabled=true;trustStorePath={authority.trust_store(tmp_path)};trustStorePassword={PASSWORD}"
+    with Group(tmp_path, own=LEASE) as group:
+        for each in group.members:
+            text = each.broker_xml.read_text()
+            text = re.sub(r"(<acceptor [^>]*>[^<]*)", rf"\1?{shown}", text)
+            each.broker_xml.write_text(re.sub(r"(<connector [^>]*>[^<]*)", rf"\1?{trusted}", text))
+        group.start()
+        group.primary.end(signal.SIGKILL)
+        group.backup.until_role("active")

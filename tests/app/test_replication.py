@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.runtime.ha.store_requests import PROMOTE, post_request
 from tests.app.group import Group, Member
 from tests.app.load import Load, loaded
 from tests.waiting import DEADLINE_S, until
@@ -290,6 +291,7 @@ def test_promotion_of_a_member_that_is_not_in_sync(tmp_path: Path) -> None:
         group.backup.end(signal.SIGKILL)
         group.primary.until_logged("replica_removed")
         group.primary.end(signal.SIGKILL)
+        post_request(group.backup.data / "journal", PROMOTE)  # of an earlier process: it is not obeyed
         group.backup.start()
         group.backup.until_role("passive")
         time.sleep(2)

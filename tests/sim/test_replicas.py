@@ -41,3 +41,8 @@ def test_a_group_needs_no_faults() -> None:
         outcome = Scenario(seed, 1, 4.0, faults=False, grouped=True).run()
         assert (outcome.failovers, outcome.lost_epochs) == (0, 0)
         assert outcome.confirmed > 0
+
+
+def test_a_torn_page_file_that_nobody_needs_is_deleted() -> None:
+    """It was not among the files that the follower told, and so stayed for ever."""
+    rehearse_all([1254], 1, SECONDS, True)

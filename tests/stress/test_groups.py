@@ -11,7 +11,8 @@ from tests.stress.killed_node import Points, spread
 from tests.stress.killed_pair import Pairs, ReplicatedPair
 from tests.stress.node_process import Launcher
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(3600)]
+# The short form is tests/app/test_replication.py.
+pytestmark = [pytest.mark.process, pytest.mark.soak, pytest.mark.timeout(3600)]
 
 # Calls of a backup from its start to a long time behind its takeover: it writes from the beginning.
 BEGUN_CALLS = 60
@@ -23,13 +24,6 @@ def groups(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Pair
     return Pairs(launcher, tmp_path_factory.mktemp("groups"), kind=ReplicatedPair)
 
 
-def test_the_replica_has_what_a_killed_primary_has_confirmed(groups: Pairs) -> None:
-    points = Points()
-    groups.kill(Plan(groups.calls // 2, TEAR), points)
-    assert points.missed == 0, points.report()
-
-
-@pytest.mark.soak
 def test_200_killed_primaries(groups: Pairs) -> None:
     points = Points()
     for plan in spread(groups.calls, 200):
@@ -38,7 +32,6 @@ def test_200_killed_primaries(groups: Pairs) -> None:
     assert points.missed <= 20, points.report()
 
 
-@pytest.mark.soak
 def test_50_primaries_that_stood_still_until_the_replica_served(groups: Pairs) -> None:
     points = Points()
     for index in range(50):
@@ -47,7 +40,6 @@ def test_50_primaries_that_stood_still_until_the_replica_served(groups: Pairs) -
     assert points.missed <= 5, points.report()
 
 
-@pytest.mark.soak
 def test_50_kills_of_both(groups: Pairs) -> None:
     """The backup is killed while it follows, or after it took over; both start again."""
     points = Points()

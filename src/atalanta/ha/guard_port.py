@@ -4,8 +4,11 @@ from __future__ import annotations
 
 
 class GuardPort:
-    """The watch on one guard at a time. Its only answer is an input of its own: `on_process_ended(now, epoch)` says
-    that the process that was active in this epoch has ended. Everything else proves nothing, and says nothing."""
+    """The watch on one guard at a time. Its only answer is an input of its own.
+
+    `on_process_ended(now, epoch)`: the process that was active in this epoch has ended. Everything else proves
+    nothing, and says nothing.
+    """
 
     def watch(self, host: str, port: int, salt: bytes, epoch: int) -> None:
         """Watches the guard of the process that is active in `epoch`, instead of an earlier one."""

@@ -143,6 +143,10 @@ class Machine(Member):
     def serving(self) -> bool:
         return self.up and self.backup is None and self.node.failed is None and not self.node.handed_over
 
+    def may_serve(self) -> bool:
+        """Tells whether output to clients would leave now."""
+        return self.serving() and self.node.may_send(self.now)
+
     def follow(self) -> None:
         """Starts the process as a passive member."""
         self.life += 1
@@ -195,6 +199,8 @@ class Machine(Member):
 
     def end_turn(self) -> None:
         super().end_turn()
+        servers = [each.name for each in self.group.machines.values() if each.may_serve()]
+        assert len(servers) <= 1, f"{servers} serve at the same time"
         backup = self.backup
         if not self.up:
             return
@@ -281,7 +287,7 @@ class Machines:
     def active(self) -> Machine | None:
         """The machine that may send."""
         for machine in self.machines.values():
-            if machine.serving() and machine.node.may_send(machine.now):
+            if machine.may_serve():
                 return machine
         return None
 

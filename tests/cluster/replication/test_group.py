@@ -127,6 +127,17 @@ def fault(group: Machines, kind: str) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_nothing_confirmed_is_lost_whatever_happens(seed: int) -> None:
+    play(seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(1000, 1300))
+def test_nothing_confirmed_is_lost_in_many_groups(seed: int) -> None:
+    play(seed)
+
+
+def play(seed: int) -> None:
+    """Faults of a group while a client works; in the end all is there, and the members have the same files."""
     group, client = world(seed, "abc" if seed % 2 else "ab")
     group.follow()
     group.until(lambda: group.active() is not None)

@@ -200,6 +200,21 @@ def test_a_file_set_aside_becomes_another(tmp_path: Path) -> None:
     assert (tmp_path / "c").read_bytes() == b"HEadonetwo" + bytes(90)
 
 
+def test_a_file_that_was_replaced_by_another_is_read_anew(tmp_path: Path) -> None:
+    answers = Answers(tmp_path)
+    disk = answers.disk
+    disk.create("a", 8, b"old")
+    disk.create("spare", 8, b"")
+    disk.commit("a", 3, b"1", 1)
+    assert answers.next() == 1
+    assert disk.read("a", 0, 4) == b"old1"
+    disk.reuse("spare", "a", b"new")
+    disk.commit("a", 3, b"2", 2)
+    assert answers.next() == 2
+    assert disk.read("a", 0, 4) == b"new2"
+    disk.close()
+
+
 def test_short_commits_are_done_at_the_end_of_the_turn(tmp_path: Path) -> None:
     answers = Answers(tmp_path)
     disk = answers.disk

@@ -90,3 +90,27 @@ def test_other_files_are_not_ours(folder: Folder) -> None:
     for name in ("1.msg", "a.msg", "2.txt", "3"):
         (folder.path / name).write_bytes(b"xyz")
     assert folder.port.files() == {1: 3}
+
+
+def test_a_file_gets_another_number_when_it_is_synced(folder: Folder) -> None:
+    port = folder.port
+    port.create(7, True)
+    port.append(7, b"old")
+    port.read(7, 0, 10, 1)
+    port.create(99, True)
+    port.append(99, b"new body")
+    port.rename(99, 7)
+    port.read(7, 0, 10, 2)
+    port.append(7, b"!")
+    port.read(7, 0, 10, 3)
+    answers = [folder.answer() for _ in range(7)]
+    assert answers[1] == ("read", 1, b"old")
+    assert answers[3:] == [("synced", 7), ("read", 2, b"new body"), ("written", 7, 1), ("read", 3, b"new body!")]
+    assert port.files() == {7: 9}
+
+
+def test_a_file_that_is_not_there_gets_no_other_number(folder: Folder) -> None:
+    folder.port.rename(99, 7)
+    kind, file, why = folder.answer()
+    assert (kind, file) == ("failed", 99)
+    assert "No such file" in str(why)

@@ -33,6 +33,7 @@ from atalanta.runtime.ha.guard.line import GuardLine
 from atalanta.runtime.ha.managers.configured_manager import ManagerRefused, configured_manager
 from atalanta.runtime.ha.managers.manager import Answer, Found, Manager, ManagerUnavailable
 from atalanta.runtime.ha.managers.voter_connection import password_key
+from atalanta.runtime.ha.store_requests import withdraw_requests
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
@@ -49,6 +50,7 @@ def open_member(configuration: Configuration) -> MemberFolder:
         folder = open_member_folder(
             journal, configuration.broker.name, None if fixed is None else group_id(fixed), SystemIds().secret
         )
+        withdraw_requests(journal)  # what was asked of an earlier process, and of another state of the group
     except DataFolderError as error:
         raise StartupError(exit_codes.FOLDER_TAKEN, [str(error)]) from error
     except OSError as error:

@@ -71,6 +71,7 @@ class FollowerFiles:
         self._ending: dict[int, int] = {}
         self._deletions: deque[FileDeletion] = deque()
         self._told: StoredFiles = StoredFiles((), ())
+        self._page_numbers: list[int] = []
         # Page files that are being written: the barrier behind each, and its bytes.
         self._written: deque[tuple[int, int]] = deque()
         self._page_bytes = 0
@@ -105,6 +106,7 @@ class FollowerFiles:
             entries.append((number, size, checksum))
         bodies = [(file, size) for file, size in sorted(self._large.files().items()) if file < INCOMPLETE]
         self._told = StoredFiles(tuple(entries), tuple(bodies))
+        self._page_numbers = numbers
         return self._told
 
     def forget_incomplete(self) -> None:
@@ -119,12 +121,13 @@ class FollowerFiles:
         """Deletes what the active node does not have, when everything up to that moment is on the disk."""
         pages = frozenset(kept.pages)
         bodies = frozenset(kept.large)
-        for number, _, _ in self._told.pages:
+        for number in self._page_numbers:  # also torn ones, which the active node was not told of
             if number not in pages:
                 self._deletions.append(FileDeletion(PAGE_FILE, number, kept.lsn))
         for file, _ in self._told.large:
             if file not in bodies:
                 self._deletions.append(FileDeletion(LARGE_FILE, file, kept.lsn))
+        self._page_numbers = []
         self._told = StoredFiles((), ())
 
     # --- files ------------------------------------------------------------------------------------
