@@ -129,7 +129,7 @@ class Backup(PassiveInputs):
         """Handles the proof that the active process of `epoch` has ended: no lease of it is waited for."""
         if self.follower is not None and not self._over():
             self.follower.on_ended(now, Ended(epoch))
-            self._consider_now(now)
+            self._consider(now, at_once=True)
 
     def status(self) -> BackupStatus:
         """Returns how far the member is."""
@@ -246,7 +246,7 @@ class Backup(PassiveInputs):
             self._try(now, lambda: stream.on_committed(now, token))
             follower = stream.follower
             if follower.epoch and follower.ended == follower.epoch and follower.durable == follower.last:
-                self._consider_now(now)  # the last blocks of the active node were still to be stored
+                self._consider(now, at_once=True)  # the last blocks of the active node were still to be stored
 
     def on_disk_failed(self, now: int, why: str) -> None:
         """Implements NodeInputs.on_disk_failed."""
@@ -289,18 +289,14 @@ class Backup(PassiveInputs):
             self._consider(now)
             self._tell(now)
 
-    def _consider_now(self, now: int) -> None:
-        self._read_ns = 0
-        self._consider(now)
-
-    def _consider(self, now: int) -> None:
+    def _consider(self, now: int, at_once: bool = False) -> None:
         """Reads the register while nobody sends heartbeats: the answer decides. Obeys an operator's order."""
         follower = self.follower
         if follower is None or self._over() or not follower.may_ask():
             return
         if self._promoted:
             self._do(now, follower.promote(now))
-        elif follower.promise.is_over(now) and now >= self._read_ns + READ_NS:
+        elif follower.promise.is_over(now) and (at_once or now >= self._read_ns + READ_NS):
             self._read_ns = now
             self._register.read()
 
