@@ -80,6 +80,7 @@ def test_with_two_required_members_nothing_is_confirmed_by_one(tmp_path: Path) -
         asyncio.run(main(group))
 
 
+@pytest.mark.soak
 def test_three_members_survive_the_loss_of_two_in_turn(tmp_path: Path) -> None:
     async def main(group: Group) -> None:
         async with loaded(group.url) as load:

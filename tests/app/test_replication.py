@@ -128,6 +128,7 @@ def test_the_backup_serves_after_the_loss_of_the_active_host_and_its_disk(tmp_pa
     run(Group(tmp_path, own=LEASE), lose)
 
 
+@pytest.mark.soak
 def test_kills_in_turn(tmp_path: Path) -> None:
     async def kills(group: Group, load: Load) -> None:
         for number, (one, other) in enumerate([(group.primary, group.backup), (group.backup, group.primary)] * 2):
@@ -285,6 +286,7 @@ def test_an_operator_sees_the_group(tmp_path: Path) -> None:
         assert done.returncode == 75 and "no other member is in sync" in done.stderr
 
 
+@pytest.mark.soak
 def test_promotion_of_a_member_that_is_not_in_sync(tmp_path: Path) -> None:
     with Group(tmp_path, own=LEASE) as group:
         group.start()
