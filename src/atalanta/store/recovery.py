@@ -263,7 +263,7 @@ class JournalRecovery:
         offset = begin
         size = self._config.read_size_bytes
         # Most of a new file is zeros: to compare them is many times faster than to search for the last other byte.
-        zeros = bytes(size + BLOCK_HEAD_SIZE)
+        zeros = bytes(min(size + BLOCK_HEAD_SIZE, max(0, window.size - begin)))
         while offset < window.size:
             # A header may span two reads.
             data = window.get(offset, size + BLOCK_HEAD_SIZE)

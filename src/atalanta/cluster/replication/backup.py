@@ -230,8 +230,8 @@ class Backup(PassiveInputs):
             take()
         except (ProtocolError, DecodeError, BlockRefused) as error:
             self._search.drop(now, str(error))
-        except StreamFailed as error:
-            self._fail(str(error))
+        except StreamFailed as failure:
+            self._fail(str(failure))
 
     # --- the disk ---------------------------------------------------------------------------------
 
