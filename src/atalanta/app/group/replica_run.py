@@ -1,8 +1,8 @@
 """The passive run of a member of a replicated group: it follows the active node until it may take over.
 
-Its ports are bound and do not listen, so clients go on to the next server of their list. When the active node has
-provably ended, or when this member has taken over, they listen: clients wait in the backlog until the node has read its
-journal.
+Its ports are bound and do not listen, so clients go on to the next server of their list. When the connection to the
+active node is lost, or when this member has taken over, they listen: clients wait in the backlog until the node has
+read its journal.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from atalanta.store.errors import JournalDamaged, JournalForeign
 log = logging.getLogger("atalanta.app")
 
 ATTEND_S: Final = 0.5
-# Clients wait for so long until the member has taken over. Then they are refused: another member may serve.
-DOORS_S: Final = 5.0
+# Clients wait for the lease and so long until the member has taken over. Then they are refused: another one may serve.
+DOORS_S: Final = 3.0
 
 
 class ReplicaRun:
@@ -156,19 +156,34 @@ class ReplicaRun:
             register=calls,
             settings=self.member.write_settings,
             guard=guard,
+            suspect=self._suspect,
         )
 
     def _on_ended(self, epoch: int) -> None:
-        """Handles that the process that was active in `epoch` has provably ended. If this member may take over, clients
-        wait from now on, instead of their retry interval."""
-        shell, backup = self._shell, self._backup
-        if shell is None or backup is None:
-            return
-        shell.driver.process_ended(epoch)
-        seen = backup.status()
-        if self._closing is None and seen.epoch == epoch and self.member.folder.member in seen.in_sync:
+        """Handles that the process that was active in `epoch` has provably ended."""
+        shell = self._shell
+        if shell is not None:
+            shell.driver.process_ended(epoch)
+            self._open_doors()
+
+    def _suspect(self) -> None:
+        """Opens the doors before any proof, because clients dial again within milliseconds.
+
+        Not in a larger group: another member may take over, and clients must find it.
+        """
+        if len(candidates(self.member.configuration)) == 1:
+            self._open_doors()
+
+    def _open_doors(self) -> None:
+        """Lets clients that have lost the active node wait here, instead of for their retry interval.
+
+        Without a takeover the ports are bound anew.
+        """
+        shell = self._shell
+        if shell is not None and self._closing is None:
             self._doors.listen_early()
-            self._closing = shell.loop.call_later(DOORS_S, self._close_doors)
+            wait_s = self.member.terms.wait_ns / 1e9 + DOORS_S
+            self._closing = shell.loop.call_later(wait_s, self._close_doors)
 
     def _close_doors(self) -> None:
         if self._shell is not None:

@@ -211,6 +211,8 @@ class Backup(PassiveInputs):
     def on_link_lost(self, now: int, why: str) -> None:
         """Implements SearchOwner.on_link_lost."""
         if self._stream is not None:
+            if self._stream.following and not self._over():
+                self.ports.suspect()
             self._stream.end()
         self._alone_since_ns = now
         self._read_ns = 0

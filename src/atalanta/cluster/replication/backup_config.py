@@ -42,11 +42,16 @@ class BackupConfig:
     patience_ns: int = PATIENCE_NS
 
 
+def _nothing() -> None:
+    return None
+
+
 @dataclass(eq=False, repr=False)
 class BackupPorts:
     """The ports of a passive member. `settings` stores the management settings of the active node; OSError.
 
-    Without `guard` the end of the active process is known by its lease only.
+    Without `guard` the end of the active process is known by its lease only. `suspect` is called when the connection
+    to an active node is lost: that proves nothing, but this member may soon serve.
     """
 
     wire: Wire
@@ -59,6 +64,7 @@ class BackupPorts:
     register: RegisterPort
     settings: Callable[[bytes], None]
     guard: GuardPort | None = None
+    suspect: Callable[[], None] = _nothing
 
 
 @dataclass(frozen=True)
