@@ -61,7 +61,7 @@ class Cluster:
             await asyncio.to_thread(self.nodes[name].end, number)
 
     def places(self, connections: list[Connection]) -> list[int]:
-        """How many of the clients each node has."""
+        """Returns the number of clients of each node."""
         at = [each.server.port for each in connections if each.connected and each.server is not None]
         return [at.count(self.ports[name]) for name in NODES]
 

@@ -24,7 +24,7 @@ def running(jms: Jms, brokers: Lineup, kinds: str, shaping: Shaping, members: in
 
 
 def clients(node: BrokerProcess) -> int:
-    """How many clients it has, ours not counted."""
+    """Returns the number of its clients, ours not counted."""
 
     async def ask() -> int:
         async with connect(f"tcp://127.0.0.1:{node.port}", user=USER, password=PASSWORD) as asking:

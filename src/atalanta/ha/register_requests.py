@@ -16,7 +16,7 @@ READ_AGAIN_NS: Final = 200_000_000
 
 
 class RegisterRequests:
-    """What is asked and not answered yet. An uncertain outcome is followed by a read, as often as needed."""
+    """The requests without an answer yet. An uncertain outcome is followed by a read, as often as needed."""
 
     def __init__(self, port: RegisterPort, timers: Timers, trace: Trace, timer: str = REGISTER_TIMER) -> None:
         """`timer` is the key of the timer after which the caller reads again."""

@@ -13,7 +13,7 @@ SALT = b"salt of 16 bytes"
 
 
 class RecordedGuard(GuardPort):
-    """What a member watches, and watched before."""
+    """The guards that a member watches, and watched before."""
 
     def __init__(self) -> None:
         self.watched: tuple[str, int, bytes, int] | None = None

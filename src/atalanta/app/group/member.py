@@ -77,7 +77,7 @@ class UnknownGroup:
 
 
 class GroupMember:
-    """What the runs of one process share."""
+    """The state that the runs of one process share."""
 
     def __init__(
         self, configuration: Configuration, folder: MemberFolder, line: GuardLine | None, ready: Ready

@@ -49,7 +49,7 @@ def group_of(place: Path) -> Configuration | None:
 
 @dataclass
 class GroupState:
-    """What one member, and the register, say. `status` is None if the member's process does not live."""
+    """The answers of one member and of the register. `status` is None if the member's process does not live."""
 
     journal: Path
     member: str

@@ -88,7 +88,7 @@ class TakenOver:
 
 @dataclass(frozen=True)
 class BackupStatus:
-    """How far a passive member is. `active` is "" and `epoch` 0 while it follows nobody.
+    """The state of a passive member. `active` is "" and `epoch` 0 while it follows nobody.
 
     `durable` is its last lsn on disk, `behind` the number of records that it lacks as far as it knows.
     """

@@ -40,7 +40,7 @@ NEAR_NS: Final = 1_000_000_000
 
 
 class Sources:
-    """What the streams of an active node read from."""
+    """The sources from which the streams of an active node read."""
 
     def __init__(
         self,

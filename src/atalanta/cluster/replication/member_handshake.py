@@ -77,7 +77,7 @@ def member_key(user: str, password: str) -> bytes:
 
 
 class _Handshake:
-    """What both ends share: the received bytes, the two random numbers, the proofs."""
+    """The part that both ends share: the received bytes, the two random numbers, the proofs."""
 
     def __init__(self, key: bytes, nonce: bytes) -> None:
         self._key = key

@@ -16,7 +16,7 @@ def _nothing() -> bytes:
 
 @dataclass(eq=False, repr=False)
 class ReplicationSeat:
-    """What an active node needs of its group.
+    """The things that an active node needs of its group.
 
     `follower` has just taken over: it has returned `Activate`. `key` is that of the members' handshake. A follower
     that makes no progress for `drop_after_ns` is removed from the in-sync set; `asynchronous` members are never in

@@ -94,7 +94,7 @@ def guarded_process(*voter: object, active: bool = True) -> Iterator[GuardedProc
 
 
 def alive(process: int) -> bool:
-    """Whether a thread of the process is left. The first one may be a zombie while others still run."""
+    """Tells whether a thread of the process is left. The first one may be a zombie while others still run."""
     for path in Path(f"/proc/{process}/task").glob("*/stat"):
         with suppress(ProcessLookupError, FileNotFoundError):  # it ends at this moment
             if path.read_text().rpartition(") ")[2][0] != "Z":

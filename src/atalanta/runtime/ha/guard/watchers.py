@@ -74,12 +74,12 @@ class Watchers:
 
     @property
     def watching(self) -> int:
-        """How many backups have logged in. Who was told closes its connection when it has taken over."""
+        """Returns the number of backups that have logged in. A told one closes its connection after its takeover."""
         return sum(1 for watcher in self._all if watcher.nonce)
 
     @property
     def pending(self) -> int:
-        """How many connections have not logged in."""
+        """Returns the number of connections that have not logged in."""
         return len(self._all) - self.watching
 
     def timeout_s(self) -> float | None:
