@@ -79,7 +79,7 @@ def test_one_round_ends_it_whatever_the_counts() -> None:
 
 
 def zoned(*places: tuple[str, str, int, int]) -> dict[str, dict[str, int]]:
-    """Returns the counts of all nodes; a place is node, zone, clients, and how many of them prefer the zone."""
+    """Returns the moves of every node; a place is node, zone, clients, and how many of them prefer the zone."""
     made = [MemberClients(node, zone, count, True, bound) for node, zone, count, bound in places]
     return {place.node_id: dict(moves_of(place.node_id, made, TOLERANCE, True)) for place in made}
 
