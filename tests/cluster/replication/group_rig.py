@@ -82,6 +82,10 @@ class MemberRegister(RegisterPort):
         self.member = member
         self.life = member.life
 
+    def renew(self) -> None:
+        """Begins with the present run of the process."""
+        self.life = self.member.life
+
     def read(self) -> None:
         self.manager.schedule.at(self.manager.delay_ns, self._read)
 
@@ -228,6 +232,8 @@ class Member:
         self.stored_settings = b""
         self.min_in_sync = 1
         self.node: Node
+        self.register: MemberRegister
+        self.taken: Node | None = None  # was prepared, and takes over
         self.wire: GatedWire
         self.trace: RecordingTrace
         self._next_conn = 1
@@ -266,17 +272,14 @@ class Member:
         """The guard of the process, as its followers are told; None without one."""
         return None
 
-    def start(self, follower: Follower | None = None) -> None:
-        self.life += 1
-        follower = follower or self.follower()
-        self.wire = GatedWire(self)
-        self.trace = RecordingTrace()
+    def make_node(self) -> Node:
+        """A new node, which has not taken over yet."""
         security = Security()
         security.add_user("u", "p", ["all"])
         security.add_rule("#", {name: ["all"] for name in PERMISSIONS})
+        self.register = MemberRegister(self.manager, self)
         seat = ReplicationSeat(
-            follower, MemberRegister(self.manager, self), GROUP, KEY, DROP_AFTER_NS, self.min_in_sync,
-            settings=lambda: self.stored_settings, guard=self.process_guard(follower),
+            self.register, GROUP, KEY, DROP_AFTER_NS, self.min_in_sync, settings=lambda: self.stored_settings,
         )  # fmt: skip
         config = NodeConfig(
             JOURNAL_ID.hex(), self.broker_config(), self.settings(), security, self.journal,
@@ -286,7 +289,19 @@ class Member:
             self.wire, self.disk, MemberTimers(self), Links(), CountingIds(), self.trace,
             large=self.large, replication=seat,
         )  # fmt: skip
-        self.node = Node(config, ports)
+        return Node(config, ports)
+
+    def start(self, follower: Follower | None = None) -> None:
+        self.life += 1
+        prepared, self.taken = self.taken, None
+        follower = follower or self.follower()
+        if prepared is None:
+            self.wire = GatedWire(self)
+            self.trace = RecordingTrace()
+        self.node = prepared or self.make_node()
+        self.register.renew()
+        assert self.node.ports.replication is not None
+        self.node.ports.replication.take(follower, self.process_guard(follower))
         self._attach()
         self.node.recover(self.now)
         self.node.start(self.now)

@@ -15,9 +15,11 @@ from atalanta.cluster.replication.backup_config import (
 )
 from atalanta.ha.guard_port import GuardPort
 from atalanta.ha.replication import Follower
+from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.ports import Ids, Links
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.node.node import Node
 from atalanta.runtime.inputs import NodeInputs
 from atalanta.store.config import JournalConfig
 from atalanta.store.pages import page_number
@@ -130,6 +132,8 @@ class Machine(Member):
         self.past: list[tuple[str, dict[str, object]]] = []  # the events of earlier runs
         self.outcomes: list[Identity | TakenOver] = []
         self.guard: GuardPort | None = None
+        self.prepares = True  # its journal is replayed while it is passive
+        self.prepared: Node | None = None
         self.node_id: bytes | None = JOURNAL_ID
         self.key = KEY
         self.group_name = GROUP
@@ -162,7 +166,7 @@ class Machine(Member):
         )  # fmt: skip
         ports = BackupPorts(
             self.wire, self.disk, self.large, MemberTimers(self), MachineLinks(self), RandomIds(self.group.draw),
-            self.trace, MemberRegister(self.manager, self), self._store_settings, self.guard,
+            self.trace, MemberRegister(self.manager, self), self._store_settings, self.guard, prepare=self._prepare,
         )  # fmt: skip
         self.backup = Backup(config, ports)
         self._attach()
@@ -170,8 +174,17 @@ class Machine(Member):
         self.backup.start(self.now)
         self.end_turn()
 
-    def _store_settings(self, data: bytes) -> None:
+    def _store_settings(self, data: bytes) -> bool:
+        changed = data != self.stored_settings
         self.stored_settings = data
+        return changed
+
+    def _prepare(self) -> Recovery | None:
+        """Makes the node that may take over. Its wire is that of the passive run."""
+        if not self.prepares:
+            return None
+        self.prepared = self.make_node()
+        return self.prepared.prepare()
 
     def _keep_events(self) -> None:
         if hasattr(self, "trace"):
@@ -183,8 +196,15 @@ class Machine(Member):
 
     def start(self, follower: Follower | None = None) -> None:
         self.backup = None
-        self._keep_events()
+        if self.taken is None:
+            self._keep_events()
         super().start(follower)
+
+    def _take_over(self, outcome: TakenOver) -> None:
+        if self.prepared is not None and outcome.replay is not None:
+            self.taken = self.prepared
+            self.taken.take_over(outcome.replay)
+        self.start(outcome.follower)
 
     def crash(self) -> None:
         self.up = False
@@ -220,7 +240,7 @@ class Machine(Member):
     def _on_outcome(self, outcome: Identity | TakenOver) -> None:
         self.outcomes.append(outcome)
         if isinstance(outcome, TakenOver):
-            self._next(lambda: self.start(outcome.follower))
+            self._next(lambda: self._take_over(outcome))
         else:
             self.node_id = outcome.node_id
             self._next(self.follow)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from atalanta.app.group.member import GroupMember
 from atalanta.app.passive_run import Doors
@@ -37,6 +38,10 @@ from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
 from atalanta.store.errors import JournalDamaged, JournalForeign
 
+if TYPE_CHECKING:
+    from atalanta.ha.copy_replay import CopyReplay
+    from atalanta.store.ports import GrowingReplay
+
 log = logging.getLogger("atalanta.app")
 
 ATTEND_S: Final = 0.5
@@ -51,12 +56,15 @@ class ReplicaRun:
     `again` if its ports must be bound anew.
     """
 
-    def __init__(self, member: GroupMember, doors: Doors) -> None:
+    def __init__(self, member: GroupMember, doors: Doors, prepare: Callable[[], GrowingReplay | None]) -> None:
+        """`prepare`: that of BackupPorts."""
         self.member = member
+        self._prepare = prepare
         self.again = False
         self.paused = False
         self.stopping = False
         self.follower: Follower | None = None
+        self.replay: CopyReplay | None = None
         self.clock_floor_ns = 0  # of the node to come
         self.node_id: uuid.UUID | None = None
         self._doors = doors
@@ -122,6 +130,7 @@ class ReplicaRun:
         outcome = backup.outcome
         if isinstance(outcome, TakenOver):
             self.follower = outcome.follower
+            self.replay = outcome.replay
             self.clock_floor_ns = outcome.clock_floor_ns
         elif isinstance(outcome, Identity):
             self.node_id = uuid.UUID(bytes=outcome.node_id)
@@ -157,6 +166,7 @@ class ReplicaRun:
             settings=self.member.write_settings,
             guard=guard,
             suspect=self._suspect,
+            prepare=self._prepare,
         )
 
     def _on_ended(self, epoch: int) -> None:

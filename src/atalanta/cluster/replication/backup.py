@@ -46,6 +46,7 @@ from atalanta.ha.replication import (
     Store,
 )
 from atalanta.message.encoding.buffer import DecodeError
+from atalanta.store.errors import JournalDamaged
 from atalanta.store.segment import SEGMENT_VERSION
 from atalanta.wire.connection import ProtocolError
 
@@ -58,6 +59,7 @@ PRIMARY_FIRST_NS: Final = 300_000_000
 # After this time without an active node the member tells what it waits for.
 TELL_NS: Final = 5_000_000_000
 LIFE_SIZE: Final = 8
+REPLAY_TIMER: Final = "backup.replay"
 ASKS: Final = "this member asks to become active"
 
 
@@ -98,7 +100,7 @@ class Backup(PassiveInputs):
         config, ports = self.config, self.ports
         if config.journal is None:
             return
-        store = self.store = FollowerStore(ports.disk, ports.large, config.journal)
+        store = self.store = FollowerStore(ports.disk, ports.large, config.journal, ports.prepare)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
         report = store.report
         follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
@@ -243,7 +245,7 @@ class Backup(PassiveInputs):
         if stream is None:
             return
         if self.failed is None and token == self._last_barrier != 0:
-            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns)
+            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns, stream.store.replay)
         else:
             self._try(now, lambda: stream.on_committed(now, token))
             follower = stream.follower
@@ -275,6 +277,18 @@ class Backup(PassiveInputs):
     def on_large_failed(self, now: int, file: int, why: str) -> None:
         """Implements NodeInputs.on_large_failed."""
         self._fail(f"large message file {file} cannot be written: {why}")
+
+    def flush(self, now: int) -> None:
+        """Implements NodeInputs.flush: replays some of what the disk has."""
+        store = self.store
+        if store is None or self._over():
+            return
+        try:
+            if store.step():
+                self.ports.timers.set(REPLAY_TIMER, now)
+        except (JournalDamaged, DecodeError, OSError) as error:
+            store.end_replay()
+            self.ports.trace.event("replica_replay_failed", {"why": str(error)})
 
     # --- becoming active --------------------------------------------------------------------------
 

@@ -20,12 +20,15 @@ from atalanta.cluster.replication.backup_config import (
 )
 from atalanta.cluster.replication.member_handshake import member_key
 from atalanta.cluster.replication.seat import ReplicationSeat
+from atalanta.ha.copy_replay import CopyReplay
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import Register
 from atalanta.ha.replication import Follower
+from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.ports import Wire
 from atalanta.node.node import Node
 from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.checks.replay import check_replay_of
 from atalanta.sim.host import HostLarge, MakeNode, SimIds, SimLinks, SimTimers, SimWire
 from atalanta.sim.nodes import (
     CLUSTER_PASSWORD,
@@ -109,6 +112,8 @@ class ReplicaMachine(GroupMember):
         self.member = ""
         self._new_folder()
         self.backup: Backup | None = None
+        self._prepared: Node | None = None  # of the passive run
+        self._register: SimRegisterPort
         self.epoch = 0  # of the node
         self.confirmed: ConfirmedBlocks | None = None
         self.files: ConfirmedFiles
@@ -151,6 +156,7 @@ class ReplicaMachine(GroupMember):
         self.world.note(f"{self.name} follows as {self.member}, life {self.life}")
         self.backup = self._make_backup()
         self.disk.attach(self._committed, self._disk_failed, self._no_room)
+        self._prepared = None
         self.backup.recover(self.now())
         self.backup.start(self.now())
         self.flush_later()
@@ -180,13 +186,21 @@ class ReplicaMachine(GroupMember):
             trace=self.trace,
             register=SimRegisterPort(self.group.register, self),
             settings=self._store_settings,
+            prepare=self._prepare,
         )
         return Backup(config, ports)
 
-    def _store_settings(self, data: bytes) -> None:
+    def _store_settings(self, data: bytes) -> bool:
+        changed = data != self.settings
         self.settings = data
+        return changed
 
-    def _serve(self, follower: Follower, clock_floor_ns: int) -> None:
+    def _prepare(self) -> Recovery:
+        """Makes the node that may take over."""
+        self._prepared = self._make_member()
+        return self._prepared.prepare()
+
+    def _serve(self, follower: Follower, clock_floor_ns: int, replay: CopyReplay | None) -> None:
         """Begins an active run: the follower has taken over."""
         self.outbox = []
         self.takeovers += 1
@@ -200,7 +214,7 @@ class ReplicaMachine(GroupMember):
             if other is not self:
                 self.network.outdate(other)
         self.world.note(f"{self.name} serves epoch {self.epoch}")
-        self._serve_node(follower)
+        self._serve_node(follower, replay)
 
     def _end_run(self, then: Callable[[], None]) -> None:
         """Ends the run in good order: its connections end, and its files are written. Then the next one begins."""
@@ -223,15 +237,29 @@ class ReplicaMachine(GroupMember):
 
         self.world.at(0, begin)
 
-    def _serve_node(self, follower: Follower) -> None:
-        """Runs the node of the epoch."""
+    def _make_member(self) -> Node:
         ports = self.ports()
+        self._register = SimRegisterPort(self.group.register, self)
         ports.replication = ReplicationSeat(
-            follower, SimRegisterPort(self.group.register, self), self.group.name, KEY, self.terms.length_ns + SECOND
+            self._register, self.group.name, KEY, self.terms.length_ns + SECOND
         )
-        self.node = self.make_node(ports)
+        return self.make_node(ports)
+
+    def _serve_node(self, follower: Follower, replay: CopyReplay | None) -> None:
+        """Runs the node of the epoch."""
+        prepared, self._prepared = self._prepared, None
+        if prepared is None or replay is None:
+            self.node = self._make_member()
+        else:
+            self.node = prepared
+            self.node.take_over(replay)
+            self._register.renew()
+        assert self.node.ports.replication is not None
+        self.node.ports.replication.take(follower, None)
         self.disk.attach(self._committed, self._disk_failed, self._no_room)
         self.node.recover(self.now())
+        if replay is not None:
+            check_replay_of(self, self.name, self.disk, self.large)
         journal, replicator = self.node.journal, self.node.replicator
         assert replicator is not None
         self.group.check_journal(self, journal.durable)
@@ -289,7 +317,7 @@ class ReplicaMachine(GroupMember):
         if backup.failed is not None:
             self._fail(backup.failed)
         elif isinstance(outcome, TakenOver):
-            self._end_run(lambda: self._serve(outcome.follower, outcome.clock_floor_ns))
+            self._end_run(lambda: self._serve(outcome.follower, outcome.clock_floor_ns, outcome.replay))
         elif isinstance(outcome, Identity):
             self.node_id = outcome.node_id
             self._end_run(self._follow)

@@ -61,6 +61,10 @@ class SimRegisterPort(RegisterPort):
         self.asked = True
         self.register.send(_Request(self, wanted))
 
+    def renew(self) -> None:
+        """Begins with the machine's present run, which was prepared in an earlier one."""
+        self.life = self.machine.life
+
     def answered(self) -> bool:
         """Ends the request. Returns False if its run has ended."""
         self.asked = False
