@@ -14,7 +14,6 @@ from atalanta.cluster.discovery.jgroups_channels import JGROUPS_PREFIX
 from atalanta.cluster.part import Part
 from atalanta.cluster.replication.protocol import ReplicationProtocol
 from atalanta.cluster.replication.replicator import REPLICATION_PART, Replicator
-from atalanta.ha.copy_replay import CopyReplay
 from atalanta.ha.register import Register
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
@@ -38,7 +37,6 @@ from atalanta.node.parts import Parts
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
-from atalanta.store.recovery_report import RecoveryReport
 from atalanta.wire.connection import ClientConnection, Connection, ProtocolError
 from atalanta.wire.core.config import change_domains
 from atalanta.wire.core.server.protocol import CoreProtocol
@@ -81,8 +79,6 @@ class Node:
         self.ports = ports
         self.failed: str | None = None
         self.stopped = False
-        self._recovery: Recovery | None = None  # of a node that was prepared
-        self._replay: CopyReplay | None = None
         # Why this node is no longer the active one of its group. `failed` is set, too: the shell ends the run.
         self.deposed = ""
         self.commit_timer = False
@@ -161,29 +157,21 @@ class Node:
         )
 
     # -- start and stop -------------------------------------------------------------------------
-    def prepare(self) -> Recovery:
-        """Begins the recovery of a node that may take over from another one: returns what replays its journal."""
-        self._recovery = Recovery(self.broker)
-        return self._recovery
-
-    def take_over(self, replay: CopyReplay) -> None:
-        """Takes the replay of a node that was prepared: `recover` completes it."""
-        self._replay = replay
-
-    def _read_journal(self, recovery: Recovery) -> RecoveryReport:
-        replay = self._replay
-        live_records = LiveRecords(self.broker)
-        if replay is None:
-            return self.journal.recover(recovery, live_records)
-        state = replay.complete(self.ports.disk)
-        self.journal.take_over(state, live_records)
-        return state.report
-
     def recover(self, now: int) -> None:
-        """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid."""
-        recovery = self._recovery or Recovery(self.broker)
+        """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid.
+
+        What a member of a group has replayed while it was passive is not read again.
+        """
+        seat = self.ports.replication
+        recovery = (None if seat is None else seat.end_preparation()) or Recovery(self.broker)
+        live_records = LiveRecords(self.broker)
         try:
-            report = self._read_journal(recovery)
+            if seat is None or seat.replay is None:
+                report = self.journal.recover(recovery, live_records)
+            else:
+                state = seat.replay.complete(self.ports.disk)
+                report = state.report
+                self.journal.take_over(state, live_records)
         except JournalDamaged as error:
             raise error.with_contents(recovery.described(error.records)) from error
         report.check_first(recovery.first_segment)

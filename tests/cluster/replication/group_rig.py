@@ -17,6 +17,7 @@ from atalanta.cluster.replication.member_codec import (
 )
 from atalanta.cluster.replication.member_handshake import FollowerHandshake, Hello, Welcome
 from atalanta.cluster.replication.seat import ReplicationSeat
+from atalanta.ha.copy_replay import CopyReplay
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import CompareAndSet, Register, RegisterView, found
 from atalanta.ha.register_port import RegisterPort
@@ -80,16 +81,14 @@ class MemberRegister(RegisterPort):
     def __init__(self, manager: MemoryRegister, member: Member) -> None:
         self.manager = manager
         self.member = member
-        self.life = member.life
-
-    def renew(self) -> None:
-        """Begins with the present run of the process."""
-        self.life = self.member.life
+        self.life = 0  # of the process at the request
 
     def read(self) -> None:
+        self.life = self.member.life
         self.manager.schedule.at(self.manager.delay_ns, self._read)
 
     def compare_and_set(self, request: CompareAndSet) -> None:
+        self.life = self.member.life
         self.manager.schedule.at(self.manager.delay_ns, lambda: self._set(request))
 
     def _read(self) -> None:
@@ -232,8 +231,7 @@ class Member:
         self.stored_settings = b""
         self.min_in_sync = 1
         self.node: Node
-        self.register: MemberRegister
-        self.taken: Node | None = None  # was prepared, and takes over
+        self.replay: CopyReplay | None = None  # of a node that was prepared
         self.wire: GatedWire
         self.trace: RecordingTrace
         self._next_conn = 1
@@ -277,9 +275,9 @@ class Member:
         security = Security()
         security.add_user("u", "p", ["all"])
         security.add_rule("#", {name: ["all"] for name in PERMISSIONS})
-        self.register = MemberRegister(self.manager, self)
         seat = ReplicationSeat(
-            self.register, GROUP, KEY, DROP_AFTER_NS, self.min_in_sync, settings=lambda: self.stored_settings,
+            MemberRegister(self.manager, self), GROUP, KEY, DROP_AFTER_NS, self.min_in_sync,
+            settings=lambda: self.stored_settings,
         )  # fmt: skip
         config = NodeConfig(
             JOURNAL_ID.hex(), self.broker_config(), self.settings(), security, self.journal,
@@ -293,15 +291,15 @@ class Member:
 
     def start(self, follower: Follower | None = None) -> None:
         self.life += 1
-        prepared, self.taken = self.taken, None
         follower = follower or self.follower()
-        if prepared is None:
+        replay, self.replay = self.replay, None
+        if replay is None:
             self.wire = GatedWire(self)
             self.trace = RecordingTrace()
-        self.node = prepared or self.make_node()
-        self.register.renew()
-        assert self.node.ports.replication is not None
-        self.node.ports.replication.take(follower, self.process_guard(follower))
+            self.node = self.make_node()
+        seat = self.node.ports.replication
+        assert seat is not None
+        seat.take(follower, self.process_guard(follower), replay)
         self._attach()
         self.node.recover(self.now)
         self.node.start(self.now)

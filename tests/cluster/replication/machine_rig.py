@@ -184,7 +184,9 @@ class Machine(Member):
         if not self.prepares:
             return None
         self.prepared = self.make_node()
-        return self.prepared.prepare()
+        seat = self.prepared.ports.replication
+        assert seat is not None
+        return seat.prepare(Recovery(self.prepared.broker))
 
     def _keep_events(self) -> None:
         if hasattr(self, "trace"):
@@ -196,14 +198,14 @@ class Machine(Member):
 
     def start(self, follower: Follower | None = None) -> None:
         self.backup = None
-        if self.taken is None:
+        if self.replay is None:
             self._keep_events()
         super().start(follower)
 
     def _take_over(self, outcome: TakenOver) -> None:
         if self.prepared is not None and outcome.replay is not None:
-            self.taken = self.prepared
-            self.taken.take_over(outcome.replay)
+            self.node = self.prepared
+            self.replay = outcome.replay
         self.start(outcome.follower)
 
     def crash(self) -> None:

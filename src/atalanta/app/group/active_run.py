@@ -17,6 +17,7 @@ from atalanta.cluster.replication.seat import ReplicationSeat
 from atalanta.config.problems import ConfigError
 from atalanta.ha.policy import BACKUP
 from atalanta.ha.replication import Follower
+from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.security.security import Security
 from atalanta.management.status import HaStatus
 from atalanta.node.config import NodeConfig
@@ -29,7 +30,6 @@ from atalanta.runtime.process.logs import log_event
 
 if TYPE_CHECKING:
     from atalanta.ha.copy_replay import CopyReplay
-    from atalanta.kernel.broker.recovery import Recovery
     from atalanta.node.node import Node
     from atalanta.runtime.disk.disk import FileDisk
     from atalanta.runtime.disk.memory_disk import MemoryDisk
@@ -71,7 +71,7 @@ class ActiveRun:
             self._make()
         except StartupError:
             return None  # it is told when this member takes over
-        return None if self._new is None else self._new.node.prepare()
+        return None if self._new is None else self._seat.prepare(Recovery(self._new.node.broker))
 
     def _make(self) -> None:
         """Makes the node with the settings that the group has stored. StartupError."""
@@ -118,9 +118,7 @@ class ActiveRun:
                 self._make()
             new = self._new
             assert new is not None
-            if replay is not None:
-                new.node.take_over(replay)
-            self._seat.take(follower, None if member.guard is None else member.guard.begin(epoch))
+            self._seat.take(follower, None if member.guard is None else member.guard.begin(epoch), replay)
             self.shell.give_store_with(lambda: self._give("an operator asked for a failover"))
             withdraw_requests(member.folder.journal)
             self.status = await run_node(

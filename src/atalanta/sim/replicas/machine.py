@@ -113,7 +113,6 @@ class ReplicaMachine(GroupMember):
         self._new_folder()
         self.backup: Backup | None = None
         self._prepared: Node | None = None  # of the passive run
-        self._register: SimRegisterPort
         self.epoch = 0  # of the node
         self.confirmed: ConfirmedBlocks | None = None
         self.files: ConfirmedFiles
@@ -156,7 +155,6 @@ class ReplicaMachine(GroupMember):
         self.world.note(f"{self.name} follows as {self.member}, life {self.life}")
         self.backup = self._make_backup()
         self.disk.attach(self._committed, self._disk_failed, self._no_room)
-        self._prepared = None
         self.backup.recover(self.now())
         self.backup.start(self.now())
         self.flush_later()
@@ -197,8 +195,12 @@ class ReplicaMachine(GroupMember):
 
     def _prepare(self) -> Recovery:
         """Makes the node that may take over."""
-        self._prepared = self._make_member()
-        return self._prepared.prepare()
+        ports = self.ports()
+        seat = ports.replication = ReplicationSeat(
+            SimRegisterPort(self.group.register, self), self.group.name, KEY, self.terms.length_ns + SECOND
+        )
+        self._prepared = self.make_node(ports)
+        return seat.prepare(Recovery(self._prepared.broker))
 
     def _serve(self, follower: Follower, clock_floor_ns: int, replay: CopyReplay | None) -> None:
         """Begins an active run: the follower has taken over."""
@@ -237,25 +239,15 @@ class ReplicaMachine(GroupMember):
 
         self.world.at(0, begin)
 
-    def _make_member(self) -> Node:
-        ports = self.ports()
-        self._register = SimRegisterPort(self.group.register, self)
-        ports.replication = ReplicationSeat(
-            self._register, self.group.name, KEY, self.terms.length_ns + SECOND
-        )
-        return self.make_node(ports)
-
     def _serve_node(self, follower: Follower, replay: CopyReplay | None) -> None:
         """Runs the node of the epoch."""
-        prepared, self._prepared = self._prepared, None
-        if prepared is None or replay is None:
-            self.node = self._make_member()
-        else:
-            self.node = prepared
-            self.node.take_over(replay)
-            self._register.renew()
-        assert self.node.ports.replication is not None
-        self.node.ports.replication.take(follower, None)
+        if replay is None:
+            self._prepare()
+        self.node, self._prepared = self._prepared, None
+        assert self.node is not None
+        seat = self.node.ports.replication
+        assert seat is not None
+        seat.take(follower, None, replay)
         self.disk.attach(self._committed, self._disk_failed, self._no_room)
         self.node.recover(self.now())
         if replay is not None:
