@@ -52,6 +52,7 @@ DRIFT_PPM: Final = 50_000
 SKEWS_NS: Final = (0, 0, -5 * SECOND, 3 * SECOND)
 MILLION: Final = 1_000_000
 PATIENCE_NS: Final = 2 * SECOND  # with an active node that reads its journal
+SETTLED_AT: Final = 3  # messages that a passive member replays
 LOOK_NS: Final = SECOND // 100
 HAND_OVER_NS: Final = 2 * SECOND  # at most, in a stop in good order
 RESTART_NS: Final = (SECOND // 100, SECOND)  # until a process that has failed runs again
@@ -200,7 +201,7 @@ class ReplicaMachine(GroupMember):
             SimRegisterPort(self.group.register, self), self.group.name, KEY, self.terms.length_ns + SECOND
         )
         self._prepared = self.make_node(ports)
-        return seat.prepare(Recovery(self._prepared.broker))
+        return seat.prepare(Recovery(self._prepared.broker, SETTLED_AT))
 
     def _serve(self, follower: Follower, clock_floor_ns: int, replay: CopyReplay | None) -> None:
         """Begins an active run: the follower has taken over."""
