@@ -30,7 +30,7 @@ from atalanta.kernel.queue.delivery.displacement import restore
 from atalanta.kernel.queue.paging.paged_queue import behind_pages, paged_queue_of
 from atalanta.kernel.queue.paging.recovery import PagingRecovery
 from atalanta.kernel.queue.paging.retained_messages import retained_of
-from atalanta.kernel.queue.queue import Queue
+from atalanta.kernel.queue.queue import Queue, by_sequence
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import decode_queue_spec
 from atalanta.kernel.registry.queues import parse_filter
@@ -370,13 +370,13 @@ class Recovery:
         self._restore_duplicates()
         for queue in broker.queues.values():
             if queue.id in self.settled.unsorted:
-                queue.references.sort(key=_by_sequence)
+                queue.sort_references()
             retained = retained_of(queue)
             if retained is not None:
                 retained.end_restore()
             paged = paged_queue_of(queue)
             if paged is not None:
-                paged.tail.sort(key=_by_sequence)
+                paged.tail.sort(key=by_sequence)
                 last = last_live(queue)
                 if last > 0:
                     broker.paging.read_through(now, queue, last)
@@ -471,10 +471,6 @@ class Recovery:
                 if queue.leased and sequence > 0:
                     queue.log.record_lost(queue.id, sequence, sequence, DAMAGED, batch)
         self.broker.plans.append(batch, [], [], None, 0)
-
-
-def _by_sequence(reference: Reference) -> int:
-    return reference.sequence
 
 
 def _by_age(item: tuple[bytes, tuple[int, int]]) -> int:

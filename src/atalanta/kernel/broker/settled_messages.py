@@ -27,7 +27,11 @@ KnownMessage = tuple[StoredMessage, int]
 
 
 class SettledMessages:
-    """The messages that are in their queues. `unsorted`: queues (by id) whose references are not in order."""
+    """The messages that are in their queues. `unsorted`: queues (by id) whose references are not in order.
+
+    A message that was taken back leaves a finished reference there, which must go before another one of its sequence is
+    looked for.
+    """
 
     def __init__(
         self, store: MessageStore, queues: dict[int, Queue], addresses: dict[str, Address], paging: PagingRecovery
@@ -66,7 +70,7 @@ class SettledMessages:
     def note_order(self, queue: Queue, sequence: int) -> None:
         """Records where a reference of this sequence is about to be added: behind all others."""
         references = queue.references
-        if references and references[len(references) - 1].sequence > sequence:
+        if references and references[len(references) - 1].sequence >= sequence:
             self.unsorted[queue.id] = True
 
     # -- later records --------------------------------------------------------------------------
