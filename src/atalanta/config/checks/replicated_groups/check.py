@@ -13,7 +13,12 @@ from atalanta.config.checks.replicated_groups.group import (
     groups_of,
     is_member,
 )
-from atalanta.config.checks.replicated_groups.losses import folder_loss, hosts_of, loss_of
+from atalanta.config.checks.replicated_groups.losses import (
+    folder_loss,
+    hosts_of,
+    loss_of,
+    members_on,
+)
 from atalanta.config.checks.replicated_groups.manager import (
     FILE,
     QUORUM,
@@ -215,11 +220,11 @@ def _check_single_points(
         return configuration.broker.name
 
     told: list[str] = []
-    for host in hosts_of(group, label):
+    for host in hosts_of(group):
         loss = loss_of(group, host, label)
         if loss.stops:
-            count = len([each for each in group.members if same_host(host_of(each, label(each)), host)])
-            hint = "members on several hosts" if count == len(group.members) else _remedy(group, host)
+            everyone = len(members_on(group, host)) == len(members)
+            hint = "members on several hosts" if everyone else _remedy(group, host)
             told.append(host)
             findings.add(
                 WARNING, first, KIND, "", f"the host {host} is a single point: without it {loss.then}", hint

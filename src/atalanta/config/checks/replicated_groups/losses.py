@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from atalanta.config.checks.reachability import host_of, same_host
 from atalanta.config.checks.replicated_groups.group import ReplicatedGroup
 from atalanta.config.checks.replicated_groups.manager import FILE, GroupManager
 from atalanta.config.configuration import Configuration
 
+NOT_DURABLE: Final = "those that are not durable"
 Label = Callable[[Configuration], str]
 
 
@@ -27,18 +29,28 @@ class GroupLoss:
     manager: str
 
 
-def hosts_of(group: ReplicatedGroup, label: Label) -> list[str]:
+def _place(configuration: Configuration) -> str:
+    """Returns what stands for the host of a node that names only "every address"."""
+    return f"of {configuration.path}"
+
+
+def hosts_of(group: ReplicatedGroup) -> list[str]:
     """Returns the hosts of members and of the manager's servers, each once."""
-    found = [host_of(each, label(each)) for each in group.members]
+    found = [host_of(each, _place(each)) for each in group.members]
     for host in group.manager.hosts():
         if not any(same_host(host, each) for each in found):
             found.append(host)
     return list(dict.fromkeys(found))
 
 
+def members_on(group: ReplicatedGroup, host: str) -> list[Configuration]:
+    """Returns the members on `host`."""
+    return [each for each in group.members if same_host(host_of(each, _place(each)), host)]
+
+
 def loss_of(group: ReplicatedGroup, host: str, label: Label) -> GroupLoss:
     """Returns what becomes of the group when everything on `host` is gone."""
-    gone = [each for each in group.members if same_host(host_of(each, label(each)), host)]
+    gone = members_on(group, host)
     servers = group.manager.servers_on(host)
     answers, manager = _manager_after(group.manager, gone, servers)
     names = [*map(label, gone), *(f"{group.manager.word} {each}" for each in servers)]
@@ -76,18 +88,17 @@ def _after(
     """Returns whether the group stops, and two sentences: who serves, and what is lost."""
     active = group.members[0]
     left = [each for each in group.members if each not in gone]
-    nothing = "nothing that was confirmed"
     if not left:
         then = "the group stops: all its members are gone"
-        return True, then, "nothing if one that was in sync returns, else everything"
+        return True, then, f"{NOT_DURABLE}; the rest waits on their disks, and is lost with them"
     if active in gone:
         successor = label(left[0])
         if not answers:
-            needs = f"nothing, if {label(active)} returns, or the manager"
-            return True, f"the group stops: {successor} cannot take over without the manager", needs
+            lost = f"{NOT_DURABLE}; the rest waits until {label(active)} or the manager is back"
+            return True, f"the group stops: {successor} cannot take over without the manager", lost
         if len(left) < left[0].ha.min_in_sync:
-            return True, f"{successor} takes over, and confirms nothing: {_too_few(left)}", nothing
-        return False, f"{successor} takes over after about {group.lease_s:g} s", nothing
+            return True, f"{successor} takes over, and confirms nothing: {_too_few(left)}", NOT_DURABLE
+        return False, f"{successor} takes over after about {group.lease_s:g} s", NOT_DURABLE
     if not gone:
         more = "" if answers else "; without the manager no member can take over, and none can be removed"
         return False, f"{label(active)} goes on{more}", "nothing"
@@ -95,12 +106,12 @@ def _after(
     if not answers:
         why = f"because it cannot remove {missing} without the manager"
         then = f"the group stops: {label(active)} confirms nothing, {why}"
-        return True, then, f"nothing, if {missing} returns, or the manager"
+        return True, then, "nothing"
     if len(left) < active.ha.min_in_sync:
-        return True, f"{label(active)} confirms nothing: {_too_few(left)}", nothing
+        return True, f"{label(active)} confirms nothing: {_too_few(left)}", "nothing"
     others = len(left) - 1
     copies = f"with {others} of {len(group.members) - 1} replicas" if others else "without a replica"
-    return False, f"{label(active)} goes on, {copies}", nothing
+    return False, f"{label(active)} goes on, {copies}", "nothing"
 
 
 def _too_few(left: list[Configuration]) -> str:

@@ -53,7 +53,7 @@ class GroupManager:
     @property
     def word(self) -> str:
         """What a server is called."""
-        return "voter" if self.kind == QUORUM else f"server of {self.kind}"
+        return "voter" if self.kind == QUORUM else f"{self.kind} server"
 
     @property
     def needed(self) -> int:
