@@ -107,7 +107,7 @@ class Backup(PassiveInputs):
         except JournalDamaged as error:
             self._on_damage(error)
             return
-        self._tell_cut(store)
+        store.tell_cut(ports.trace)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
         report = store.report
         follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
@@ -118,22 +118,6 @@ class Backup(PassiveInputs):
         """Records that the journal cannot be read: this member cannot take over."""
         self.damage = str(error)
         self.ports.trace.event("journal_damaged", {"folder": self.config.folder, "why": self.damage})
-
-    def _repair(self) -> None:
-        """Ends the run of a member with a damaged journal: an active node has what is lost."""
-        self.outcome = Damaged(self.damage)
-        self._unlink("the journal of this member is damaged")
-
-    def _tell_cut(self, store: FollowerStore) -> None:
-        """Tells what the recovery has left out."""
-        report, trace = store.report, self.ports.trace
-        if report.torn_bytes:
-            trace.event("journal_tail_cut", {"at": report.torn_at, "bytes": report.torn_bytes})
-        if report.cut.exists():
-            names = " ".join(report.cut.names())
-            trace.event(
-                "journal_damage_cut", {"behind": report.last, "bytes": report.cut.size_bytes(), "files": names}
-            )
 
     def start(self, now: int) -> None:
         """Reads the register, or looks for the active node to learn the node id."""
@@ -234,7 +218,8 @@ class Backup(PassiveInputs):
         """Implements SearchOwner.on_linked."""
         link = self._search.link
         if self.damage:
-            self._repair()
+            self.outcome = Damaged(self.damage)
+            self._unlink("the journal of this member is damaged")
             return
         if self.follower is None or link is None:
             self.outcome = Identity(welcome.node_id)
@@ -270,7 +255,8 @@ class Backup(PassiveInputs):
             self._search.drop(now, str(error))
         except JournalDamaged as error:
             self._on_damage(error)
-            self._repair()
+            self.outcome = Damaged(self.damage)
+            self._unlink(self.damage)
         except StreamFailed as failure:
             self._fail(str(failure))
 

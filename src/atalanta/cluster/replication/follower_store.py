@@ -21,7 +21,7 @@ from atalanta.store.errors import JournalDamaged
 from atalanta.store.recovery import CUT_NOTHING, read_back, read_front
 
 if TYPE_CHECKING:
-    from atalanta.kernel.ports import Disk, LargeFiles
+    from atalanta.kernel.ports import Disk, LargeFiles, Trace
     from atalanta.store.config import JournalConfig
     from atalanta.store.recovery_report import RecoveredState, RecoveryReport
 
@@ -72,6 +72,17 @@ class FollowerStore:
     def _take(self, state: RecoveredState) -> None:
         self.report = state.report
         self.copy = JournalCopy(self._disk, self._config, state)
+
+    def tell_cut(self, trace: Trace) -> None:
+        """Tells what the first `read` has left out."""
+        report = self.report
+        if report.torn_bytes:
+            trace.event("journal_tail_cut", {"at": report.torn_at, "bytes": report.torn_bytes})
+        if report.cut.exists():
+            names = " ".join(report.cut.names())
+            trace.event(
+                "journal_damage_cut", {"behind": report.last, "bytes": report.cut.size_bytes(), "files": names}
+            )
 
     # --- the stream -------------------------------------------------------------------------------
 
