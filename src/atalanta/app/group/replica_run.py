@@ -21,6 +21,7 @@ from atalanta.cluster.replication.backup import Backup
 from atalanta.cluster.replication.backup_config import (
     BackupConfig,
     BackupPorts,
+    Damaged,
     Identity,
     TakenOver,
 )
@@ -35,7 +36,7 @@ from atalanta.runtime.ha.store_requests import PROMOTE, take_request
 from atalanta.runtime.net.limits import limits_of_this_process
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
-from atalanta.store.errors import JournalDamaged, JournalForeign
+from atalanta.store.errors import JournalForeign
 
 log = logging.getLogger("atalanta.app")
 
@@ -48,11 +49,13 @@ class ReplicaRun:
     """One passive run. A stop signal, or a lost network, ends it.
 
     Afterwards `follower` is set if it has taken over, `node_id` if it has learned that of its group and begins again,
-    `again` if its ports must be bound anew.
+    `damaged` if it begins again with `repair` under a new name, `again` if its ports must be bound anew.
     """
 
-    def __init__(self, member: GroupMember, doors: Doors) -> None:
+    def __init__(self, member: GroupMember, doors: Doors, repair: bool = False) -> None:
         self.member = member
+        self.repair = repair
+        self.damaged = False
         self.again = False
         self.paused = False
         self.stopping = False
@@ -104,7 +107,7 @@ class ReplicaRun:
         timer = None if wait_s is None else loop.call_later(wait_s, shell.end)
         try:
             await shell.run(backup, disk, large)
-        except (JournalDamaged, JournalForeign, DecodeError) as error:
+        except (JournalForeign, DecodeError) as error:
             line = f"the journal in {member.folder.journal} cannot be read: {error}"
             raise StartupError(exit_codes.BAD_DATA, [line]) from error
         finally:
@@ -123,7 +126,8 @@ class ReplicaRun:
         if isinstance(outcome, TakenOver):
             self.follower = outcome.follower
             self.clock_floor_ns = outcome.clock_floor_ns
-        elif isinstance(outcome, Identity):
+        self.damaged = isinstance(outcome, Damaged)
+        if isinstance(outcome, Identity):
             self.node_id = uuid.UUID(bytes=outcome.node_id)
 
     def _config(self) -> BackupConfig:
@@ -140,6 +144,7 @@ class ReplicaRun:
             key=member.key,
             connectors=member.connectors,
             folder=str(member.folder.journal),
+            repair=self.repair,
         )
 
     def _ports(

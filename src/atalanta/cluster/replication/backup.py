@@ -17,6 +17,7 @@ from atalanta.cluster.replication.backup_config import (
     BackupConfig,
     BackupPorts,
     BackupStatus,
+    Damaged,
     Identity,
     TakenOver,
 )
@@ -46,6 +47,7 @@ from atalanta.ha.replication import (
     Store,
 )
 from atalanta.message.encoding.buffer import DecodeError
+from atalanta.store.errors import JournalDamaged
 from atalanta.store.segment import SEGMENT_VERSION
 from atalanta.wire.connection import ProtocolError
 
@@ -64,14 +66,16 @@ ASKS: Final = "this member asks to become active"
 class Backup(PassiveInputs):
     """A passive member. `outcome` and `failed` end it; each is None before.
 
-    `follower` and `store` are None in a folder without a node id.
+    `follower` and `store` are None in a folder without a node id, or with a damaged journal: `damage` says what is
+    damaged, "" before. Such a member cannot take over. It waits for an active node, which has what it lost.
     """
 
     def __init__(self, config: BackupConfig, ports: BackupPorts) -> None:
         self.config = config
         self.ports = ports
         self.failed: str | None = None
-        self.outcome: Identity | TakenOver | None = None
+        self.outcome: Identity | TakenOver | Damaged | None = None
+        self.damage = ""
         self.follower: Follower | None = None
         self.store: FollowerStore | None = None
         self._register = RegisterRequests(ports.register, ports.timers, ports.trace)
@@ -94,16 +98,26 @@ class Backup(PassiveInputs):
     # --- life -------------------------------------------------------------------------------------
 
     def recover(self, now: int) -> None:
-        """Reads the journal. Raises JournalDamaged, JournalForeign or OSError."""
+        """Reads the journal. Raises JournalForeign or OSError."""
         config, ports = self.config, self.ports
         if config.journal is None:
             return
-        store = self.store = FollowerStore(ports.disk, ports.large, config.journal)
+        try:
+            store = self.store = FollowerStore(ports.disk, ports.large, config.journal, config.repair)
+        except JournalDamaged as error:
+            self._on_damage(error)
+            return
+        store.tell_cut(ports.trace)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
         report = store.report
         follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
         self.follower = follower
         self._stream = IncomingStream(follower, store, self._search, ports, self._do)
+
+    def _on_damage(self, error: JournalDamaged) -> None:
+        """Records that the journal cannot be read: this member cannot take over."""
+        self.damage = str(error)
+        self.ports.trace.event("journal_damaged", {"folder": self.config.folder, "why": self.damage})
 
     def start(self, now: int) -> None:
         """Reads the register, or looks for the active node to learn the node id."""
@@ -121,6 +135,9 @@ class Backup(PassiveInputs):
 
     def promote(self, now: int) -> None:
         """Takes over at an operator's order, in sync or not, as soon as nothing waits for the disk."""
+        if self.damage:
+            self._tell_once(f"a member with a damaged journal cannot be promoted: {self.damage}")
+            return
         self._promoted = True
         self._unlink("this member was promoted")
         self._consider(now)
@@ -165,7 +182,7 @@ class Backup(PassiveInputs):
 
     def _make_identity(self) -> None:
         """Makes the node id of a new group, if no other member can be reached."""
-        if self.config.primary and self._search.nobody():
+        if self.config.primary and not self.damage and self._search.nobody():
             self.outcome = Identity(self.ports.ids.uuid())
             self._unlink("this member begins a new group")
 
@@ -200,6 +217,10 @@ class Backup(PassiveInputs):
     def on_linked(self, now: int, welcome: Welcome) -> None:
         """Implements SearchOwner.on_linked."""
         link = self._search.link
+        if self.damage:
+            self.outcome = Damaged(self.damage)
+            self._unlink("the journal of this member is damaged")
+            return
         if self.follower is None or link is None:
             self.outcome = Identity(welcome.node_id)
             self._unlink("the node id is known")
@@ -232,6 +253,10 @@ class Backup(PassiveInputs):
             take()
         except (ProtocolError, DecodeError, BlockRefused) as error:
             self._search.drop(now, str(error))
+        except JournalDamaged as error:
+            self._on_damage(error)
+            self.outcome = Damaged(self.damage)
+            self._unlink(self.damage)
         except StreamFailed as failure:
             self._fail(str(failure))
 
@@ -330,7 +355,10 @@ class Backup(PassiveInputs):
         follower = self.follower
         if self._search.link is not None or now < self._alone_since_ns + TELL_NS:
             return
-        if follower is None:
+        if self.damage:
+            why = "the journal is damaged, and no active member was found that has what is lost"
+            self._tell_once(f"{why}: start the others, or restore a copy of this member's folders")
+        elif follower is None:
             self._tell_once("no active member was found that knows the node id of the group")
         elif follower.view.known is not None and self.config.member not in follower.view.known.in_sync:
             names = ", ".join(follower.view.known.in_sync)

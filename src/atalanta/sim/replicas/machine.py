@@ -296,6 +296,8 @@ class ReplicaMachine(GroupMember):
         elif isinstance(outcome, Identity):
             self.node_id = outcome.node_id
             self._end_run(self._follow)
+        elif outcome is not None or backup.damage:
+            raise AssertionError(f"no disk here damages a journal: {backup.damage}")
 
     def _turn_node(self, node: Node) -> None:
         node.flush(self.now())
