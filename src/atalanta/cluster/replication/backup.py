@@ -22,6 +22,7 @@ from atalanta.cluster.replication.backup_config import (
 )
 from atalanta.cluster.replication.follower_store import FollowerStore
 from atalanta.cluster.replication.incoming_stream import IncomingStream, StreamFailed
+from atalanta.cluster.replication.member_codec import ServiceRequest
 from atalanta.cluster.replication.member_handshake import NO_NODE_ID, Hello, Welcome
 from atalanta.cluster.replication.passive_inputs import PassiveInputs
 from atalanta.ha.block_stream import BlockRefused
@@ -77,7 +78,7 @@ class Backup(PassiveInputs):
         self._register = RegisterRequests(ports.register, ports.timers, ports.trace)
         hello = Hello(
             config.member, config.node_id or NO_NODE_ID, config.group, SEGMENT_VERSION, config.connectors,
-            config.primary,
+            config.primary, config.asynchronous,
         )  # fmt: skip
         self._search = ActiveSearch(
             self, config.candidates, hello, config.key, ports.wire, ports.links, ports.timers, ports.ids, ports.trace
@@ -119,8 +120,21 @@ class Backup(PassiveInputs):
         """Ends the connection to the active node."""
         self._search.halt("the member stops")
 
-    def promote(self, now: int) -> None:
-        """Takes over at an operator's order, in sync or not, as soon as nothing waits for the disk."""
+    def promote(self, now: int, lossy: bool) -> None:
+        """Obeys an operator's order to serve. `lossy`: at once, in sync or not, as soon as nothing waits for the disk.
+
+        Else the active node is asked to hand over. Without one, a member in sync takes over.
+        """
+        follower, stream = self.follower, self._stream
+        if follower is None or stream is None or self._over():
+            return
+        if not lossy and stream.following:
+            stream.send(ServiceRequest(follower.epoch))
+            return
+        known = follower.view.known
+        if not lossy and (known is None or self.config.member not in known.in_sync):
+            self.ports.trace.event("promotion_refused", {"why": "this member follows nobody, and is not in sync"})
+            return
         self._promoted = True
         self._unlink("this member was promoted")
         self._consider(now)
@@ -138,7 +152,7 @@ class Backup(PassiveInputs):
             return BackupStatus(0, "", 0, 0, ())
         known = follower.view.known
         in_sync = () if known is None else known.in_sync
-        active = follower.active if follower.epoch else ""
+        active = follower.active if stream.following else ""
         behind = max(0, stream.end_lsn - follower.durable)
         return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync)
 
@@ -308,6 +322,8 @@ class Backup(PassiveInputs):
         name = self.config.member
         if known is None or name not in known.in_sync or follower.durable < follower.last:
             return False
+        if self.config.asynchronous and known.active != name:
+            return False  # it serves again after a restart, because an operator's order made it active
         if known.in_sync == (name,):
             return True
         promise = follower.promise
@@ -332,10 +348,13 @@ class Backup(PassiveInputs):
             return
         if follower is None:
             self._tell_once("no active member was found that knows the node id of the group")
-        elif follower.view.known is not None and self.config.member not in follower.view.known.in_sync:
+        elif follower.view.known is not None:
             names = ", ".join(follower.view.known.in_sync)
-            why = f"in sync are {names}: start one of these, or promote this member, which may lose confirmed messages"
-            self._tell_once(why)
+            if self.config.member not in follower.view.known.in_sync:
+                start = f"in sync are {names}: start one of these, or promote this member"
+                self._tell_once(f"{start}, which may lose confirmed messages")
+            elif self.config.asynchronous:
+                self._tell_once(f"this member is asynchronous, and in sync with {names}: start these, or promote it")
 
     def _tell_once(self, why: str) -> None:
         if why != self._told:

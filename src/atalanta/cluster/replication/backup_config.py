@@ -26,7 +26,8 @@ class BackupConfig:
     """The configuration of a passive member. `node_id` and `journal` are None in a folder without a node id.
 
     `key` is that of the handshake, `connectors` are told to the active node (member_handshake.Hello), `folder` is named
-    in errors. `patience_ns`: an active node that has not served yet may read its journal for so long.
+    in errors. `patience_ns`: an active node that has not served yet may read its journal for so long. An `asynchronous`
+    member serves only at an operator's order.
     """
 
     member: str
@@ -40,6 +41,7 @@ class BackupConfig:
     connectors: dict[str, TransportConfiguration] = field(default_factory=dict)
     folder: str = "the data folder"
     patience_ns: int = PATIENCE_NS
+    asynchronous: bool = False
 
 
 def _nothing() -> None:

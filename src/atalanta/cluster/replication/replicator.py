@@ -16,8 +16,14 @@ from atalanta.cluster.replication.file_changes import (
     ReplicatedLargeFiles,
     ReplicatedPages,
 )
+from atalanta.cluster.replication.follower_lag import FollowerLags
 from atalanta.cluster.replication.follower_stream import FollowerStream, Sources
-from atalanta.cluster.replication.member_codec import FromFollower, SettingsFile, StoredFiles
+from atalanta.cluster.replication.member_codec import (
+    FromFollower,
+    ServiceRequest,
+    SettingsFile,
+    StoredFiles,
+)
 from atalanta.cluster.replication.protocol import MemberConnection
 from atalanta.cluster.replication.seat import ReplicationSeat
 from atalanta.ha.register import CompareAndSet, Read, Register
@@ -34,13 +40,16 @@ PUMP_TIMER: Final = "replication.pump"
 READ_TIMER: Final = "replication.register"
 # A required follower without a connection is removed from the in-sync set after this time.
 GONE_NS: Final = 500_000_000
+# An operator may promote a member that is not required. Nothing but the register tells this node.
+LOOK_NS: Final = 2_000_000_000
 
 
 class Replicator(Part):
     """The active member of a group. `on_stop(now, why)` ends the node; `announce` tells the cluster of the backup.
     `append_mark` appends any record, so that there is a block.
 
-    `stopped` says why the service has ended, "" before; `successor` is the member that it was handed to.
+    `stopped` says why the service has ended, "" before; `successor` is the member that it was handed to. `wanted` is
+    the follower that an operator wants to serve, "" without one.
     """
 
     def __init__(
@@ -63,6 +72,8 @@ class Replicator(Part):
         self.active: Active
         self.streams: dict[str, FollowerStream] = {}
         self.successor: str = ""
+        self.wanted: str = ""
+        self.lags = FollowerLags()
         self.changes = FileChanges(journal)
         # The ports that the node uses instead of its own.
         self.pages = None if pages is None else ReplicatedPages(pages, self.changes)
@@ -76,13 +87,14 @@ class Replicator(Part):
         self._gone_ns: dict[str, int] = {}  # since when a required follower has no stream
         self._register = RegisterRequests(seat.register, timers, trace, READ_TIMER)
         self._told_missing = False
+        self._look_ns = 0  # of the last look at the register
 
     # --- life -----------------------------------------------------------------------------------------------
 
     def begin(self, now: int) -> None:
         """Begins the epoch with the recovered journal, before anything is appended."""
         seat = self.seat
-        self.active = Active(seat.follower, now, seat.drop_after_ns, seat.min_in_sync, seat.asynchronous)
+        self.active = Active(seat.follower, now, seat.drop_after_ns, seat.min_in_sync)
         if self.active.last != self.journal.last:
             raise AssertionError(f"the journal ends at {self.journal.last}, the member at {self.active.last}")
         self.journal.begin_epoch(self.active.epoch)
@@ -162,6 +174,8 @@ class Replicator(Part):
             self._end(now, before)
             before.connection.close("the member has a newer connection")
         self.streams[member] = FollowerStream(member, connection, self.active, self._sources)
+        self.active.set_asynchronous(member, connection.asynchronous)
+        self.lags.on_member(now, member, connection.asynchronous)
         self.trace.event("replica_connected", {"member": member, "remote": connection.peer()})
         self._do(now, [self.active.offer(member)])
         if self.seat.guard is not None:
@@ -179,8 +193,14 @@ class Replicator(Part):
             self._do(now, self.active.on_refusal(now, stream.member, message.epoch))
             if not self.active.stopped:
                 stream.fail("it refuses the stream, which begins again")
+        elif isinstance(message, ServiceRequest):
+            if message.epoch == self.epoch and not self.active.stopped:
+                self.wanted = stream.member
+                self.active.set_asynchronous(stream.member, False)
+                self.trace.event("service_requested", {"member": stream.member})
         elif stream.begun:
             stream.on_answer(message)
+            self.lags.on_answer(now, stream.member, message, self.active.last)
             if not stream.failed:
                 self._gone_ns.pop(stream.member, None)
                 self._do(now, self.active.on_answer(now, stream.member, message))
@@ -208,6 +228,8 @@ class Replicator(Part):
         stream.close()
         self.streams.pop(stream.member, None)
         self.active.on_disconnected(now, stream.member)
+        if self.wanted == stream.member:
+            self.wanted = ""
         self._gone_ns.setdefault(stream.member, now)
 
     def on_blocked(self, connection: MemberConnection, blocked: bool) -> None:
@@ -245,6 +267,9 @@ class Replicator(Part):
         for member in active.required():
             if member not in self.streams and now >= self._gone_ns.setdefault(member, now) + GONE_NS:
                 self._do(now, active.drop(now, member))
+        if now >= self._look_ns + LOOK_NS and active.view.pending is None:
+            self._look_ns = now
+            self._register.read()
         self._tell_missing()
         self._announce_backup(now)
 
@@ -272,7 +297,7 @@ class Replicator(Part):
     def on_register_uncertain(self, now: int, why: str) -> None:
         """Handles that the outcome of a request is unknown: the register is read again, until it is known."""
         if not self.active.stopped:
-            self._register.on_uncertain(now, why)
+            self._register.on_uncertain(now, why, again=self.active.view.pending is not None)
 
     def _tell_members(self, now: int) -> None:
         """Reports changes of the in-sync set, and announces the backup to the cluster."""
@@ -289,6 +314,7 @@ class Replicator(Part):
     def _announce_backup(self, now: int) -> None:
         """Announces the connectors of a follower that would take over: one in sync, else any."""
         names = [name for name in self._in_sync if name in self.streams] or sorted(self.streams)
+        names = [name for name in names if not self.streams[name].connection.asynchronous]
         backup = names[0] if names else ""
         if backup != self._announced:
             self._announced = backup
@@ -303,26 +329,30 @@ class Replicator(Part):
 
     def has_successor(self) -> bool:
         """Tells whether a follower is in sync and connected."""
-        return any([member in self.streams for member in self.in_sync()])
+        return bool(self._successors())
+
+    def has_wanted(self) -> bool:
+        """Tells whether the follower that an operator wants to serve is in sync."""
+        return self.wanted in self._successors()
+
+    def _successors(self) -> list[str]:
+        """Returns the followers in sync, sorted: the one that an operator wants before others, then primaries."""
+        ready = [name for name in self.in_sync() if name in self.streams and name not in self.active.asynchronous]
+        return sorted(ready, key=lambda name: (name != self.wanted, not self.streams[name].connection.primary))
 
     def hand_over(self, now: int) -> bool:
-        """Hands the service to a follower in sync, a primary before others, if everything is confirmed. Returns whether
-        it was done.
+        """Hands the service to the first of the successors, if everything is confirmed. Returns whether it was done.
 
         Nothing may be appended any more. Call it again while it returns False and there is time.
         """
         active = self.active
         if active.stopped or active.view.pending is not None or not self.journal.idle():
             return bool(self.successor)
-        ready = [
-            stream
-            for member, stream in sorted(self.streams.items())
-            if member in self.in_sync() and active.answered.get(member, -1) >= active.last
-        ]
-        for stream in sorted(ready, key=lambda stream: not stream.connection.primary):
-            self.successor = stream.member
-            self._do(now, active.hand_over(now, stream.member))
-            return True
+        for member in self._successors():
+            if active.answered.get(member, -1) >= active.last:
+                self.successor = member
+                self._do(now, active.hand_over(now, member))
+                return True
         return False
 
     def resign(self, now: int, why: str) -> None:
