@@ -151,7 +151,7 @@ class ActiveRun:
             elif requested:
                 log_event(log, "handover_refused", {"why": "no other member is in sync"})
             elif node.replicator is not None and node.replicator.has_wanted():
-                self._give(f"an operator promoted {node.replicator.wanted}")
+                self._give(f"an operator promoted {node.replicator.followers.wanted}")
             elif self._gives_back(node):
                 self._give("the primary is back and in sync")
             await asyncio.sleep(ATTEND_S)
@@ -161,13 +161,13 @@ class ActiveRun:
         if replicator is None or not self._serves:
             return []
         in_sync = replicator.in_sync()
-        answered, lags = replicator.active.answered, replicator.lags
+        answered, known = replicator.active.answered, replicator.followers
         last, now = node.journal.last, self.shell.clock.now()
         own = self.member.folder.member
-        names = {*replicator.streams, *(each for each in in_sync if each != own), *lags.asynchronous()}
+        names = {*replicator.streams, *(each for each in in_sync if each != own), *known.asynchronous()}
         found = []
         for name in sorted(names):
-            lag = lags.by_member.get(name)
+            lag = known.lags.get(name)
             behind_s = 0.0 if lag is None else lag.behind_ns(now, last) / 1e9
             far = lag is not None and lag.asynchronous
             found.append(FollowerStatus(name, name in in_sync, last - answered.get(name, 0), far, behind_s))

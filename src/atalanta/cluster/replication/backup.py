@@ -85,6 +85,7 @@ class Backup(PassiveInputs):
         )
         self._stream: IncomingStream | None = None
         self._promoted = False
+        self._lossy = False  # the operator's order stands, whatever the register says
         self._last_barrier = 0  # the one before the outcome
         self._alone_since_ns = 0
         self._read_ns = 0  # when the register was read because nobody sent heartbeats
@@ -136,6 +137,7 @@ class Backup(PassiveInputs):
             self.ports.trace.event("promotion_refused", {"why": "this member follows nobody, and is not in sync"})
             return
         self._promoted = True
+        self._lossy = lossy
         self._unlink("this member was promoted")
         self._consider(now)
 
@@ -424,7 +426,7 @@ class Backup(PassiveInputs):
             elif isinstance(action, Read):
                 self._register.read()
             elif isinstance(action, CompareAndSet):
-                self._promoted = False
+                self._promoted = self._promoted and self._lossy  # what was known of the register may be old
                 self._unlink(ASKS)
                 self._register.write(action)
             elif isinstance(action, Activate):

@@ -16,8 +16,8 @@ from atalanta.cluster.replication.file_changes import (
     ReplicatedLargeFiles,
     ReplicatedPages,
 )
-from atalanta.cluster.replication.follower_lag import FollowerLags
 from atalanta.cluster.replication.follower_stream import FollowerStream, Sources
+from atalanta.cluster.replication.known_followers import KnownFollowers
 from atalanta.cluster.replication.member_codec import (
     FromFollower,
     ServiceRequest,
@@ -38,6 +38,7 @@ REPLICATION_PART: Final = "replication"
 TICK_TIMER: Final = "replication.tick"
 PUMP_TIMER: Final = "replication.pump"
 READ_TIMER: Final = "replication.register"
+LOOK_TIMER: Final = "replication.look"
 # A required follower without a connection is removed from the in-sync set after this time.
 GONE_NS: Final = 500_000_000
 # An operator may promote a member that is not required. Nothing but the register tells this node.
@@ -48,8 +49,7 @@ class Replicator(Part):
     """The active member of a group. `on_stop(now, why)` ends the node; `announce` tells the cluster of the backup.
     `append_mark` appends any record, so that there is a block.
 
-    `stopped` says why the service has ended, "" before; `successor` is the member that it was handed to. `wanted` is
-    the follower that an operator wants to serve, "" without one.
+    `stopped` says why the service has ended, "" before; `successor` is the member that it was handed to.
     """
 
     def __init__(
@@ -72,8 +72,7 @@ class Replicator(Part):
         self.active: Active
         self.streams: dict[str, FollowerStream] = {}
         self.successor: str = ""
-        self.wanted: str = ""
-        self.lags = FollowerLags()
+        self.followers = KnownFollowers()
         self.changes = FileChanges(journal)
         # The ports that the node uses instead of its own.
         self.pages = None if pages is None else ReplicatedPages(pages, self.changes)
@@ -84,10 +83,8 @@ class Replicator(Part):
         self._announce = announce
         self._announced: str = ""
         self._in_sync: tuple[str, ...] = ()
-        self._gone_ns: dict[str, int] = {}  # since when a required follower has no stream
         self._register = RegisterRequests(seat.register, timers, trace, READ_TIMER)
         self._told_missing = False
-        self._look_ns = 0  # of the last look at the register
 
     # --- life -----------------------------------------------------------------------------------------------
 
@@ -105,6 +102,7 @@ class Replicator(Part):
     def begin_service(self, now: int) -> None:
         """Starts the timer: the node serves."""
         self.timers.set(TICK_TIMER, now)
+        self.timers.set(LOOK_TIMER, now + LOOK_NS)
 
     @property
     def epoch(self) -> int:
@@ -175,7 +173,7 @@ class Replicator(Part):
             before.connection.close("the member has a newer connection")
         self.streams[member] = FollowerStream(member, connection, self.active, self._sources)
         self.active.set_asynchronous(member, connection.asynchronous)
-        self.lags.on_member(now, member, connection.asynchronous)
+        self.followers.on_member(now, member, connection.asynchronous)
         self.trace.event("replica_connected", {"member": member, "remote": connection.peer()})
         self._do(now, [self.active.offer(member)])
         if self.seat.guard is not None:
@@ -195,14 +193,13 @@ class Replicator(Part):
                 stream.fail("it refuses the stream, which begins again")
         elif isinstance(message, ServiceRequest):
             if message.epoch == self.epoch and not self.active.stopped:
-                self.wanted = stream.member
+                self.followers.on_request(stream.member)
                 self.active.set_asynchronous(stream.member, False)
                 self.trace.event("service_requested", {"member": stream.member})
         elif stream.begun:
             stream.on_answer(message)
-            self.lags.on_answer(now, stream.member, message, self.active.last)
-            if not stream.failed:
-                self._gone_ns.pop(stream.member, None)
+            if not stream.failed and message.epoch == self.epoch:
+                self.followers.on_answer(now, stream.member, message, self.active.last)
                 self._do(now, self.active.on_answer(now, stream.member, message))
                 # Without its lease, a member that is required would stop the service.
                 leased = self.active.lease.holds(now, [stream.member])
@@ -228,9 +225,7 @@ class Replicator(Part):
         stream.close()
         self.streams.pop(stream.member, None)
         self.active.on_disconnected(now, stream.member)
-        if self.wanted == stream.member:
-            self.wanted = ""
-        self._gone_ns.setdefault(stream.member, now)
+        self.followers.on_gone(now, stream.member)
 
     def on_blocked(self, connection: MemberConnection, blocked: bool) -> None:
         """Records that a follower reads too slowly, or reads again."""
@@ -256,6 +251,10 @@ class Replicator(Part):
             return
         if key == READ_TIMER:
             self._register.read()
+        elif key == LOOK_TIMER:
+            self.timers.set(LOOK_TIMER, now + LOOK_NS)
+            if self.active.view.pending is None:
+                self._register.read()
         elif key == TICK_TIMER:
             self._tick(now)
             terms = self.seat.follower.terms
@@ -265,11 +264,8 @@ class Replicator(Part):
         active = self.active
         self._do(now, active.on_tick(now))
         for member in active.required():
-            if member not in self.streams and now >= self._gone_ns.setdefault(member, now) + GONE_NS:
+            if member not in self.streams and self.followers.gone_for_ns(now, member) >= GONE_NS:
                 self._do(now, active.drop(now, member))
-        if now >= self._look_ns + LOOK_NS and active.view.pending is None:
-            self._look_ns = now
-            self._register.read()
         self._tell_missing()
         self._announce_backup(now)
 
@@ -333,12 +329,13 @@ class Replicator(Part):
 
     def has_wanted(self) -> bool:
         """Tells whether the follower that an operator wants to serve is in sync."""
-        return self.wanted in self._successors()
+        return self.followers.wanted in self._successors()
 
     def _successors(self) -> list[str]:
         """Returns the followers in sync, sorted: the one that an operator wants before others, then primaries."""
         ready = [name for name in self.in_sync() if name in self.streams and name not in self.active.asynchronous]
-        return sorted(ready, key=lambda name: (name != self.wanted, not self.streams[name].connection.primary))
+        wanted = self.followers.wanted
+        return sorted(ready, key=lambda name: (name != wanted, not self.streams[name].connection.primary))
 
     def hand_over(self, now: int) -> bool:
         """Hands the service to the first of the successors, if everything is confirmed. Returns whether it was done.

@@ -1,4 +1,4 @@
-"""How far each follower is behind the active node, in records and in time."""
+"""The followers of an active node, as it knows them: how far each is behind, and who is away."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FollowerLag:
 
     def on_answer(self, now: int, durable: int, last: int) -> None:
         """Records what the follower has, while the active node ends with `last`."""
-        self.durable = max(self.durable, durable)
+        self.durable = durable
         if durable >= last:
             self.caught_up_ns = now
             self._mark = -1
@@ -39,27 +39,45 @@ class FollowerLag:
         return 0 if self.durable >= last else max(0, now - self.caught_up_ns)
 
 
-class FollowerLags:
-    """The lags of the followers of one epoch, by member: also of asynchronous ones whose connection is lost."""
+class KnownFollowers:
+    """The members that an active node knows in its epoch, connected or not. `wanted` is the one that an operator wants
+    to serve, "" without one."""
 
     def __init__(self) -> None:
-        self.by_member: dict[str, FollowerLag] = {}
+        self.lags: dict[str, FollowerLag] = {}
+        self.wanted: str = ""
+        self._gone_ns: dict[str, int] = {}  # since when a member has no stream
 
     def on_member(self, now: int, member: str, asynchronous: bool) -> None:
         """Begins to measure a follower, or goes on."""
-        known = self.by_member.pop(member, None)
+        known = self.lags.pop(member, None)
         if known is None or known.asynchronous != asynchronous:
             known = FollowerLag(now, asynchronous)
-        self.by_member[member] = known
-        if len(self.by_member) > MEMBERS_MAX:
-            del self.by_member[next(iter(self.by_member))]
+        self.lags[member] = known
+        if len(self.lags) > MEMBERS_MAX:
+            del self.lags[next(iter(self.lags))]
 
     def on_answer(self, now: int, member: str, answer: Answer, last: int) -> None:
-        """Records the answer of a follower."""
-        lag = self.by_member.get(member)
+        """Records the answer of a follower, while the active node ends with `last`."""
+        self._gone_ns.pop(member, None)
+        lag = self.lags.get(member)
         if lag is not None:
             lag.on_answer(now, answer.durable, last)
 
+    def on_request(self, member: str) -> None:
+        """Records that an operator wants `member` to serve."""
+        self.wanted = member
+
+    def on_gone(self, now: int, member: str) -> None:
+        """Records that the stream of a member has ended."""
+        self._gone_ns.setdefault(member, now)
+        if self.wanted == member:
+            self.wanted = ""
+
+    def gone_for_ns(self, now: int, member: str) -> int:
+        """Returns for how long a member has no stream; it is asked only about such members."""
+        return now - self._gone_ns.setdefault(member, now)
+
     def asynchronous(self) -> list[str]:
-        """Returns the asynchronous members that were seen in this epoch, connected or not."""
-        return [member for member, lag in self.by_member.items() if lag.asynchronous]
+        """Returns the asynchronous members that were seen in this epoch."""
+        return [member for member, lag in self.lags.items() if lag.asynchronous]
