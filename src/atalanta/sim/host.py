@@ -38,7 +38,7 @@ class SimTimers(Timers):
         self.due[key] = at_ns
         life = self.host.life
         late_ns = self.host.late_by_ns if self.host.late and self.host.late in key else 0
-        due_ns = self.host.world.now + at_ns - self.host.now() + late_ns
+        due_ns = self.host.world.now + self.host.world_ns(at_ns - self.host.now()) + late_ns
         self.host.world.at_time(due_ns, lambda: self._fire(key, at_ns, life))
 
     def cancel(self, key: str) -> None:
@@ -50,7 +50,7 @@ class SimTimers(Timers):
                 return
             early_ns = at_ns - self.host.now()
             if early_ns > 0:  # the node's clock has stood still
-                self.host.world.at(early_ns, lambda: self._fire(key, at_ns, life))
+                self.host.world.at(self.host.world_ns(early_ns), lambda: self._fire(key, at_ns, life))
                 return
             del self.due[key]
             self.host.timer(key)
@@ -249,6 +249,10 @@ class Host(Machine):
     def now(self) -> int:
         """Returns the time by the node's clock."""
         return self.world.now + self.ahead_ns
+
+    def world_ns(self, own_ns: int) -> int:
+        """Returns how long it takes until the node's clock has advanced by `own_ns`."""
+        return own_ns
 
     def holds_back(self, call: Callable[[], None]) -> bool:
         """Returns True if the machine keeps this call for later, because it processes nothing at the moment."""

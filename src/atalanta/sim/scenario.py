@@ -33,6 +33,7 @@ LAST_MESSAGES: Final = 12  # of one producer, after the end of the faults
 LATE_SECONDS_MAX: Final = 60.0
 REPLAY_CHECK_NS: Final = 30 * SECOND
 LOOK_NS: Final = SECOND
+GROUP_RETRY_NS: Final = SECOND // 50  # at least, between two tries of a client to reach a machine of a group
 PATIENT_SHARE: Final = 0.4  # of the clients reattach their sessions after a lost connection
 NEAR_NS: Final = 2 * SECOND  # events of the nodes this close to a message's history are part of it
 
@@ -165,6 +166,8 @@ class Scenario:
     def _give_patience(self) -> None:
         """Lets some clients reattach their sessions after a lost connection."""
         for client in self._clients():
+            if self.group is not None:
+                client.retry_ns = max(client.retry_ns, GROUP_RETRY_NS)
             patience = self.world.random(f"patience/{client.name}")
             if patience.random() < PATIENT_SHARE:
                 client.window_bytes = patience.choice((1, 2_000, 1 << 20))

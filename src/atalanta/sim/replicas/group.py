@@ -15,7 +15,7 @@ from atalanta.sim.world.world import SECOND, World
 
 EVERY_NS: Final = (SECOND // 2, SECOND, 3 * SECOND)
 LENGTHS_NS: Final = (SECOND // 4, SECOND // 2, SECOND)  # of a lease
-LOOK_NS: Final = SECOND // 4  # between two looks at a group that is at rest
+LOOK_NS: Final = SECOND // 2  # between two looks at a group that is at rest
 FAULT_MIN_NS: Final = SECOND // 100
 FAULT_MAX_NS: Final = (SECOND, 3 * SECOND, 10 * SECOND)
 ABSENCE_NS: Final = (SECOND // 100, 3 * SECOND)

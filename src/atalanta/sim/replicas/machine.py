@@ -139,6 +139,9 @@ class ReplicaMachine(GroupMember):
     def now(self) -> int:
         return EPOCH + self.skew_ns + (self.world.now - EPOCH) * self.rate_ppm // MILLION
 
+    def world_ns(self, own_ns: int) -> int:
+        return -(-own_ns * MILLION // self.rate_ppm)
+
     # -- runs -----------------------------------------------------------------------------------
     def start(self) -> None:
         """Starts the process, which is passive at first."""
