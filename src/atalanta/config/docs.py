@@ -93,8 +93,8 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
     ),
     (
         "`<ha-policy><replication><primary>`",
-        "Also `<master>`. With `<manager>` or `[ha.manager]`. Without one a node that names one other has its only voter"
-        " in its guard, and any other one serves alone."
+        "Also `<master>`. With `<manager>` or `[ha.manager]`. Without one a node that names one other has its only"
+        " voter in its guard, and any other one serves alone."
         " See [high availability](../guide/high-availability.md).",
         ReplicationPrimary,
     ),
