@@ -72,7 +72,7 @@ def voter_of(configuration: Configuration) -> VoterStart | None:
         raise StartupError(exit_codes.BAD_DATA, [
             f"{folder} is gone, the folder of the only voter of this pair: nobody knows any more which member has "
             "everything. Start a new voter (atalanta ha witness --new), name it in the atalanta.toml of both members, "
-            "[ha.manager], and start the one that served last: atalanta ha promote lets it serve",
+            "[ha.manager], and start the one that served last: atalanta ha promote --lossy lets it serve",
         ])  # fmt: skip
     if not (folder / MARK).exists():
         raise StartupError(exit_codes.BAD_DATA, [

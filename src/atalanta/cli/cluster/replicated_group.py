@@ -66,7 +66,7 @@ class GroupState:
 def run_status(configuration: Configuration, json_output: bool) -> None:
     """Shows the member, its followers and the register."""
     with reported():
-        seen = asyncio.run(_look(configuration))
+        seen = asyncio.run(look(configuration))
         if json_output:
             typer.echo(json.dumps(_described(seen)))
             return
@@ -82,6 +82,8 @@ def run_status(configuration: Configuration, json_output: bool) -> None:
             for each in own.followers:
                 rows.append(["follows", each.member, _yes(each.in_sync), "", "", str(each.behind)])
         show_table(HEADS, rows, right=HEADS[3:])
+        if seen.status is not None and seen.status.waits:
+            typer.echo(f"it waits: {seen.status.waits}", err=True)
         if seen.why:
             typer.echo(f"the register cannot be read: {seen.why}", err=True)
         elif register is None:
@@ -94,7 +96,7 @@ def run_status(configuration: Configuration, json_output: bool) -> None:
 def run_handover(configuration: Configuration, wait_s: float) -> None:
     """Lets another member serve."""
     with reported():
-        seen = asyncio.run(_look(configuration))
+        seen = asyncio.run(look(configuration))
         if seen.status is None or seen.status.state != ACTIVE:
             active = seen.register.active if seen.register is not None else ""
             raise Refused(
@@ -110,7 +112,7 @@ def run_handover(configuration: Configuration, wait_s: float) -> None:
 def run_promote(configuration: Configuration, wait_s: float, lossy: bool) -> None:
     """Lets this member serve though its group does not allow it."""
     with reported():
-        seen = asyncio.run(_look(configuration))
+        seen = asyncio.run(look(configuration))
         if seen.status is None:
             raise Refused(f"the process of this member, {seen.member}, does not run: start it", TIMED_OUT)
         if seen.status.state == ACTIVE:
@@ -144,7 +146,7 @@ async def _request(configuration: Configuration, seen: GroupState, what: str, wa
     raise Refused(f"the group has no new epoch after {wait_s:g} s; the request is withdrawn", TIMED_OUT)
 
 
-async def _look(configuration: Configuration) -> GroupState:
+async def look(configuration: Configuration) -> GroupState:
     """Looks twice at the member's status: that of a process that lives has changed."""
     journal = configuration.journal_folder
     member = read_member(journal)

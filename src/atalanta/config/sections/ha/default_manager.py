@@ -35,14 +35,12 @@ def default_manager(configuration: Configuration) -> GuardVoter | None:
     if own is None or len(others) != 1:
         return None
     broker = configuration.broker
-    made = GuardVoter(password=f"{broker.cluster_user}:{broker.cluster_password}")
+    password = f"{broker.cluster_user}:{broker.cluster_password}"
     if configuration.ha.role != PRIMARY:
-        made.voters = _voter_of(others[0])
-        return made
-    made.voters = _voter_of(own)
-    hosts = [acceptor.host for acceptor in configuration.acceptors if acceptor.port == own.port]
-    made.voter = f"{(hosts or ['0.0.0.0'])[0] or '0.0.0.0'}:{_port_of(own)}"
-    return made
+        return GuardVoter(_voter_of(others[0]), password=password)
+    hosts = [acceptor.host for acceptor in configuration.acceptors if acceptor.port == own.port and acceptor.host]
+    listens = f"{hosts[0] if hosts else WILDCARDS[0]}:{_port_of(own)}"
+    return GuardVoter(_voter_of(own), voter=listens, password=password)
 
 
 def _voter_of(connector: ConnectorConfig) -> str:
