@@ -205,7 +205,7 @@ class ReplicaRun:
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 seen = backup.status()
-                await member.tell("passive", seen.epoch, seen.active, seen.durable, seen.behind, [])
+                await member.tell("passive", seen.epoch, seen.active, seen.durable, seen.behind, [], seen.waits)
                 promoted = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE)
                 forced = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE_LOSSY)
             except OSError as error:

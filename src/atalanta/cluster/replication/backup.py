@@ -168,12 +168,12 @@ class Backup(PassiveInputs):
         """Returns how far the member is."""
         follower, stream = self.follower, self._stream
         if follower is None or stream is None:
-            return BackupStatus(0, "", 0, 0, ())
+            return BackupStatus(0, "", 0, 0, (), self._told)
         known = follower.view.known
         in_sync = () if known is None else known.in_sync
         active = follower.active if stream.following else ""
         behind = max(0, stream.end_lsn - follower.durable)
-        return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync)
+        return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync, self._told)
 
     def _over(self) -> bool:
         """Tells whether the member has ended, or is about to: it has become active."""

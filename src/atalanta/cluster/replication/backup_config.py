@@ -113,3 +113,4 @@ class BackupStatus:
     durable: int
     behind: int
     in_sync: tuple[str, ...]
+    waits: str = ""  # for what, without an active node
