@@ -88,8 +88,8 @@ class GroupFaults:
         elif draw < 0.74:
             self._leave_register(machine, length_ns)
         elif draw < 0.78:
-            self.register.away = True
-            self.world.at(length_ns, self._register_back)
+            self.register.leave()
+            self.world.at(length_ns, self.register.come_back)
         else:
             self._trouble(draw, machine, length_ns)
 
@@ -219,9 +219,6 @@ class GroupFaults:
                 way.pop(machine.name, None)
 
         self.world.at(length_ns, back)
-
-    def _register_back(self) -> None:
-        self.register.away = False
 
     def _fast(self, machine: ReplicaMachine) -> None:
         machine.disk.slow = 1
