@@ -6,7 +6,16 @@ import sys
 import time
 
 from atalanta.runtime.process.build import build_name
-from bench import failover, moving, replication, scaling, spark_source, spark_wal, throughput
+from bench import (
+    catch_up,
+    failover,
+    moving,
+    replication,
+    scaling,
+    spark_source,
+    spark_wal,
+    throughput,
+)
 from bench.brokers import KINDS
 from bench.context import Context, Scenario
 from bench.generators import GeneratorFailed
@@ -22,6 +31,7 @@ SCENARIOS: dict[str, Scenario] = {
     **moving.scenarios(),
     **scaling.scenarios(),
     **replication.scenarios(),
+    **catch_up.scenarios(),
     **failover.scenarios(),
     **spark_source.scenarios(),
     **spark_wal.scenarios(),

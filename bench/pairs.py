@@ -28,20 +28,23 @@ IN_SYNC = "replica_in_sync"
 
 
 @contextlib.contextmanager
-def pair(context: Context, kind: str, form: str) -> Iterator[list[Broker]]:
-    """Yields a primary that serves and a backup that could take over."""
+def pair(
+    context: Context, kind: str, form: str, queues: int = 8, alone: bool = False
+) -> Iterator[list[Broker]]:
+    """Yields a primary that serves and a backup that could take over; `alone`: that is not started yet."""
     common = CACHE / "run" / f"common-{kind}"
     shutil.rmtree(common, ignore_errors=True)
     common.mkdir(parents=True)
     ports = [free_port(), free_port()]
     brokers = [
-        context.brokers.new(kind, plan_of(form, role, common, peer), port)
+        context.brokers.new(kind, plan_of(form, role, common, peer, queues), port)
         for port, peer, role in zip(ports, reversed(ports), ("primary", "backup"), strict=True)
     ]
     try:
         brokers[0].start()
-        brokers[1].process.launch()
-        wait_passive(brokers[1], brokers[0], form)
+        if not alone:
+            brokers[1].process.launch()
+            wait_passive(brokers[1], brokers[0], form)
         yield brokers
     finally:
         for broker in brokers:
@@ -49,11 +52,11 @@ def pair(context: Context, kind: str, form: str) -> Iterator[list[Broker]]:
         shutil.rmtree(common, ignore_errors=True)
 
 
-def plan_of(form: str, role: str, common: Path, peer_port: int) -> Plan:
+def plan_of(form: str, role: str, common: Path, peer_port: int, queues: int) -> Plan:
     """Returns the plan of a member; `common` is a folder that both have."""
     if form == SHARED_STORE:
-        return Plan(peer_port=peer_port, store=Store(str(common), role))
-    return Plan(peer_port=peer_port, replica=Replica(role, str(common)))
+        return Plan(queues, peer_port=peer_port, store=Store(str(common), role))
+    return Plan(queues, peer_port=peer_port, replica=Replica(role, str(common)))
 
 
 def wait_passive(broker: Broker, active: Broker, form: str) -> None:

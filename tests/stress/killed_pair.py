@@ -123,18 +123,22 @@ class StressedPair:
 
 
 class ReplicatedPair(StressedPair):
-    """The same with a replicated group: each process has a store of its own."""
+    """The same with a replicated group: each process has a store of its own. `own` are further lines of `[ha]`."""
 
-    def __init__(self, launcher: Launcher, folder: Path, lease_ms: int = 500, store: Path | None = None) -> None:
+    def __init__(
+        self, launcher: Launcher, folder: Path, lease_ms: int = 500, store: Path | None = None, guard: bool = False,
+        own: str = "",
+    ) -> None:
         assert store is None
         self.load = Workload()
         folder.mkdir(parents=True, exist_ok=True)
-        group = Group(folder, own=lease_toml(lease_ms))
+        group = Group(folder, own=lease_toml(lease_ms) + own)
         for each in group.members:
             put_load(each.broker_xml)
         self.store = group.primary.data
         self.primary, self.backup = (
-            NodeProcess(launcher, each.broker_xml, each.data, "--no-guard") for each in group.members
+            NodeProcess(launcher, each.broker_xml, each.data, *([] if guard else ["--no-guard"]))
+            for each in group.members
         )
         self.urls = [f"tcp://127.0.0.1:{each.port}" for each in group.members]
 

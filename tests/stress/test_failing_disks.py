@@ -16,7 +16,7 @@ import pytest
 from atalanta.runtime.process.exit_codes import DISK_FAILED
 from tests.stress.faults import ERROR, GONE, HANG, Plan
 from tests.stress.killed_node import SingleNode
-from tests.stress.killed_pair import StressedPair
+from tests.stress.killed_pair import ReplicatedPair, StressedPair
 from tests.stress.node_process import Launcher
 from tests.stress.power import PowerDisk
 from tests.stress.workload import connected
@@ -24,6 +24,8 @@ from tests.stress.workload import connected
 pytestmark = pytest.mark.process
 
 ERRORS = (errno.EIO, errno.ENOSPC, errno.EROFS)
+# A takeover that waits for it is seen.
+LONG_LEASE_MS = 12_000
 
 
 def failing(launcher: Launcher, folder: Path, count: int) -> None:
@@ -203,3 +205,43 @@ def test_the_backup_takes_over_from_a_primary_whose_disk_fails(
         pair.check()
     finally:
         pair.close()
+
+
+def group_failing(launcher: Launcher, folder: Path, plan: Plan, guard: bool) -> None:
+    """Lets the disk of the active node of a group fail or hang: a member in sync serves, long before the lease ends."""
+    own = f"disk_timeout_ms = {2_000 if plan.action == HANG else 0}\n"
+    group = ReplicatedPair(launcher, folder, lease_ms=LONG_LEASE_MS, guard=guard, own=own)
+    try:
+        group.start(plan)
+        asyncio.run(group.play())
+        failed = time.monotonic()
+        assert not group.load.finished, group.log()
+        assert group.backup.until_printed("role=active"), group.log()
+        assert time.monotonic() - failed < LONG_LEASE_MS / 2_000, "it waited for the lease"
+        assert group.primary.wait() == DISK_FAILED, group.log()
+        told = "disk_hung" if plan.action == HANG else errno_text(plan.error)
+        assert told in group.primary.log()
+        group.check()
+    except AssertionError as error:
+        raise AssertionError(f"{plan}, {group.primary.calls()}: {error}") from None
+    finally:
+        group.close()
+
+
+def test_a_member_serves_at_once_when_the_disk_of_the_active_one_fails(launcher: Launcher, tmp_path: Path) -> None:
+    group_failing(launcher, tmp_path, Plan(200, ERROR, error=errno.EROFS, only=("data/journal",)), guard=False)
+
+
+def test_a_member_serves_at_once_when_the_disk_of_the_active_one_hangs(launcher: Launcher, tmp_path: Path) -> None:
+    """The write hangs in the loop or in a thread. The former process ends, although its disk never answers."""
+    group_failing(launcher, tmp_path, Plan(200, HANG, only=("data/journal",)), guard=True)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_disks_of_60_active_members_fail_or_hang(launcher: Launcher, tmp_path: Path) -> None:
+    for index in range(60):
+        action = (ERROR, HANG)[index % 2]
+        plan = Plan(100 + index * 7, action, error=ERRORS[index // 2 % 3], only=("data/journal",))
+        group_failing(launcher, tmp_path / f"{index}", plan, guard=action == HANG)
+        shutil.rmtree(tmp_path / f"{index}")

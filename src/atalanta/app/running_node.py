@@ -59,12 +59,13 @@ async def run_node(
     storage: Storage,
     ready: Ready,
     server: WebServer | None,
-    begun: Callable[[Node], None] | None = None,
+    begun: Callable[[Node, FileDisk | MemoryDisk], None] | None = None,
     seat: ReplicationSeat | None = None,
 ) -> int:
     """Runs the node of a bound shell to its end. Returns the exit status.
 
-    `begun` is called with the node before it recovers. With a `seat` it is the active node of a replicated group.
+    `begun` is called with the node and its disk before it recovers. With a `seat` it is the active node of a replicated
+    group.
     """
     broker = configuration.broker
     disk = storage.disk(shell.loop, shell.driver, configuration.own.commits_in_loop)
@@ -85,7 +86,7 @@ async def run_node(
         {"node_id": storage.node_id, "name": broker.name, "configuration": configuration.path},
     )
     if begun is not None:
-        begun(node)
+        begun(node, disk)
     more = []
     if server is not None:
         server.show(node.management)

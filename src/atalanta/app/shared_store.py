@@ -249,7 +249,7 @@ class ActiveRun:
 
     # --- the other processes ----------------------------------------------------------------------
 
-    def _begun(self, node: Node) -> None:
+    def _begun(self, node: Node, disk: object) -> None:
         """Begins to read the files of the passive processes, for the node that has just been built."""
         node.status.set_ha(
             HaStatus("Shared Store Primary", True, self.runs.policy.failover_on_shutdown, self.held.epoch)

@@ -7,16 +7,17 @@ from typing import Annotated
 
 import typer
 
-from atalanta.cli.commands import address, data, ha, pipeline, queue, user
+from atalanta.cli.commands import address, ha, pipeline, queue
 from atalanta.cli.commands.bench import bench
-from atalanta.cli.commands.check import check
 from atalanta.cli.commands.consume import browse, consume
-from atalanta.cli.commands.convert import convert
-from atalanta.cli.commands.create import create
 from atalanta.cli.commands.doctor import STATUSES as DOCTOR_STATUSES
 from atalanta.cli.commands.doctor import doctor
 from atalanta.cli.commands.drain import drain
-from atalanta.cli.commands.plan import plan, rehearse
+from atalanta.cli.commands.files import data, user
+from atalanta.cli.commands.files.check import check
+from atalanta.cli.commands.files.convert import convert
+from atalanta.cli.commands.files.create import create
+from atalanta.cli.commands.files.plan import plan, rehearse
 from atalanta.cli.commands.produce import produce
 from atalanta.cli.commands.rebalance import rebalance
 from atalanta.cli.commands.topology import topology

@@ -58,6 +58,14 @@ class HaPolicy(OptionGroup):
         unit="s",
         minimum=0,
     )
+    disk_timeout_ms: int = option(
+        5000,
+        "disk_timeout_ms",
+        "replication: an active node whose disk has not answered for so long ends, and a member in sync serves;"
+        " 0: it waits for its disk",
+        unit="ms",
+        minimum=0,
+    )
     guard_port: int = option(
         0,
         "guard_port",

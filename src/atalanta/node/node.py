@@ -400,11 +400,14 @@ class Node:
     def on_settings_changed(
         self, now: int, token: int, stored: StoredSettings | None, why: str
     ) -> None:
-        """Applies the stored settings that a management request has changed, and answers it."""
+        """Applies the stored settings that a management request has changed, and answers it.
+
+        In a group the answer waits until every member in sync has stored them.
+        """
         if self.failed is None and not self.stopped:
-            self.management.settings.changed(now, token, stored, why)
             if self.replicator is not None and stored is not None:
                 self.replicator.settings_changed()
+            self.management.settings.changed(now, token, stored, why)
 
     # -- files of large messages ----------------------------------------------------------------
     def on_large_written(self, now: int, file: int, size: int) -> None:

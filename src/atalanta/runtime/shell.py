@@ -323,7 +323,7 @@ class Shell(Process):
     def _on_failed(self, why: str) -> None:
         self.trace.event("node_failed", {"why": why})
         self._status = exit_codes.DISK_FAILED
-        self.connections.abort_all()
+        self.connections.abort_clients()
         self._stop.set()
 
     # --- housekeeping -----------------------------------------------------------------------------

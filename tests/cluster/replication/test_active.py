@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 from atalanta.cluster.replication.member_codec import JournalBlock, SettingsFile
 from atalanta.ha.block_stream import JumpPart
 from atalanta.ha.register import CompareAndSet, Register
-from atalanta.ha.replication import Ended, HandOver, Refusal
+from atalanta.ha.replication import Ended, HandOver, Heartbeat, Refusal
+from atalanta.kernel.ports import Process
+from atalanta.kernel.settings.broker_config import AddressSetting, StoredSettings
+from atalanta.kernel.settings.settings_change import SettingsChange
 from atalanta.store.config import JournalConfig
+from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.transport import TransportConfiguration
 from tests.cluster.replication.group_rig import (
     JOURNAL_ID,
@@ -16,7 +22,7 @@ from tests.cluster.replication.group_rig import (
     joined,
     publish,
 )
-from tests.wire.core.server.server_rig import queue_request
+from tests.wire.core.server.server_rig import queue_request, text_message
 
 
 def test_a_node_alone_confirms_by_itself() -> None:
@@ -360,6 +366,44 @@ def test_the_management_settings_follow() -> None:
     group.active.stored_settings = b"<settings/>"
     follower = joined(group)
     assert follower.of(SettingsFile) == [SettingsFile(b"<settings/>")]
+
+
+class SettingsFiles(Process):
+    """The process of a member: a change of settings waits until the test has written it."""
+
+    def __init__(self) -> None:
+        self.token = 0
+
+    def change_settings(self, token: int, change: SettingsChange) -> None:
+        self.token = token
+
+
+def test_a_change_of_settings_is_answered_when_the_follower_in_sync_has_stored_it() -> None:
+    group = Group()
+    a = group.active
+    files = a.node.management.settings.process = SettingsFiles()
+    conn = client(group, "replies")
+    follower = joined(group)
+    request = text_message("activemq.management", json.dumps(["orders", json.dumps({"maxDeliveryAttempts": 3})]))
+    request.properties.put("_AMQ_ResourceName", "broker")
+    request.properties.put("_AMQ_OperationName", "addAddressSettings")
+    request.properties.put("JMSReplyTo", "replies")
+    request.properties_changed()
+    a.send(conn, SendMessage(request, requires_response=True, correlation=-7, sender_id=0))
+    group.run(50)
+    assert files.token and a.texts("replies") == []
+    follower.answers = False
+    a.stored_settings = b"<settings/>"
+    stored = StoredSettings([AddressSetting("orders", {"max_delivery_attempts": 3})], [])
+    a.input("on_settings_changed", files.token, stored, "")
+    group.run(100)
+    assert follower.of(SettingsFile)[-1] == SettingsFile(b"<settings/>")
+    assert isinstance(follower.messages[-1], JournalBlock | Heartbeat), "a block follows the settings"
+    assert a.texts("replies") == [], "the follower has not said that they are on its disk"
+    follower.durable = follower.last
+    follower.answer()
+    group.run(10)
+    assert len(a.texts("replies")) == 1
 
 
 class Announcements:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql.streaming.datasource import ReadAllAvailable
-
 from atalanta.spark.arrow.schema import COLUMNS
 from atalanta.spark.options import read_options
+from atalanta.spark.read.batch_plan import Limits
 from atalanta.spark.read.partition_reader import RangePartition
 from atalanta.spark.read.stream_reader import AtalantaStreamReader
 from tests.spark.fake_node import FakeCluster, FakeGateway
 from tests.spark.read.streaming_rig import QUEUE
 
 Json = dict[str, Any]
+EVERYTHING = Limits(None, None).read_limit()
 
 
 class Query:
@@ -27,7 +27,7 @@ class Query:
 
     def plan(self, start: Json, limited: bool = False) -> Json:
         """The next batch; `limited`: within the limits of the options."""
-        limit = self.reader.getDefaultReadLimit() if limited else ReadAllAvailable()
+        limit = self.reader.getDefaultReadLimit() if limited else EVERYTHING
         end = self.reader.latestOffset(start, limit)
         initial = self.reader._initial
         if end != start and (initial is None or start != initial.to_json()):

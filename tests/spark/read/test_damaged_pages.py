@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from atalanta.spark.arrow.schema import COLUMNS
 from atalanta.spark.errors import DataLost
@@ -15,6 +14,7 @@ from atalanta.spark.options import read_options
 from atalanta.spark.read.partition_reader import RangePartition
 from atalanta.spark.read.stream_reader import AtalantaStreamReader
 from tests.spark.nodes import PASSWORD, QUEUE, USER, BrokerCluster, BrokerNode
+from tests.spark.read.query_rig import EVERYTHING
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
 
@@ -63,7 +63,7 @@ def test_a_damaged_page_file_stops_the_query_unless_it_may_lose(tmp_path: Path) 
         start = first.initialOffset()
         some = first.latestOffset(start, first.getDefaultReadLimit())
         assert batch(first, start, some) == list(range(1, 11))
-        everything = first.latestOffset(some, ReadAllAvailable())
+        everything = first.latestOffset(some, EVERYTHING)
         first.close()
         node.kill()
         damage(node)
@@ -79,10 +79,10 @@ def test_a_damaged_page_file_stops_the_query_unless_it_may_lose(tmp_path: Path) 
         # Planned after it: the driver finds it.
         span = rf"left the queue unread: {lost[0]} to {lost[-1]} \(the page file is damaged\)"
         with pytest.raises(DataLost, match=span):
-            query(node).latestOffset(some, ReadAllAvailable())
+            query(node).latestOffset(some, EVERYTHING)
         careless = query(node, failOnDataLoss="false")
-        end = careless.latestOffset(some, ReadAllAvailable())
+        end = careless.latestOffset(some, EVERYTHING)
         careless.commit(some)
         assert batch(careless, some, end) == got
-        careless.latestOffset(end, ReadAllAvailable())  # acknowledges it
-        assert query(node).latestOffset(end, ReadAllAvailable()) == end
+        careless.latestOffset(end, EVERYTHING)  # acknowledges it
+        assert query(node).latestOffset(end, EVERYTHING) == end

@@ -41,15 +41,18 @@ def test_a_query_that_is_stopped_or_has_ended_releases_its_leases(
     assert waiting(cluster) == [0, 0]
 
 
-def test_a_run_of_trigger_once_acknowledges_the_run_before(
-    fake: SparkSession, cluster: FakeCluster, tmp_path: Path
+@pytest.mark.parametrize("queues", [QUEUE, f"{QUEUE},other"])
+def test_trigger_once_is_refused_and_available_now_named(
+    fake: SparkSession, cluster: FakeCluster, tmp_path: Path, queues: str
 ) -> None:
-    for _ in range(2):
-        fill(cluster, 5, 5)
-        start(source(fake, cluster), tmp_path, {"once": True}).awaitTermination(60)
-        assert waiting(cluster) == [5, 5]
-        assert leases(cluster) == 2
-    start(source(fake, cluster), tmp_path, {"once": True}).awaitTermination(60)
+    fill(cluster, 5, 5)
+    for node in cluster.nodes:
+        node.queue("other").incarnation = "inc-2"
+    query = start(source(fake, cluster, queue=queues), tmp_path, {"once": True})
+    with pytest.raises(StreamingQueryException, match=r"use trigger\(availableNow=True\)"):
+        query.awaitTermination(60)
+    assert waiting(cluster) == [5, 5]
+    start(source(fake, cluster, queue=queues), tmp_path, {"availableNow": True}).awaitTermination(60)
     assert waiting(cluster) == [0, 0]
     until(lambda: leases(cluster) == 0, "the release")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 from atalanta.spark.arrow.schema import COLUMNS
 from atalanta.spark.errors import NodeTimeout, SparkSourceError
@@ -17,6 +17,7 @@ from atalanta.spark.options import read_options
 from atalanta.spark.read.several_queues import QueuesStreamReader
 from atalanta.spark.read.stream_reader import AtalantaStreamReader
 from tests.spark.fake_node import FakeCluster, FakeGateway
+from tests.spark.read.query_rig import EVERYTHING
 
 Json = dict[str, Any]
 Row = tuple[str, str, int]
@@ -34,7 +35,7 @@ class Run:
         self.first: Json = {}
 
     def plan(self, start: Json, limit: ReadLimit | None = None) -> Json:
-        end = self.reader.latestOffset(start, limit or ReadAllAvailable())
+        end = self.reader.latestOffset(start, limit or EVERYTHING)
         if end != start and start != self.first:
             self.reader.commit(start)
         return end

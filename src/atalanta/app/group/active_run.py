@@ -20,6 +20,7 @@ from atalanta.ha.replication import Follower
 from atalanta.kernel.security.security import Security
 from atalanta.management.status import HaStatus
 from atalanta.node.config import NodeConfig
+from atalanta.runtime.ha.group.disk_watch import DiskWatch
 from atalanta.runtime.ha.group.member_status import FollowerStatus
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
 from atalanta.runtime.ha.store_requests import HANDOVER, take_request, withdraw_requests
@@ -28,6 +29,8 @@ from atalanta.runtime.process.logs import log_event
 
 if TYPE_CHECKING:
     from atalanta.node.node import Node
+    from atalanta.runtime.disk.disk import FileDisk
+    from atalanta.runtime.disk.memory_disk import MemoryDisk
     from atalanta.runtime.shell import Shell
     from atalanta.web.server import WebServer
 
@@ -54,6 +57,7 @@ class ActiveRun:
         self._node: Node | None = None
         self._serves = False
         self._attendance: asyncio.Task[None] | None = None
+        self._disk_watch: DiskWatch | None = None
         self._primary_since = -1.0  # since when a primary is in sync
 
     async def run(self) -> bool:
@@ -75,6 +79,8 @@ class ActiveRun:
         finally:
             if self._attendance is not None:
                 self._attendance.cancel()
+            if self._disk_watch is not None:
+                self._disk_watch.stop()
             await calls.close()
         deposed = "" if self._node is None else self._node.deposed
         if deposed:
@@ -111,8 +117,15 @@ class ActiveRun:
         # The files may have changed while this process was passive.
         self.shell.loop.call_soon(self.shell.request_reload, "the node is active")
 
-    def _begun(self, node: Node) -> None:
+    def _begun(self, node: Node, disk: FileDisk | MemoryDisk) -> None:
         self._node = node
+        timeout_ms = self.member.policy.disk_timeout_ms
+        if timeout_ms:
+            shell = self.shell
+            self._disk_watch = DiskWatch(
+                shell.loop, timeout_ms / 1_000, lambda: disk.busy_since, node.has_successor, shell.driver.disk_failed
+            )
+            self._disk_watch.start()
         self._attendance = self.shell.loop.create_task(self._attend(node))
 
     async def _attend(self, node: Node) -> None:

@@ -217,9 +217,14 @@ class Replicator(Part):
             stream.set_blocked(blocked)
 
     def settings_changed(self) -> None:
-        """Sends the stored management settings to all followers."""
+        """Sends the stored management settings to all followers, and appends a record behind them.
+
+        A follower stores them before any later block, so it has them when it has that record.
+        """
+        settings = SettingsFile(self.seat.settings())
         for stream in self.streams.values():
-            stream.connection.send(SettingsFile(self.seat.settings()))
+            stream.connection.send(settings)
+        self._append_mark()
 
     # --- time -----------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ NAME: Final = "atalanta.toml"
 DNS: Final = "dns-discovery"
 HA: Final = "ha"
 MANAGER: Final = "manager"
-OF_REPLICATION: Final = ("min_in_sync", "failback_after_s", "guard_port")
+OF_REPLICATION: Final = ("min_in_sync", "failback_after_s", "disk_timeout_ms", "guard_port")
 KIND: Final = "kind"
 SIZE_MAX_BYTES: Final = 1 << 20
 KINDS: Final[dict[str, tuple[type, ...]]] = {
@@ -31,6 +31,7 @@ KINDS: Final[dict[str, tuple[type, ...]]] = {
     "float": (int, float),
     "str": (str,),
 }
+Positions = dict[tuple[str, str], tuple[str, int]]  # Configuration.positions
 AT_LINE: Final = re.compile(r"\(at line (\d+)")
 
 
@@ -40,10 +41,10 @@ def own_file(broker_xml: Path) -> Path:
     return particular if particular.exists() else broker_xml.with_name(NAME)
 
 
-def read_own_file(path: Path, report: Report, ha: HaPolicy) -> OwnSettings:
+def read_own_file(path: Path, report: Report, ha: HaPolicy, positions: Positions | None = None) -> OwnSettings:
     """Reads the settings in `path`, the defaults if the file does not exist; the table `[ha]` is read into `ha`.
 
-    Problems are added to `report`.
+    Problems are added to `report`, the positions of the keys in `[ha]` to `positions`.
     """
     own = OwnSettings()
     try:
@@ -76,7 +77,11 @@ def read_own_file(path: Path, report: Report, ha: HaPolicy) -> OwnSettings:
     ) as error:  # numbers of thousands of digits, deeply nested lists
         report.problem(str(path), 0, f"is not TOML that can be read: {error}")
         return own
-    OwnReader(path, text, report).read(table, own, ha)
+    reader = OwnReader(path, text, report)
+    reader.read(table, own, ha)
+    found_ha = table.get(HA)
+    if positions is not None and isinstance(found_ha, dict):
+        positions.update({(f"[{HA}]", key): (str(path), reader.line_of(key)) for key in found_ha})
     return own
 
 

@@ -179,7 +179,6 @@ class SettingsOperations:
         if stored is None:
             self.replies.refuse(now, call, why)
             return
-        before = self.replies.journal.last
         self.apply(now, stored)
         result = None
         if returned:
@@ -193,7 +192,7 @@ class SettingsOperations:
                 "user": "" if call.session is None else call.session.identity.user,
             },
         )
-        self.replies.send(now, call, result, True, self.replies.journal.last > before)
+        self.replies.send(now, call, result, True, True)
 
 
 def encoded(values: dict[str, SettingValue]) -> str:

@@ -136,6 +136,12 @@ class Connections(Wire):
         """Tells whether only exempt connections are open."""
         return all(connection.exempt for connection in self._open.values())
 
+    def abort_clients(self) -> None:
+        """Aborts the connections that are still open, but not the exempt ones: the members may still be told."""
+        for connection in list(self._open.values()):
+            if not connection.exempt:
+                connection.abort()
+
     def abort_all(self) -> None:
         """Aborts the connections that are still open."""
         for connection in list(self._open.values()):

@@ -23,6 +23,7 @@ LEVELS: Final = {
     "node_failed": logging.CRITICAL,
     "node_bug": logging.CRITICAL,
     "disk_error": logging.CRITICAL,
+    "disk_hung": logging.CRITICAL,
     "disk_exhausted": logging.ERROR,
     "duplicate_node_id": logging.ERROR,
     "address_drops_messages": logging.WARNING,

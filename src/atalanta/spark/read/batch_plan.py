@@ -13,6 +13,7 @@ from atalanta.spark.environment.compatibility import (
     ReadMaxBytes,
     ReadMaxRows,
 )
+from atalanta.spark.errors import OptionError
 from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.members import Members
@@ -21,6 +22,8 @@ from atalanta.spark.read.members import Members
 ROUNDS_MAX: Final = 3
 # A smaller rest of the limit than this part is not distributed again.
 REST_WORTH: Final = 0.05
+# The limit for Spark of a stream without one (a Java long): Spark gives ReadAllAvailable to a single batch alone.
+UNLIMITED: Final = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -32,19 +35,30 @@ class Limits:
 
     def read_limit(self) -> ReadLimit:
         """Returns the limit for Spark, which takes only one."""
-        if self.messages is not None:
-            return ReadMaxRows(self.messages)
-        if self.bytes is not None:
+        if self.messages is None and self.bytes is not None:
             return ReadMaxBytes(self.bytes)
-        return ReadAllAvailable()
+        return ReadMaxRows(UNLIMITED if self.messages is None else self.messages)
 
     def within(self, limit: ReadLimit) -> Limits:
         """Returns the limits of a batch for which Spark gives `limit`. ReadAllAvailable overrides these limits."""
         if isinstance(limit, ReadMaxRows):
-            return Limits(limit.max_rows, self.bytes)
+            return Limits(None if limit.max_rows == UNLIMITED else limit.max_rows, self.bytes)
         if isinstance(limit, ReadMaxBytes):
             return Limits(self.messages, limit.max_bytes)
         return Limits(None, None)
+
+
+def refuse_single_batch(limit: ReadLimit) -> None:
+    """Raises OptionError for the limit that Spark gives to a query of one batch: it would stay unacknowledged.
+
+    Spark ends such a query without another call of the source, whether its sink failed or not.
+    """
+    if isinstance(limit, ReadAllAvailable):
+        raise OptionError(
+            "Spark runs this query as a single batch and would not tell the source that it is done, so its messages "
+            "would stay in the queue: use trigger(availableNow=True) in the place of trigger(once=True). If it has "
+            "that and reads another source, too, set spark.sql.streaming.triggerAvailableNowWrapper.enabled to true"
+        )
 
 
 def limits_of(options: ReadOptions) -> Limits:

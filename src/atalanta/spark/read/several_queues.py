@@ -26,7 +26,7 @@ from atalanta.spark.errors import SparkSourceError, no_queue
 from atalanta.spark.gateway.gateway import Connector
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.batch import AtalantaBatchReader
-from atalanta.spark.read.batch_plan import Limits, limits_of, share
+from atalanta.spark.read.batch_plan import Limits, limits_of, refuse_single_batch, share
 from atalanta.spark.read.queue_search import QueueSearch, SharedConnections
 from atalanta.spark.read.shared_lease import SharedLease
 from atalanta.spark.read.stream_reader import AtalantaStreamReader, mean_bytes
@@ -129,6 +129,8 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._reader(queue)
 
     def latestOffset(self, start: Json, limit: ReadLimit) -> Json:
+        """Returns the end of the next batch over all queues. OptionError with Trigger.Once."""
+        refuse_single_batch(limit)
         before = parts_of(start)
         self._lease.begin()
         self._lease.step()

@@ -27,7 +27,7 @@ from atalanta.spark.environment.compatibility import (
 from atalanta.spark.errors import Fenced, lose, no_queue
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import ReadOptions
-from atalanta.spark.read.batch_plan import Limits, Stretch, ends, limits_of
+from atalanta.spark.read.batch_plan import Limits, Stretch, ends, limits_of, refuse_single_batch
 from atalanta.spark.read.leases import Leases
 from atalanta.spark.read.members import Located, Members
 from atalanta.spark.read.offsets import Entry, Offset, ranges, spans, split_all
@@ -108,6 +108,8 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Returns the end of the next batch. OptionError with Trigger.Once."""
+        refuse_single_batch(limit)
         self._begin()
         self._shared.step()
         return self.next_offset(start, limit)
