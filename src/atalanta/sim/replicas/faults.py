@@ -39,8 +39,6 @@ class GroupFaults:
         self.rolling = False
         self.rolled = 0  # machines restarted in turn
         self.given_back = 0
-        for machine in machines:
-            machine.on_died = self._start_later
 
     def begin(self, until: float) -> None:
         """Begins the faults; they end after `until` seconds of virtual time."""

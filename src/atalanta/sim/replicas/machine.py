@@ -45,7 +45,7 @@ PATIENCE_NS: Final = 2 * SECOND  # with an active node that reads its journal
 LOOK_NS: Final = SECOND // 100
 LIVES_MAX: Final = 1_000_000  # of one machine: a node has no life twice
 PROVEN_SHARE: Final = 0.5  # of the crashes end the process only, and its guard sees it
-RESTART_NS: Final = (SECOND // 100, SECOND)  # until a process that has failed runs again
+RESTART_NS: Final = (SECOND // 100, 2 * SECOND)  # until a process that has ended runs again
 
 
 class GatedWire(SimWire):
@@ -110,7 +110,6 @@ class ReplicaMachine(GroupMember):
         self.guard: ProcessGuard | None = None
         self.gives_back = False  # this process goes on as a follower when it has handed over
         self.paused = False
-        self.on_died: Callable[[ReplicaMachine], None] = ignore_death
         self.takeovers = 0
         self.losses = 0
         self._pauses = 0
@@ -370,7 +369,7 @@ class ReplicaMachine(GroupMember):
         """Stops in good order: an active node hands over first."""
         if self.node is None or self.node.failed is not None or self.paused:
             self.crash()
-            self.on_died(self)
+            self._again_later()
             return
         self.world.note(f"{self.name} stops")
         GracefulStop(self, self.node)
@@ -391,7 +390,7 @@ class ReplicaMachine(GroupMember):
         self.disk.crash()
         self.large.crash()
         self._forget(True)
-        self.on_died(self)
+        self._again_later()
 
     def _forget(self, proven: bool) -> None:
         """Forgets what the process had in memory. `proven`: its guard lives, and says so."""
@@ -443,7 +442,3 @@ class ReplicaMachine(GroupMember):
 
 def ignore_settings(data: bytes) -> None:
     """Stores no settings: the nodes of the simulation have none."""
-
-
-def ignore_death(machine: ReplicaMachine) -> None:
-    """Does nothing when a machine has stopped."""
