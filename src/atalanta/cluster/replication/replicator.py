@@ -32,6 +32,7 @@ REPLICATION_PART: Final = "replication"
 TICK_TIMER: Final = "replication.tick"
 PUMP_TIMER: Final = "replication.pump"
 READ_TIMER: Final = "replication.register"
+FAILBACK_TIMER: Final = "replication.failback"  # set by the process, directly before a failback
 # A required follower without a connection is removed from the in-sync set after this time.
 GONE_NS: Final = 500_000_000
 
@@ -71,7 +72,7 @@ class Replicator(Part):
         self._append_mark = append_mark
         self._on_stop = on_stop
         self._announce = announce
-        self._announced: str = ""
+        self.announced: str = ""
         self._in_sync: tuple[str, ...] = ()
         self._gone_ns: dict[str, int] = {}  # since when a required follower has no stream
         self._register = RegisterRequests(seat.register, timers, trace, READ_TIMER)
@@ -234,6 +235,8 @@ class Replicator(Part):
             return
         if key == READ_TIMER:
             self._register.read()
+        elif key == FAILBACK_TIMER:
+            self._favour_primary(now)
         elif key == TICK_TIMER:
             self._tick(now)
             terms = self.seat.follower.terms
@@ -287,12 +290,21 @@ class Replicator(Part):
         self._announce_backup(now)
 
     def _announce_backup(self, now: int) -> None:
-        """Announces the connectors of a follower that would take over: one in sync, else any."""
+        """Announces the connectors of the follower that takes over before others: the first one in sync, else any.
+
+        The passive members keep to this order, because clients may dial no other member.
+        """
         names = [name for name in self._in_sync if name in self.streams] or sorted(self.streams)
-        backup = names[0] if names else ""
-        if backup != self._announced:
-            self._announced = backup
+        backup = min(names, key=lambda name: (not self.streams[name].favoured, name), default="")
+        if backup != self.announced:
+            self.announced = backup
             self._announce(now, dict(self.streams[backup].connection.connectors) if backup else {})
+
+    def _favour_primary(self, now: int) -> None:
+        """Announces a primary that is in sync: it is about to get the service back."""
+        for name, stream in self.streams.items():
+            stream.favour(stream.connection.primary and name in self._in_sync)
+        self._announce_backup(now)
 
     # --- handover -----------------------------------------------------------------------------------------------------
 
@@ -306,8 +318,8 @@ class Replicator(Part):
         return any([member in self.streams for member in self.in_sync()])
 
     def hand_over(self, now: int) -> bool:
-        """Hands the service to a follower in sync, a primary before others, if everything is confirmed. Returns whether
-        it was done.
+        """Hands the service to a follower in sync, the announced one before others, if everything is confirmed. Returns
+        whether it was done.
 
         Nothing may be appended any more. Call it again while it returns False and there is time.
         """
@@ -319,7 +331,7 @@ class Replicator(Part):
             for member, stream in sorted(self.streams.items())
             if member in self.in_sync() and active.answered.get(member, -1) >= active.last
         ]
-        for stream in sorted(ready, key=lambda stream: not stream.connection.primary):
+        for stream in sorted(ready, key=lambda stream: stream.member != self.announced):
             self.successor = stream.member
             self._do(now, active.hand_over(now, stream.member))
             return True
