@@ -13,6 +13,7 @@ from atalanta.app.node_config import node_config
 from atalanta.app.running_node import run_node
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
+from atalanta.cluster.replication.replicator import HANDOVER_TIMER
 from atalanta.cluster.replication.seat import ReplicationSeat
 from atalanta.config.problems import ConfigError
 from atalanta.ha.policy import BACKUP
@@ -151,8 +152,10 @@ class ActiveRun:
             elif requested:
                 log_event(log, "handover_refused", {"why": "no other member is in sync"})
             elif node.replicator is not None and node.replicator.has_wanted():
+                self.shell.driver.timer(HANDOVER_TIMER)
                 self._give(f"an operator promoted {node.replicator.followers.wanted}")
             elif self._gives_back(node):
+                self.shell.driver.timer(HANDOVER_TIMER)
                 self._give("the primary is back and in sync")
             await asyncio.sleep(ATTEND_S)
 

@@ -56,6 +56,8 @@ TICK_TIMER: Final = "backup.tick"
 TICK_NS: Final = 50_000_000
 # Between two reads of the register while nobody sends heartbeats.
 READ_NS: Final = 500_000_000
+# Clients know one backup, and may dial no other member: it takes over before the other ones.
+TURN_NS: Final = 500_000_000
 # At a cold start a primary goes first.
 PRIMARY_FIRST_NS: Final = 300_000_000
 # After this time without an active node the member tells what it waits for.
@@ -95,6 +97,7 @@ class Backup(PassiveInputs):
         self._read_ns = 0  # when the register was read because nobody sent heartbeats
         self._version = 0  # of the register, since `_version_ns`
         self._version_ns = 0
+        self._free_ns = 0  # when it was seen first that the promise is over, since the last active node
         self._told = ""
 
     # --- life -------------------------------------------------------------------------------------
@@ -175,6 +178,11 @@ class Backup(PassiveInputs):
         behind = max(0, stream.end_lsn - follower.durable)
         return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync, self._told)
 
+    @property
+    def linked(self) -> bool:
+        """Tells whether the member is connected to an active node."""
+        return self._search.link is not None
+
     def _over(self) -> bool:
         """Tells whether the member has ended, or is about to: it has become active."""
         return self.failed is not None or self.outcome is not None or self._last_barrier != 0
@@ -243,6 +251,7 @@ class Backup(PassiveInputs):
             return
         self.ports.wire.logged_in(link.conn)
         self._told = ""
+        self._free_ns = 0
         self.ports.trace.event("replication_linked", {"active": welcome.active, "remote": link.remote})
 
     def on_link_lost(self, now: int, why: str) -> None:
@@ -355,6 +364,10 @@ class Backup(PassiveInputs):
             return True
         promise = follower.promise
         if not promise.is_over(now):
+            return False
+        if self._free_ns == 0:
+            self._free_ns = now
+        if now < self._free_ns + turn_of(name, known) * TURN_NS:
             return False
         if follower.ended == known.epoch:
             return True  # nobody serves in the epoch that this member would end
@@ -469,3 +482,9 @@ class Backup(PassiveInputs):
         store.files.forget_incomplete()
         self._last_barrier = store.barrier.begin()
         self.ports.trace.event("replica_takes_over", {"epoch": action.epoch})
+
+
+def turn_of(member: str, register: Register) -> int:
+    """Returns the number of members in sync that take over before this one, as the active node has announced."""
+    names = [name for name in register.in_sync if name != register.active]
+    return names.index(member) if member in names else 0
