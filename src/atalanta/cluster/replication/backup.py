@@ -63,6 +63,7 @@ PRIMARY_FIRST_NS: Final = 300_000_000
 # After this time without an active node the member tells what it waits for.
 TELL_NS: Final = 5_000_000_000
 LIFE_SIZE: Final = 8
+REPLAY_TIMER: Final = "backup.replay"
 ASKS: Final = "this member asks to become active"
 
 
@@ -108,10 +109,11 @@ class Backup(PassiveInputs):
         if config.journal is None:
             return
         try:
-            store = self.store = FollowerStore(ports.disk, ports.large, config.journal, config.repair)
+            store = FollowerStore(ports.disk, ports.large, config.journal, ports.prepare, config.repair)
         except JournalDamaged as error:
             self._on_damage(error)
             return
+        self.store = store
         store.tell_cut(ports.trace)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
         report = store.report
@@ -293,7 +295,7 @@ class Backup(PassiveInputs):
         if stream is None:
             return
         if self.failed is None and token == self._last_barrier != 0:
-            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns)
+            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns, stream.store.replay)
         else:
             self._try(now, lambda: stream.on_committed(now, token))
             follower = stream.follower
@@ -325,6 +327,18 @@ class Backup(PassiveInputs):
     def on_large_failed(self, now: int, file: int, why: str) -> None:
         """Implements NodeInputs.on_large_failed."""
         self._fail(f"large message file {file} cannot be written: {why}")
+
+    def flush(self, now: int) -> None:
+        """Implements NodeInputs.flush: replays some of what the disk has."""
+        store = self.store
+        if store is None or self._over():
+            return
+        try:
+            if store.step():
+                self.ports.timers.set(REPLAY_TIMER, now)
+        except (JournalDamaged, DecodeError, OSError) as error:
+            store.end_replay()
+            self.ports.trace.event("replica_replay_failed", {"why": str(error)})
 
     # --- becoming active --------------------------------------------------------------------------
 
