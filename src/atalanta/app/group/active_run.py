@@ -108,6 +108,7 @@ class ActiveRun:
             min_in_sync=member.policy.min_in_sync,
             settings=member.read_settings,
             guard=None if member.guard is None else member.guard.begin(epoch),
+            damaged=member.damaged,
         )
 
     def _ready(self, words: list[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from atalanta.cluster.replication.member_codec import Guard
 from atalanta.ha.register_port import RegisterPort
@@ -21,7 +21,8 @@ class ReplicationSeat:
     `follower` has just taken over: it has returned `Activate`. `key` is that of the members' handshake. A follower
     that makes no progress for `drop_after_ns` is removed from the in-sync set; `asynchronous` members are never in
     it. `settings` returns the content of the stored management settings, b"" without any. `guard`: the process of
-    the active node has one, which knows the epoch already.
+    the active node has one, which knows the epoch already. `damaged` names the files because of which this process has
+    given its service away.
     """
 
     follower: Follower
@@ -33,3 +34,4 @@ class ReplicationSeat:
     asynchronous: tuple[str, ...] = ()
     settings: Callable[[], bytes] = _nothing
     guard: Guard | None = None
+    damaged: dict[str, bool] = field(default_factory=dict)
