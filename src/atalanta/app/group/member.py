@@ -169,7 +169,8 @@ class GroupMember:
             path.unlink(missing_ok=True)
 
     async def tell(
-        self, state: str, epoch: int, active: str, durable: int, behind: int, followers: list[FollowerStatus]
+        self, state: str, epoch: int, active: str, durable: int, behind: int, followers: list[FollowerStatus],
+        waits: str = "",
     ) -> None:
         """Writes the status of this process. Raises OSError."""
         self._beat += 1
@@ -183,6 +184,7 @@ class GroupMember:
             behind=behind,
             followers=followers,
             beat=self._beat,
+            waits=waits,
         )
         await asyncio.to_thread(write_status, self.folder.journal, status)
 

@@ -32,7 +32,7 @@ from atalanta.message.encoding.buffer import DecodeError
 from atalanta.runtime.ha.group.guard_calls import GuardCalls
 from atalanta.runtime.ha.group.passive_shell import PassiveShell
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
-from atalanta.runtime.ha.store_requests import PROMOTE, take_request
+from atalanta.runtime.ha.store_requests import PROMOTE, PROMOTE_LOSSY, take_request
 from atalanta.runtime.net.limits import limits_of_this_process
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
@@ -145,6 +145,7 @@ class ReplicaRun:
             connectors=member.connectors,
             folder=str(member.folder.journal),
             repair=self.repair,
+            asynchronous=member.policy.asynchronous,
         )
 
     def _ports(
@@ -160,7 +161,7 @@ class ReplicaRun:
             trace=shell.trace,
             register=calls,
             settings=self.member.write_settings,
-            guard=guard,
+            guard=None if self.member.policy.asynchronous else guard,  # no proof lets it take over
             suspect=self._suspect,
         )
 
@@ -174,9 +175,9 @@ class ReplicaRun:
     def _suspect(self) -> None:
         """Opens the doors before any proof, because clients dial again within milliseconds.
 
-        Not in a larger group: another member may take over, and clients must find it.
+        Not in a larger group: another member may take over, and clients must find it. An asynchronous member does not.
         """
-        if len(candidates(self.member.configuration)) == 1:
+        if not self.member.policy.asynchronous and len(candidates(self.member.configuration)) == 1:
             self._open_doors()
 
     def _open_doors(self) -> None:
@@ -201,16 +202,19 @@ class ReplicaRun:
         while True:
             await asyncio.sleep(ATTEND_S)
             member.tell_passive()
+            if self._closing is not None and backup.linked:
+                self._close_doors()  # another member serves: clients that wait here must find it
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 seen = backup.status()
-                await member.tell("passive", seen.epoch, seen.active, seen.durable, seen.behind, [])
+                await member.tell("passive", seen.epoch, seen.active, seen.durable, seen.behind, [], seen.waits)
                 promoted = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE)
+                forced = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE_LOSSY)
             except OSError as error:
                 member.tell_unusable(str(error))
                 continue
-            if promoted:
-                shell.driver.promote()
+            if promoted or forced:
+                shell.driver.promote(lossy=forced)
 
 
 def candidates(configuration: Configuration) -> list[Candidate]:

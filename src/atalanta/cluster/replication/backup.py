@@ -24,6 +24,7 @@ from atalanta.cluster.replication.backup_config import (
 from atalanta.cluster.replication.disk_check import DiskCheck
 from atalanta.cluster.replication.follower_store import FollowerStore
 from atalanta.cluster.replication.incoming_stream import IncomingStream, StreamFailed
+from atalanta.cluster.replication.member_codec import ServiceRequest
 from atalanta.cluster.replication.member_handshake import NO_NODE_ID, Hello, Welcome
 from atalanta.cluster.replication.passive_inputs import PassiveInputs
 from atalanta.ha.block_stream import BlockRefused
@@ -57,6 +58,8 @@ TICK_TIMER: Final = "backup.tick"
 TICK_NS: Final = 50_000_000
 # Between two reads of the register while nobody sends heartbeats.
 READ_NS: Final = 500_000_000
+# Clients know one backup, and may dial no other member: it takes over before the other ones.
+TURN_NS: Final = 500_000_000
 # At a cold start a primary goes first.
 PRIMARY_FIRST_NS: Final = 300_000_000
 # After this time without an active node the member tells what it waits for.
@@ -83,18 +86,20 @@ class Backup(PassiveInputs):
         self._register = RegisterRequests(ports.register, ports.timers, ports.trace)
         hello = Hello(
             config.member, config.node_id or NO_NODE_ID, config.group, SEGMENT_VERSION, config.connectors,
-            config.primary,
+            config.primary, config.asynchronous,
         )  # fmt: skip
         self._search = ActiveSearch(
             self, config.candidates, hello, config.key, ports.wire, ports.links, ports.timers, ports.ids, ports.trace
         )
         self._stream: IncomingStream | None = None
         self._promoted = False
+        self._lossy = False  # the operator's order stands, whatever the register says
         self._last_barrier = 0  # the one before the outcome
         self._alone_since_ns = 0
         self._read_ns = 0  # when the register was read because nobody sent heartbeats
         self._version = 0  # of the register, since `_version_ns`
         self._version_ns = 0
+        self._free_ns = 0  # when it was seen first that the promise is over, since the last active node
         self._told = ""
         self._check: DiskCheck | None = None
 
@@ -137,12 +142,26 @@ class Backup(PassiveInputs):
         """Ends the connection to the active node."""
         self._search.halt("the member stops")
 
-    def promote(self, now: int) -> None:
-        """Takes over at an operator's order, in sync or not, as soon as nothing waits for the disk."""
+    def promote(self, now: int, lossy: bool) -> None:
+        """Obeys an operator's order to serve. `lossy`: at once, in sync or not, as soon as nothing waits for the disk.
+
+        Else the active node is asked to hand over. Without one, a member in sync takes over.
+        """
         if self.damage:
             self._tell_once(f"a member with a damaged journal cannot be promoted: {self.damage}")
             return
+        follower, stream = self.follower, self._stream
+        if follower is None or stream is None or self._over():
+            return
+        if not lossy and stream.following:
+            stream.send(ServiceRequest(follower.epoch))
+            return
+        known = follower.view.known
+        if not lossy and (known is None or self.config.member not in known.in_sync):
+            self.ports.trace.event("promotion_refused", {"why": "this member follows nobody, and is not in sync"})
+            return
         self._promoted = True
+        self._lossy = lossy
         self._unlink("this member was promoted")
         self._consider(now)
 
@@ -156,12 +175,17 @@ class Backup(PassiveInputs):
         """Returns how far the member is."""
         follower, stream = self.follower, self._stream
         if follower is None or stream is None:
-            return BackupStatus(0, "", 0, 0, ())
+            return BackupStatus(0, "", 0, 0, (), self._told)
         known = follower.view.known
         in_sync = () if known is None else known.in_sync
-        active = follower.active if follower.epoch else ""
+        active = follower.active if stream.following else ""
         behind = max(0, stream.end_lsn - follower.durable)
-        return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync)
+        return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync, self._told)
+
+    @property
+    def linked(self) -> bool:
+        """Tells whether the member is connected to an active node."""
+        return self._search.link is not None
 
     def _over(self) -> bool:
         """Tells whether the member has ended, or is about to: it has become active."""
@@ -231,6 +255,7 @@ class Backup(PassiveInputs):
             return
         self.ports.wire.logged_in(link.conn)
         self._told = ""
+        self._free_ns = 0
         self.ports.trace.event("replication_linked", {"active": welcome.active, "remote": link.remote})
 
     def on_link_lost(self, now: int, why: str) -> None:
@@ -343,10 +368,16 @@ class Backup(PassiveInputs):
         name = self.config.member
         if known is None or name not in known.in_sync or follower.durable < follower.last:
             return False
+        if self.config.asynchronous and known.active != name:
+            return False  # it serves again after a restart, because an operator's order made it active
         if known.in_sync == (name,):
             return True
         promise = follower.promise
         if not promise.is_over(now):
+            return False
+        if self._free_ns == 0:
+            self._free_ns = now
+        if now < self._free_ns + turn_of(name, known) * TURN_NS:
             return False
         if follower.ended == known.epoch:
             return True  # nobody serves in the epoch that this member would end
@@ -370,10 +401,13 @@ class Backup(PassiveInputs):
             self._tell_once(f"{why}: start the others, or restore a copy of this member's folders")
         elif follower is None:
             self._tell_once("no active member was found that knows the node id of the group")
-        elif follower.view.known is not None and self.config.member not in follower.view.known.in_sync:
+        elif follower.view.known is not None:
             names = ", ".join(follower.view.known.in_sync)
-            why = f"in sync are {names}: start one of these, or promote this member, which may lose confirmed messages"
-            self._tell_once(why)
+            if self.config.member not in follower.view.known.in_sync:
+                start = f"in sync are {names}: start one of these, or promote this member"
+                self._tell_once(f"{start}, which may lose confirmed messages")
+            elif self.config.asynchronous:
+                self._tell_once(f"this member is asynchronous, and in sync with {names}: start these, or promote it")
 
     def _tell_once(self, why: str) -> None:
         if why != self._told:
@@ -443,7 +477,7 @@ class Backup(PassiveInputs):
             elif isinstance(action, Read):
                 self._register.read()
             elif isinstance(action, CompareAndSet):
-                self._promoted = False
+                self._promoted = self._promoted and self._lossy  # what was known of the register may be old
                 self._unlink(ASKS)
                 self._register.write(action)
             elif isinstance(action, Activate):
@@ -458,3 +492,9 @@ class Backup(PassiveInputs):
         store.files.forget_incomplete()
         self._last_barrier = store.barrier.begin()
         self.ports.trace.event("replica_takes_over", {"epoch": action.epoch})
+
+
+def turn_of(member: str, register: Register) -> int:
+    """Returns the number of members in sync that take over before this one, as the active node has announced."""
+    names = [name for name in register.in_sync if name != register.active]
+    return names.index(member) if member in names else 0

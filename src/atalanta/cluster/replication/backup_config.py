@@ -27,7 +27,8 @@ class BackupConfig:
 
     `key` is that of the handshake, `connectors` are told to the active node (member_handshake.Hello), `folder` is named
     in errors. `patience_ns`: an active node that has not served yet may read its journal for so long. `repair`: a
-    damaged journal is cut behind its whole front, because the member has a new name.
+    damaged journal is cut behind its whole front, because the member has a new name. An `asynchronous` member serves
+    only at an operator's order.
     """
 
     member: str
@@ -42,6 +43,7 @@ class BackupConfig:
     folder: str = "the data folder"
     patience_ns: int = PATIENCE_NS
     repair: bool = False
+    asynchronous: bool = False
 
 
 def _nothing() -> None:
@@ -111,3 +113,4 @@ class BackupStatus:
     durable: int
     behind: int
     in_sync: tuple[str, ...]
+    waits: str = ""  # for what, without an active node
