@@ -89,6 +89,7 @@ class ActiveRun:
             drop_after_ns=member.terms.length_ns + int(DROP_S * 1e9),
             min_in_sync=member.policy.min_in_sync,
             settings=member.read_settings,
+            damaged=member.damaged,
         )
         self._new = new_node(self.shell, self._config, member.configuration, self._storage, self._seat)
 

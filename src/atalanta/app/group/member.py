@@ -102,6 +102,7 @@ class GroupMember:
         self.key = member_key(broker.cluster_user, broker.cluster_password)
         self.guard_key = password_key(broker.cluster_password)
         self.guard = process_guard(configuration, line, self.guard_key)
+        self.damaged: dict[str, bool] = {}  # see ReplicationSeat
         self.stored_settings = StoredSettingsFile.of(configuration)
         self._manager: Manager | None = None
         self._beat = 0

@@ -21,6 +21,7 @@ from atalanta.cluster.replication.backup_config import (
     Identity,
     TakenOver,
 )
+from atalanta.cluster.replication.disk_check import DiskCheck
 from atalanta.cluster.replication.follower_store import FollowerStore
 from atalanta.cluster.replication.incoming_stream import IncomingStream, StreamFailed
 from atalanta.cluster.replication.member_codec import ServiceRequest
@@ -47,6 +48,7 @@ from atalanta.ha.replication import (
     Send,
     Store,
 )
+from atalanta.kernel.ports import PageError
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.segment import SEGMENT_VERSION
@@ -100,6 +102,7 @@ class Backup(PassiveInputs):
         self._version_ns = 0
         self._free_ns = 0  # when it was seen first that the promise is over, since the last active node
         self._told = ""
+        self._check: DiskCheck | None = None
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -115,6 +118,7 @@ class Backup(PassiveInputs):
             return
         self.store = store
         store.tell_cut(ports.trace)
+        self._check = DiskCheck(ports.disk, store, config.journal.journal_id)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
         report = store.report
         follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
@@ -280,6 +284,9 @@ class Backup(PassiveInputs):
             take()
         except (ProtocolError, DecodeError, BlockRefused) as error:
             self._search.drop(now, str(error))
+        except PageError as error:
+            self.ports.trace.event("replica_file_damaged", {"why": str(error)})
+            self._search.drop(now, f"{error}: the active node sends it again")
         except JournalDamaged as error:
             self._on_damage(error)
             self.outcome = Damaged(self.damage)
@@ -354,6 +361,9 @@ class Backup(PassiveInputs):
             self.ports.timers.set(TICK_TIMER, now + TICK_NS)
             self._consider(now)
             self._tell(now)
+            stream, check = self._stream, self._check
+            if stream is not None and check is not None and stream.following and not self._over():
+                self._try(now, lambda: check.step(now))
 
     def _consider(self, now: int, at_once: bool = False) -> None:
         """Reads the register while nobody sends heartbeats: the answer decides. Obeys an operator's order."""
