@@ -65,7 +65,8 @@ class ActiveRun:
         member = self.member
         register = self.follower.view.known
         epoch = 0 if register is None else register.epoch
-        log_event(log, "member_active", {"member": member.folder.member, "role": member.policy.role, "epoch": epoch})
+        name, role, why = member.folder.member, member.policy.role, member.why_active
+        log_event(log, "member_active", {"member": name, "role": role, "epoch": epoch, "why": why})
         calls = RegisterCalls(member.manager, self.shell.driver)
         try:
             storage = member.storage(reserved=True)
@@ -85,6 +86,7 @@ class ActiveRun:
         deposed = "" if self._node is None else self._node.deposed
         if deposed:
             log_event(log, "member_deposed", {"epoch": epoch, "why": deposed})
+        member.end_active(deposed or self.gives or "the node has stopped")
         return not deposed and not self.gives
 
     def _config(self, storage: Storage) -> NodeConfig:

@@ -123,6 +123,7 @@ class ReplicaRun:
         if isinstance(outcome, TakenOver):
             self.follower = outcome.follower
             self.clock_floor_ns = outcome.clock_floor_ns
+            self.member.begin_active(outcome.why)
         elif isinstance(outcome, Identity):
             self.node_id = uuid.UUID(bytes=outcome.node_id)
 

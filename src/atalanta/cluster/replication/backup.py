@@ -90,6 +90,7 @@ class Backup(PassiveInputs):
         self._version = 0  # of the register, since `_version_ns`
         self._version_ns = 0
         self._told = ""
+        self._why = ""  # it asks to become active
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -243,7 +244,7 @@ class Backup(PassiveInputs):
         if stream is None:
             return
         if self.failed is None and token == self._last_barrier != 0:
-            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns)
+            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns, self._why)
         else:
             self._try(now, lambda: stream.on_committed(now, token))
             follower = stream.follower
@@ -405,6 +406,7 @@ class Backup(PassiveInputs):
             elif isinstance(action, Read):
                 self._register.read()
             elif isinstance(action, CompareAndSet):
+                self._why = self._reason()
                 self._promoted = False
                 self._unlink(ASKS)
                 self._register.write(action)
@@ -419,4 +421,18 @@ class Backup(PassiveInputs):
         assert store is not None
         store.files.forget_incomplete()
         self._last_barrier = store.barrier.begin()
-        self.ports.trace.event("replica_takes_over", {"epoch": action.epoch})
+        self.ports.trace.event("replica_takes_over", {"epoch": action.epoch, "why": self._why})
+
+    def _reason(self) -> str:
+        """Returns why the member asks to become active."""
+        follower, name = self.follower, self.config.member
+        known = None if follower is None else follower.view.known
+        if self._promoted:
+            return "an operator promoted this member"
+        if known is None or follower is None or known.epoch == 0:
+            return "it is the first member of its group"
+        if known.active in ("", name):
+            return "it was active before it was started again" if known.active else "nobody was active"
+        if follower.ended == known.epoch:
+            return f"{known.active} has handed over, or its process has ended"
+        return f"{known.active} was silent for the lease, or cannot be reached"

@@ -84,6 +84,7 @@ class TakenOver:
 
     follower: Follower
     clock_floor_ns: int = 0
+    why: str = ""
 
 
 @dataclass(frozen=True)
