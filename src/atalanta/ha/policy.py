@@ -66,6 +66,12 @@ class HaPolicy(OptionGroup):
         unit="ms",
         minimum=0,
     )
+    asynchronous: bool = option(
+        False,
+        "asynchronous",
+        "replication, a backup: nobody waits for this member, and it serves only when `atalanta ha promote` orders it;"
+        " for a copy in another data centre",
+    )
     guard_port: int = option(
         0,
         "guard_port",

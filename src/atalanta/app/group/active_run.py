@@ -18,7 +18,7 @@ from atalanta.config.problems import ConfigError
 from atalanta.ha.policy import BACKUP
 from atalanta.ha.replication import Follower
 from atalanta.kernel.security.security import Security
-from atalanta.management.status import HaStatus
+from atalanta.management.status import HaStatus, ReplicaStatus
 from atalanta.node.config import NodeConfig
 from atalanta.runtime.ha.group.disk_watch import DiskWatch
 from atalanta.runtime.ha.group.member_status import FollowerStatus
@@ -135,7 +135,10 @@ class ActiveRun:
         member = self.member
         while True:
             followers = self._followers(node)
-            replicas = tuple((each.member, each.in_sync, each.behind) for each in followers)
+            replicas = tuple(
+                ReplicaStatus(each.member, each.in_sync, each.asynchronous, each.behind, each.behind_s)
+                for each in followers
+            )
             epoch = 0 if self.follower.view.known is None else self.follower.view.known.epoch
             node.status.set_ha(HaStatus(POLICY, False, True, epoch, replicas))
             try:
@@ -145,11 +148,12 @@ class ActiveRun:
             except OSError as error:
                 member.tell_unusable(str(error))
                 requested = False
-            ready = any(each.in_sync for each in followers)
-            if requested and ready:
+            if requested and node.has_successor():
                 self._give("an operator asked for a handover")
             elif requested:
                 log_event(log, "handover_refused", {"why": "no other member is in sync"})
+            elif node.replicator is not None and node.replicator.has_wanted():
+                self._give(f"an operator promoted {node.replicator.followers.wanted}")
             elif self._gives_back(node):
                 self._give("the primary is back and in sync")
             await asyncio.sleep(ATTEND_S)
@@ -159,10 +163,17 @@ class ActiveRun:
         if replicator is None or not self._serves:
             return []
         in_sync = replicator.in_sync()
-        answered = replicator.active.answered
-        last = node.journal.last
-        names = sorted({*replicator.streams, *(each for each in in_sync if each != self.member.folder.member)})
-        return [FollowerStatus(each, each in in_sync, last - answered.get(each, 0)) for each in names]
+        answered, known = replicator.active.answered, replicator.followers
+        last, now = node.journal.last, self.shell.clock.now()
+        own = self.member.folder.member
+        names = {*replicator.streams, *(each for each in in_sync if each != own), *known.asynchronous()}
+        found = []
+        for name in sorted(names):
+            lag = known.lags.get(name)
+            behind_s = 0.0 if lag is None else lag.behind_ns(now, last) / 1e9
+            far = lag is not None and lag.asynchronous
+            found.append(FollowerStatus(name, name in in_sync, last - answered.get(name, 0), far, behind_s))
+        return found
 
     def _gives_back(self, node: Node) -> bool:
         """Tells whether a primary is in sync for a while, and this backup gives its service back."""

@@ -57,8 +57,13 @@ def open_member(configuration: Configuration) -> MemberFolder:
         line = f"the data folder {journal} cannot be used: {error}"
         raise StartupError(exit_codes.DISK_FAILED, [line]) from error
     if folder.lost:
-        log_event(log, "member_renamed", {"was": folder.lost, "member": folder.member, "folder": journal})
+        tell_renamed(folder)
     return folder
+
+
+def tell_renamed(folder: MemberFolder) -> None:
+    """Tells that the folder has a new name, because it lacks what it had under the former one."""
+    log_event(log, "member_renamed", {"was": folder.lost, "member": folder.member, "folder": folder.journal})
 
 
 class UnknownGroup:
@@ -121,6 +126,15 @@ class GroupMember:
                 line = f"{self.configuration.path}: the manager of the replication: {error}"
                 raise StartupError(exit_codes.BAD_CONFIGURATION, [line]) from error
         return self._manager
+
+    def rename(self) -> None:
+        """Gives this member a new name: its journal is cut next. StartupError if that cannot be stored."""
+        try:
+            self.folder.rename()
+        except OSError as error:
+            line = f"the data folder {self.folder.journal} cannot be used: {error}"
+            raise StartupError(exit_codes.DISK_FAILED, [line]) from error
+        tell_renamed(self.folder)
 
     def storage(self, reserved: bool) -> Storage:
         """Returns the storage of the next run. `reserved`: files of the journal are made ahead."""

@@ -21,6 +21,7 @@ from atalanta.cluster.replication.backup import Backup
 from atalanta.cluster.replication.backup_config import (
     BackupConfig,
     BackupPorts,
+    Damaged,
     Identity,
     TakenOver,
 )
@@ -31,11 +32,11 @@ from atalanta.message.encoding.buffer import DecodeError
 from atalanta.runtime.ha.group.guard_calls import GuardCalls
 from atalanta.runtime.ha.group.passive_shell import PassiveShell
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
-from atalanta.runtime.ha.store_requests import PROMOTE, take_request
+from atalanta.runtime.ha.store_requests import PROMOTE, PROMOTE_LOSSY, take_request
 from atalanta.runtime.net.limits import limits_of_this_process
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
-from atalanta.store.errors import JournalDamaged, JournalForeign
+from atalanta.store.errors import JournalForeign
 
 log = logging.getLogger("atalanta.app")
 
@@ -48,11 +49,13 @@ class ReplicaRun:
     """One passive run. A stop signal, or a lost network, ends it.
 
     Afterwards `follower` is set if it has taken over, `node_id` if it has learned that of its group and begins again,
-    `again` if its ports must be bound anew.
+    `damaged` if it begins again with `repair` under a new name, `again` if its ports must be bound anew.
     """
 
-    def __init__(self, member: GroupMember, doors: Doors) -> None:
+    def __init__(self, member: GroupMember, doors: Doors, repair: bool = False) -> None:
         self.member = member
+        self.repair = repair
+        self.damaged = False
         self.again = False
         self.paused = False
         self.stopping = False
@@ -104,7 +107,7 @@ class ReplicaRun:
         timer = None if wait_s is None else loop.call_later(wait_s, shell.end)
         try:
             await shell.run(backup, disk, large)
-        except (JournalDamaged, JournalForeign, DecodeError) as error:
+        except (JournalForeign, DecodeError) as error:
             line = f"the journal in {member.folder.journal} cannot be read: {error}"
             raise StartupError(exit_codes.BAD_DATA, [line]) from error
         finally:
@@ -124,7 +127,8 @@ class ReplicaRun:
             self.follower = outcome.follower
             self.clock_floor_ns = outcome.clock_floor_ns
             self.member.begin_active(outcome.why)
-        elif isinstance(outcome, Identity):
+        self.damaged = isinstance(outcome, Damaged)
+        if isinstance(outcome, Identity):
             self.node_id = uuid.UUID(bytes=outcome.node_id)
 
     def _config(self) -> BackupConfig:
@@ -141,6 +145,8 @@ class ReplicaRun:
             key=member.key,
             connectors=member.connectors,
             folder=str(member.folder.journal),
+            repair=self.repair,
+            asynchronous=member.policy.asynchronous,
         )
 
     def _ports(
@@ -156,7 +162,7 @@ class ReplicaRun:
             trace=shell.trace,
             register=calls,
             settings=self.member.write_settings,
-            guard=guard,
+            guard=None if self.member.policy.asynchronous else guard,  # no proof lets it take over
             suspect=self._suspect,
         )
 
@@ -170,9 +176,9 @@ class ReplicaRun:
     def _suspect(self) -> None:
         """Opens the doors before any proof, because clients dial again within milliseconds.
 
-        Not in a larger group: another member may take over, and clients must find it.
+        Not in a larger group: another member may take over, and clients must find it. An asynchronous member does not.
         """
-        if len(candidates(self.member.configuration)) == 1:
+        if not self.member.policy.asynchronous and len(candidates(self.member.configuration)) == 1:
             self._open_doors()
 
     def _open_doors(self) -> None:
@@ -202,11 +208,12 @@ class ReplicaRun:
                 seen = backup.status()
                 await member.tell("passive", seen.epoch, seen.active, seen.durable, seen.behind, [], seen.waits)
                 promoted = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE)
+                forced = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE_LOSSY)
             except OSError as error:
                 member.tell_unusable(str(error))
                 continue
-            if promoted:
-                shell.driver.promote()
+            if promoted or forced:
+                shell.driver.promote(lossy=forced)
 
 
 def candidates(configuration: Configuration) -> list[Candidate]:

@@ -16,22 +16,17 @@ from atalanta.cluster.replication.member_codec import (
 )
 from atalanta.ha.block_stream import DropPart, JumpPart, SegmentPart
 from atalanta.ha.journal_copy import JournalCopy
-from atalanta.store.recovery import CUT_NOTHING, read_back
+from atalanta.kernel.broker.damaged_records import DamagedRecords, QueueNames
+from atalanta.store.errors import JournalDamaged
+from atalanta.store.recovery import CUT_NOTHING, read_back, read_front
 
 if TYPE_CHECKING:
-    from atalanta.kernel.ports import Disk, LargeFiles
+    from atalanta.kernel.ports import Disk, LargeFiles, Trace
     from atalanta.store.config import JournalConfig
-    from atalanta.store.recovery_report import RecoveryReport
+    from atalanta.store.recovery_report import RecoveredState, RecoveryReport
 
 FileMessage: TypeAlias = PageFile | LargeData | LargeEnd | FileDeletion | KeptFiles
 JournalMessage: TypeAlias = JournalBlock | SegmentPart | DropPart | JumpPart
-
-
-class _NoReplay:
-    """A recovery whose records nobody needs."""
-
-    def on_record(self, lsn: int, kind: int, payload: bytes) -> None:
-        """Implements Replay.on_record."""
 
 
 class FollowerStore:
@@ -40,8 +35,11 @@ class FollowerStore:
     Parts of the journal wait while a large body before them is being synced.
     """
 
-    def __init__(self, disk: Disk, large: LargeFiles, config: JournalConfig) -> None:
-        """Reads the journal. Raises JournalDamaged, JournalForeign or OSError."""
+    def __init__(self, disk: Disk, large: LargeFiles, config: JournalConfig, repair: bool = False) -> None:
+        """Reads the journal. Raises JournalDamaged, JournalForeign or OSError.
+
+        With `repair` a damaged journal is cut behind its whole front.
+        """
         self.barrier = WriteBarrier(disk)
         self.files = FollowerFiles(disk, large, config.journal_id, self.barrier)
         self.report: RecoveryReport
@@ -50,7 +48,10 @@ class FollowerStore:
         self._config = config
         self._waiting: deque[JournalMessage | LargeEnd] = deque()
         self._waiting_bytes = 0
-        self.read()
+        if repair:
+            self._take(read_front(disk, config, QueueNames()))
+        else:
+            self.read()
 
     @property
     def waiting_bytes(self) -> int:
@@ -59,9 +60,29 @@ class FollowerStore:
 
     def read(self, cut: int = CUT_NOTHING) -> None:
         """Reads the journal while no job of the disk waits, and cuts it behind lsn `cut`. Errors as at the begin."""
-        state = read_back(self._disk, self._config, _NoReplay(), cut)
+        queues = QueueNames()
+        try:
+            self._take(read_back(self._disk, self._config, queues, cut))
+        except JournalDamaged as error:
+            found = DamagedRecords()
+            for kind, payload in error.records:
+                found.add(kind, payload)
+            raise error.with_contents(found.text(queues.names)) from error
+
+    def _take(self, state: RecoveredState) -> None:
         self.report = state.report
         self.copy = JournalCopy(self._disk, self._config, state)
+
+    def tell_cut(self, trace: Trace) -> None:
+        """Tells what the first `read` has left out."""
+        report = self.report
+        if report.torn_bytes:
+            trace.event("journal_tail_cut", {"at": report.torn_at, "bytes": report.torn_bytes})
+        if report.cut.exists():
+            names = " ".join(report.cut.names())
+            trace.event(
+                "journal_damage_cut", {"behind": report.last, "bytes": report.cut.size_bytes(), "files": names}
+            )
 
     # --- the stream -------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from atalanta.cluster.replication.member_codec import (
     LargeData,
     LargeEnd,
     PageFile,
+    ServiceRequest,
     SettingsFile,
     decode_from_active,
     encode_message,
@@ -89,7 +90,7 @@ class IncomingStream:
         self.following = False
         self.store.clear()
 
-    def send(self, message: Answer | Refusal) -> None:
+    def send(self, message: Answer | Refusal | ServiceRequest) -> None:
         """Sends a message to the active node, if there is a connection."""
         link = self._search.link
         if link is not None:

@@ -19,9 +19,9 @@ class ReplicationSeat:
     """The things that an active node needs of its group.
 
     `follower` has just taken over: it has returned `Activate`. `key` is that of the members' handshake. A follower
-    that makes no progress for `drop_after_ns` is removed from the in-sync set; `asynchronous` members are never in
-    it. `settings` returns the content of the stored management settings, b"" without any. `guard`: the process of
-    the active node has one, which knows the epoch already.
+    that makes no progress for `drop_after_ns` is removed from the in-sync set. `settings` returns the content of the
+    stored management settings, b"" without any. `guard`: the process of the active node has one, which knows the epoch
+    already.
     """
 
     follower: Follower
@@ -30,6 +30,5 @@ class ReplicationSeat:
     key: bytes
     drop_after_ns: int
     min_in_sync: int = 1
-    asynchronous: tuple[str, ...] = ()
     settings: Callable[[], bytes] = _nothing
     guard: Guard | None = None
