@@ -140,7 +140,9 @@ class ActiveRun:
                 for each in followers
             )
             epoch = 0 if self.follower.view.known is None else self.follower.view.known.epoch
-            node.status.set_ha(HaStatus(POLICY, False, True, epoch, replicas))
+            problem = "" if node.replicator is None else node.replicator.register_problem()
+            required = member.policy.min_in_sync
+            node.status.set_ha(HaStatus(POLICY, False, True, epoch, replicas, required, problem))
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 await member.tell("active", epoch, member.folder.member, node.journal.durable, 0, followers)

@@ -455,7 +455,7 @@ class Backup(PassiveInputs):
             elif isinstance(action, Read):
                 self._register.read()
             elif isinstance(action, CompareAndSet):
-                self._why = self._reason()
+                self._why = reason(self.follower, self._promoted)
                 self._promoted = self._promoted and self._lossy  # what was known of the register may be old
                 self._unlink(ASKS)
                 self._register.write(action)
@@ -472,16 +472,16 @@ class Backup(PassiveInputs):
         self._last_barrier = store.barrier.begin()
         self.ports.trace.event("replica_takes_over", {"epoch": action.epoch, "why": self._why})
 
-    def _reason(self) -> str:
-        """Returns why the member asks to become active."""
-        follower, name = self.follower, self.config.member
-        known = None if follower is None else follower.view.known
-        if self._promoted:
-            return "an operator promoted this member"
-        if known is None or follower is None or known.epoch == 0:
-            return "it is the first member of its group"
-        if known.active in ("", name):
-            return "it was active before it was started again" if known.active else "nobody was active"
-        if follower.ended == known.epoch:
-            return f"{known.active} has handed over, or its process has ended"
-        return f"{known.active} was silent for the lease, or cannot be reached"
+
+def reason(follower: Follower | None, promoted: bool) -> str:
+    """Returns why a member asks to become active."""
+    known = None if follower is None else follower.view.known
+    if promoted:
+        return "an operator promoted this member"
+    if known is None or follower is None or known.epoch == 0:
+        return "it is the first member of its group"
+    if known.active in ("", follower.name):
+        return "it was active before it was started again" if known.active else "nobody was active"
+    if follower.ended == known.epoch:
+        return f"{known.active} has handed over, or its process has ended"
+    return f"{known.active} was silent for the lease, or cannot be reached"
