@@ -104,6 +104,7 @@ def test_a_handover_needs_no_wait() -> None:
     world.until(lambda: world["b"].serving())
     assert world.schedule.now - before < 300 * MS
     world["a"].follow()
+    assert world["b"].happened("replica_takes_over")[-1]["why"] == "a has handed over, or its process has ended"
     world.run(30_000)  # it is in sync, and lets the new active node live
     assert world["b"].serving()
     assert world.in_sync() == ["a", "b"]
@@ -219,6 +220,7 @@ def test_an_operator_promotes_a_member_that_is_not_in_sync() -> None:
     [cut] = a.happened("replica_tail_cut")
     assert "perhaps" in str(cut["confirmed"])
     assert drain(world) == numbered(0, 5)
+    assert b.happened("replica_takes_over")[-1]["why"] == "an operator promoted this member"
 
 
 # --- the register -------------------------------------------------------------------------------------------
@@ -591,3 +593,17 @@ def test_the_outcome_has_the_follower_that_the_node_goes_on_with() -> None:
     [outcome] = world["a"].outcomes
     assert isinstance(outcome, TakenOver)
     assert outcome.follower.view.known == world.manager.value
+    assert outcome.why == "it is the first member of its group"
+
+
+def test_a_takeover_has_its_reason() -> None:
+    world = World()
+    world.begin()
+    world["a"].crash()
+    world.until(lambda: world.serves("b"))
+    assert world["b"].happened("replica_takes_over")[-1]["why"] == "a was silent for the lease, or cannot be reached"
+    world["b"].crash()
+    world["b"].follow()
+    world.until(lambda: world.serves("b"))
+    reason = "it was active before it was started again"
+    assert world["b"].happened("replica_takes_over")[-1]["why"] == reason

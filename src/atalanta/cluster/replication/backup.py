@@ -103,6 +103,7 @@ class Backup(PassiveInputs):
         self._free_ns = 0  # when it was seen first that the promise is over, since the last active node
         self._told = ""
         self._check: DiskCheck | None = None
+        self._why = ""  # it asks to become active
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -302,7 +303,7 @@ class Backup(PassiveInputs):
         if stream is None:
             return
         if self.failed is None and token == self._last_barrier != 0:
-            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns, stream.store.replay)
+            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns, stream.store.replay, self._why)
         else:
             self._try(now, lambda: stream.on_committed(now, token))
             follower = stream.follower
@@ -491,6 +492,7 @@ class Backup(PassiveInputs):
             elif isinstance(action, Read):
                 self._register.read()
             elif isinstance(action, CompareAndSet):
+                self._why = reason(self.follower, self._promoted)
                 self._promoted = self._promoted and self._lossy  # what was known of the register may be old
                 self._unlink(ASKS)
                 self._register.write(action)
@@ -505,10 +507,24 @@ class Backup(PassiveInputs):
         assert store is not None
         store.files.forget_incomplete()
         self._last_barrier = store.barrier.begin()
-        self.ports.trace.event("replica_takes_over", {"epoch": action.epoch})
+        self.ports.trace.event("replica_takes_over", {"epoch": action.epoch, "why": self._why})
 
 
 def turn_of(member: str, register: Register) -> int:
     """Returns the number of members in sync that take over before this one, as the active node has announced."""
     names = [name for name in register.in_sync if name != register.active]
     return names.index(member) if member in names else 0
+
+
+def reason(follower: Follower | None, promoted: bool) -> str:
+    """Returns why a member asks to become active."""
+    known = None if follower is None else follower.view.known
+    if promoted:
+        return "an operator promoted this member"
+    if known is None or follower is None or known.epoch == 0:
+        return "it is the first member of its group"
+    if known.active in ("", follower.name):
+        return "it was active before it was started again" if known.active else "nobody was active"
+    if follower.ended == known.epoch:
+        return f"{known.active} has handed over, or its process has ended"
+    return f"{known.active} was silent for the lease, or cannot be reached"
