@@ -67,6 +67,7 @@ class SimDisk(Disk):
         self._random = generator
         self._jobs: deque[_Job] = deque()
         self._working = False
+        self._not_made: dict[str, bool] = {}  # spare files for which there was no room
         self._fail_next = False
         self._strike_in = 0
         self._strike: Callable[[], None] | None = None
@@ -144,6 +145,7 @@ class SimDisk(Disk):
             self._tear(self._jobs[0])
         self._jobs.clear()
         self._working = False
+        self._not_made.clear()
         self._fail_next = False
         self._strike_in = 0
         self.failed = False
@@ -161,6 +163,8 @@ class SimDisk(Disk):
 
     def _tear(self, job: _Job) -> None:
         draw = self._random
+        if job.name in self._not_made and job.name not in self.files:
+            return
         if job.kind == COMMIT:
             self._tear_commit(job)
         elif job.kind == CREATE:
@@ -170,7 +174,7 @@ class SimDisk(Disk):
                     size = min(len(data), len(job.data))
                     data[:size] = job.data[:size]
                 self.files[job.name] = data
-        elif draw.random() < 0.5 and (job.kind != REUSE or job.name in self.files):
+        elif draw.random() < 0.5:
             if job.kind == REUSE and draw.random() < 0.5:
                 self.files[job.name][: len(job.data)] = job.data
             else:
@@ -274,8 +278,8 @@ class SimDisk(Disk):
         if self._fail_next:
             self._fail(job, "the disk does not sync any more")
             return
-        if job.kind == REUSE and job.name not in self.files:
-            self._fail(job, "the spare file could not be made")
+        if job.name in self._not_made and job.name not in self.files and job.kind in (COMMIT, REUSE):
+            self._fail(job, NO_ROOM)
             return
         full = job.kind == CREATE and self._is_full(job)
         reserved = full and self.reserve > 0 and job.extra <= self.reserve_bytes
@@ -287,6 +291,8 @@ class SimDisk(Disk):
             self.reserve -= 1
         if reserved or not full:
             self._finish(job)
+        else:
+            self._not_made[job.name] = True
         self._working = False
         if self._jobs:
             self._begin()
