@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.replication.backup_config import Identity, TakenOver
+from atalanta.cluster.replication.follower_files import FollowerFiles
+from atalanta.cluster.replication.member_codec import StoredFiles
 from atalanta.cluster.replication.member_handshake import member_key
 from atalanta.ha.register import CompareAndSet, found, take_over
 from atalanta.store.config import JournalConfig
@@ -408,6 +410,39 @@ def test_files_that_went_while_a_follower_was_away_go_there_too() -> None:
     world.settle()
     assert not any(name.startswith("page-") for name in b.disk.files)
     assert not b.large.contents
+
+
+def test_no_file_goes_while_an_offer_waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files that a follower names must be there, and its journal is cut only when nothing else is written."""
+    world = World(settings=paging)
+    world.begin()
+    b = world["b"]
+    conn = client(world)
+    send(world, conn, numbered(0, 60, 1000))
+    world.settle()
+    b.crash()
+    world.until(lambda: world.in_sync() == ["a"])
+    drain(world)
+    busy: list[bool] = []
+    stored = FollowerFiles.stored
+
+    def note(files: FollowerFiles) -> StoredFiles:
+        busy.append(b.disk.busy())
+        return stored(files)
+
+    monkeypatch.setattr(FollowerFiles, "stored", note)
+    b.disk.slow = 100
+    b.follow()
+    world.until(lambda: len(busy) == 1)
+    world.run(20)
+    assert b.disk.busy()
+    b.break_pipes()
+    world.until(lambda: len(busy) == 2)
+    assert busy == [False, False]
+    b.disk.slow = 1
+    world.until(lambda: world.in_sync() == ["a", "b"])
+    world.settle()
+    assert different(world["a"], b) == []
 
 
 def test_a_page_file_that_was_being_written_at_a_crash_is_sent_again() -> None:

@@ -114,7 +114,8 @@ class IncomingStream:
         if token >= 0:
             store.copy.on_committed(token)
             self._do(now, self.follower.on_durable(now, store.copy.stored))
-            store.files.delete_up_to(self.follower.durable)
+            if self._offered is None:  # else no job may come behind its barrier
+                store.files.delete_up_to(self.follower.durable)
             self._limit()
             return
         store.files.on_barrier(token)

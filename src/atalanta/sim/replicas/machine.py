@@ -124,10 +124,8 @@ class ReplicaMachine(GroupMember):
         self.folders += 1
         self.node_id = self.group.node_id if self.primary or self.group.coordinated else None
         self.member = f"{self.name}-{self.draw.randbytes(4).hex()}"
-        slow, longest = self.disk.slow, self.disk.job_max_ns
         where = f"{self.name}/{self.folders}"
-        self.disk = SimDisk(self._disk_later, self.world.random(f"disk/{where}"))
-        self.disk.slow, self.disk.job_max_ns = slow, longest
+        self.disk = SimDisk(self._disk_later, self.world.random(f"disk/{where}"), self.disk)
         self.large = SimLargeFiles(self._disk_later, self.world.random(f"large/{where}"))
         self.settings = b""
         self.large.attach(HostLarge(self))
