@@ -194,6 +194,11 @@ class GroupNetwork:
         found = [name for name in NAMES if (state := self.status(name)) is not None and state.state == "active"]
         return found[0] if len(found) == 1 else ""
 
+    def until_active(self) -> str:
+        """Waits until one member serves, as the files tell, and returns it."""
+        until("one member serves", lambda: self.active() != "")
+        return self.active()
+
     def until_synced(self) -> None:
         """Waits until one member serves and both others are in sync."""
 

@@ -83,13 +83,13 @@ class Schedule:
     def play(self, group: GroupNetwork) -> None:
         """Plays it. All members are in sync before and afterwards."""
         if self.during == "catch-up":
-            [follower, _] = [name for name in NAMES if name != group.active()]
+            follower = next(name for name in NAMES if name != group.until_active())
             group.kill(follower)
             time.sleep(1.0)  # it is removed, and has something to catch up
             group.start(follower)
             time.sleep(0.6)
         elif self.during == "failback":
-            active = group.active()
+            active = group.until_active()
             group.kill(active)
             time.sleep(0.5)
             group.start(active)

@@ -1,6 +1,6 @@
 """A group of three with voters, on machines whose network breaks: nothing is lost or doubled, and one member delivers.
 
-Needs root and `ip`. `make soak` has 100 schedules; only they: `python -m pytest -s -m soak tests/namespaces/test_group_partitions.py`.
+Needs root and `ip`. `make soak` has 100 schedules.
 """
 
 from __future__ import annotations
