@@ -157,6 +157,20 @@ def test_a_group_of_three_goes_on_with_two() -> None:
     assert drain(world) == numbered(0, 10)
 
 
+def test_a_member_whose_connection_is_dead_at_the_other_end_only_connects_again() -> None:
+    """The end of a connection may be told to one side only: by a reset whose packet, or its answer, got lost."""
+    world = World()
+    world.begin()
+    a, b = world["a"], world["b"]
+    [pipe] = [each for each in a.pipes if each.open and b in [end[0] for end in each.ends]]
+    pipe.open = False
+    conn = next(conn for machine, _, conn in pipe.ends if machine is a)
+    a.input("on_closed", conn, "Connection reset by peer")
+    world.until(lambda: world.in_sync() == ["a"])
+    world.until(lambda: world.in_sync() == ["a", "b"], 10_000)
+    assert "said nothing" in str(b.happened("replication_link_lost"))
+
+
 def test_at_a_cold_start_the_primary_goes_first() -> None:
     world = World()
     world.begin()

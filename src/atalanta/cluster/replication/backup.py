@@ -360,6 +360,8 @@ class Backup(PassiveInputs):
             self._register.read()
         elif key == TICK_TIMER:
             self.ports.timers.set(TICK_TIMER, now + TICK_NS)
+            if self._stream is not None and self._stream.is_silent(now):
+                self._search.drop(now, "the active node has said nothing for a long time")
             self._consider(now)
             self._tell(now)
             stream, check = self._stream, self._check
