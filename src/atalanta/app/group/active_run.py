@@ -13,13 +13,14 @@ from atalanta.app.node_config import node_config
 from atalanta.app.running_node import NewNode, new_node, run_node
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
+from atalanta.cluster.replication.replicator import HANDOVER_TIMER
 from atalanta.cluster.replication.seat import ReplicationSeat
 from atalanta.config.problems import ConfigError
 from atalanta.ha.policy import BACKUP
 from atalanta.ha.replication import Follower
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.security.security import Security
-from atalanta.management.status import HaStatus
+from atalanta.management.status import HaStatus, ReplicaStatus
 from atalanta.node.config import NodeConfig
 from atalanta.runtime.ha.group.disk_watch import DiskWatch
 from atalanta.runtime.ha.group.member_status import FollowerStatus
@@ -88,6 +89,7 @@ class ActiveRun:
             drop_after_ns=member.terms.length_ns + int(DROP_S * 1e9),
             min_in_sync=member.policy.min_in_sync,
             settings=member.read_settings,
+            damaged=member.damaged,
         )
         self._new = new_node(self.shell, self._config, member.configuration, self._storage, self._seat)
 
@@ -112,7 +114,8 @@ class ActiveRun:
         self.follower = follower
         register = follower.view.known
         epoch = 0 if register is None else register.epoch
-        log_event(log, "member_active", {"member": member.folder.member, "role": member.policy.role, "epoch": epoch})
+        name, role, why = member.folder.member, member.policy.role, member.why_active
+        log_event(log, "member_active", {"member": name, "role": role, "epoch": epoch, "why": why})
         try:
             if replay is None:
                 self._make()
@@ -134,6 +137,7 @@ class ActiveRun:
         deposed = "" if self._node is None else self._node.deposed
         if deposed:
             log_event(log, "member_deposed", {"epoch": epoch, "why": deposed})
+        member.end_active(deposed or self.gives or "the node has stopped")
         return not deposed and not self.gives
 
     def _configure(self, storage: Storage) -> NodeConfig:
@@ -169,9 +173,14 @@ class ActiveRun:
         member = self.member
         while True:
             followers = self._followers(node)
-            replicas = tuple((each.member, each.in_sync, each.behind) for each in followers)
+            replicas = tuple(
+                ReplicaStatus(each.member, each.in_sync, each.asynchronous, each.behind, each.behind_s)
+                for each in followers
+            )
             epoch = 0 if self.follower.view.known is None else self.follower.view.known.epoch
-            node.status.set_ha(HaStatus(POLICY, False, True, epoch, replicas))
+            problem = "" if node.replicator is None else node.replicator.register_problem()
+            required = member.policy.min_in_sync
+            node.status.set_ha(HaStatus(POLICY, False, True, epoch, replicas, required, problem))
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 await member.tell("active", epoch, member.folder.member, node.journal.durable, 0, followers)
@@ -179,12 +188,15 @@ class ActiveRun:
             except OSError as error:
                 member.tell_unusable(str(error))
                 requested = False
-            ready = any(each.in_sync for each in followers)
-            if requested and ready:
+            if requested and node.has_successor():
                 self._give("an operator asked for a handover")
             elif requested:
                 log_event(log, "handover_refused", {"why": "no other member is in sync"})
+            elif node.replicator is not None and node.replicator.has_wanted():
+                self.shell.driver.timer(HANDOVER_TIMER)
+                self._give(f"an operator promoted {node.replicator.followers.wanted}")
             elif self._gives_back(node):
+                self.shell.driver.timer(HANDOVER_TIMER)
                 self._give("the primary is back and in sync")
             await asyncio.sleep(ATTEND_S)
 
@@ -193,10 +205,17 @@ class ActiveRun:
         if replicator is None or not self._serves:
             return []
         in_sync = replicator.in_sync()
-        answered = replicator.active.answered
-        last = node.journal.last
-        names = sorted({*replicator.streams, *(each for each in in_sync if each != self.member.folder.member)})
-        return [FollowerStatus(each, each in in_sync, last - answered.get(each, 0)) for each in names]
+        answered, known = replicator.active.answered, replicator.followers
+        last, now = node.journal.last, self.shell.clock.now()
+        own = self.member.folder.member
+        names = {*replicator.streams, *(each for each in in_sync if each != own), *known.asynchronous()}
+        found = []
+        for name in sorted(names):
+            lag = known.lags.get(name)
+            behind_s = 0.0 if lag is None else lag.behind_ns(now, last) / 1e9
+            far = lag is not None and lag.asynchronous
+            found.append(FollowerStatus(name, name in in_sync, last - answered.get(name, 0), far, behind_s))
+        return found
 
     def _gives_back(self, node: Node) -> bool:
         """Tells whether a primary is in sync for a while, and this backup gives its service back."""

@@ -102,8 +102,9 @@ class ReplicatedRuns:
     async def _follow(self, doors: Doors, active: ActiveRun) -> ReplicaRun:
         """Runs passively until the member has taken over, or ends. It learns the node id of its group first."""
         member = self.member
+        damaged = False
         while True:
-            run = ReplicaRun(member, doors, active.prepare)
+            run = ReplicaRun(member, doors, active.prepare, damaged)
             self.guard.born(run)
             if not member.primary:
                 member.tell_passive()  # a primary that serves at once does not say so
@@ -112,6 +113,10 @@ class ReplicatedRuns:
             await run.run(member.terms.wait_ns / 1e9 if founds else None)
             if run.stopping or run.again or run.follower is not None:
                 return run
+            damaged = run.damaged
+            if damaged:
+                member.rename()
+                continue
             found = run.node_id or uuid.UUID(bytes=SystemIds().uuid())
             member.folder.identify(found)
             log_event(log, "member_identified", {"node_id": found, "founded": run.node_id is None})

@@ -28,7 +28,9 @@ class BackupConfig:
     """The configuration of a passive member. `node_id` and `journal` are None in a folder without a node id.
 
     `key` is that of the handshake, `connectors` are told to the active node (member_handshake.Hello), `folder` is named
-    in errors. `patience_ns`: an active node that has not served yet may read its journal for so long.
+    in errors. `patience_ns`: an active node that has not served yet may read its journal for so long. `repair`: a
+    damaged journal is cut behind its whole front, because the member has a new name. An `asynchronous` member serves
+    only at an operator's order.
     """
 
     member: str
@@ -42,6 +44,8 @@ class BackupConfig:
     connectors: dict[str, TransportConfiguration] = field(default_factory=dict)
     folder: str = "the data folder"
     patience_ns: int = PATIENCE_NS
+    repair: bool = False
+    asynchronous: bool = False
 
 
 def _nothing() -> None:
@@ -79,6 +83,17 @@ class Identity:
     node_id: bytes
 
 
+@dataclass(frozen=True)
+class Damaged:
+    """The outcome of a member whose journal is damaged, when an active node is there that has everything.
+
+    The shell gives the member a new name, because the register may say of the old one that it has everything, and
+    begins again with `repair`.
+    """
+
+    why: str
+
+
 @dataclass(eq=False)
 class TakenOver:
     """The outcome of a member that has become active: nothing waits for the disk. `replay` is that of the node that was
@@ -91,6 +106,7 @@ class TakenOver:
     follower: Follower
     clock_floor_ns: int = 0
     replay: CopyReplay | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,3 +121,4 @@ class BackupStatus:
     durable: int
     behind: int
     in_sync: tuple[str, ...]
+    waits: str = ""  # for what, without an active node

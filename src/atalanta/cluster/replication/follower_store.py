@@ -18,13 +18,15 @@ from atalanta.cluster.replication.member_codec import (
 from atalanta.ha.block_stream import DropPart, JumpPart, SegmentPart
 from atalanta.ha.copy_replay import CopyReplay
 from atalanta.ha.journal_copy import JournalCopy
-from atalanta.store.recovery import CUT_NOTHING, read_back
+from atalanta.kernel.broker.damaged_records import DamagedRecords, QueueNames
+from atalanta.store.errors import JournalDamaged
+from atalanta.store.recovery import CUT_NOTHING, read_back, read_front
 
 if TYPE_CHECKING:
-    from atalanta.kernel.ports import Disk, LargeFiles
+    from atalanta.kernel.ports import Disk, LargeFiles, Trace
     from atalanta.store.config import JournalConfig
     from atalanta.store.ports import GrowingReplay
-    from atalanta.store.recovery_report import RecoveryReport
+    from atalanta.store.recovery_report import RecoveredState, RecoveryReport
 
 FileMessage: TypeAlias = PageFile | LargeData | LargeEnd | FileDeletion | KeptFiles
 JournalMessage: TypeAlias = JournalBlock | SegmentPart | DropPart | JumpPart
@@ -32,13 +34,6 @@ JournalMessage: TypeAlias = JournalBlock | SegmentPart | DropPart | JumpPart
 
 def _nothing() -> None:
     return None
-
-
-class _NoReplay:
-    """A recovery whose records nobody needs."""
-
-    def on_record(self, lsn: int, kind: int, payload: bytes) -> None:
-        """Implements Replay.on_record."""
 
 
 class FollowerStore:
@@ -54,8 +49,12 @@ class FollowerStore:
         large: LargeFiles,
         config: JournalConfig,
         prepare: Callable[[], GrowingReplay | None],
+        repair: bool = False,
     ) -> None:
-        """Reads the journal. Raises JournalDamaged, JournalForeign or OSError. `prepare`: that of BackupPorts."""
+        """Reads the journal. Raises JournalDamaged, JournalForeign or OSError. `prepare`: that of BackupPorts.
+
+        With `repair` a damaged journal is cut behind its whole front.
+        """
         self.barrier = WriteBarrier(disk)
         self.files = FollowerFiles(disk, large, config.journal_id, self.barrier)
         self.report: RecoveryReport
@@ -66,7 +65,10 @@ class FollowerStore:
         self._config = config
         self._waiting: deque[JournalMessage | LargeEnd] = deque()
         self._waiting_bytes = 0
-        self.read()
+        if repair:
+            self._take(read_front(disk, config, QueueNames()))
+        else:
+            self.read()
 
     @property
     def waiting_bytes(self) -> int:
@@ -75,7 +77,16 @@ class FollowerStore:
 
     def read(self, cut: int = CUT_NOTHING) -> None:
         """Reads the journal while no job of the disk waits, and cuts it behind lsn `cut`. Errors as at the begin."""
-        state = read_back(self._disk, self._config, _NoReplay(), cut)
+        queues = QueueNames()
+        try:
+            self._take(read_back(self._disk, self._config, queues, cut))
+        except JournalDamaged as error:
+            found = DamagedRecords()
+            for kind, payload in error.records:
+                found.add(kind, payload)
+            raise error.with_contents(found.text(queues.names)) from error
+
+    def _take(self, state: RecoveredState) -> None:
         self.report = state.report
         self.copy = JournalCopy(self._disk, self._config, state)
         if self.replay is None or not self.replay.follow(self.copy):
@@ -103,6 +114,17 @@ class FollowerStore:
         """Ends the replay for good: the node will read its journal."""
         self.replay = None
         self._prepare = _nothing
+
+    def tell_cut(self, trace: Trace) -> None:
+        """Tells what the first `read` has left out."""
+        report = self.report
+        if report.torn_bytes:
+            trace.event("journal_tail_cut", {"at": report.torn_at, "bytes": report.torn_bytes})
+        if report.cut.exists():
+            names = " ".join(report.cut.names())
+            trace.event(
+                "journal_damage_cut", {"behind": report.last, "bytes": report.cut.size_bytes(), "files": names}
+            )
 
     # --- the stream -------------------------------------------------------------------------------
 

@@ -127,6 +127,7 @@ class MemberConnection(Connection):
         self.remote = remote
         self.member: str = ""
         self.primary: bool = False  # its configured role
+        self.asynchronous: bool = False
         self.connectors: Mapping[str, TransportConfiguration] = {}
         self._protocol = protocol
         self._wire = protocol.host.wire
@@ -188,6 +189,7 @@ class MemberConnection(Connection):
         self.member = hello.member
         self.connectors = hello.connectors
         self.primary = hello.primary
+        self.asynchronous = hello.asynchronous
         self._wire.logged_in(self.conn)
         protocol.members.on_member(now, self)
 

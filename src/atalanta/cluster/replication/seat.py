@@ -24,9 +24,15 @@ class ReplicationSeat:
     """The things that an active node needs of its group.
 
     `follower` is set by `take`: a node is prepared before its member takes over. `key` is that of the members'
+<<<<<<< HEAD
     handshake. A follower that makes no progress for `drop_after_ns` is removed from the in-sync set; `asynchronous`
     members are never in it. `settings` returns the content of the stored management settings, b"" without any.
     `guard`: the process of the active node has one, which knows the epoch already.
+=======
+    handshake. A follower that makes no progress for `drop_after_ns` is removed from the in-sync set. `settings` returns
+    the content of the stored management settings, b"" without any. `guard`: the process of the active node has one,
+    which knows the epoch already. `damaged` names the files because of which this process has given its service away.
+>>>>>>> main
     """
 
     register: RegisterPort
@@ -34,9 +40,9 @@ class ReplicationSeat:
     key: bytes
     drop_after_ns: int
     min_in_sync: int = 1
-    asynchronous: tuple[str, ...] = ()
     settings: Callable[[], bytes] = _nothing
     guard: Guard | None = None
+    damaged: dict[str, bool] = field(default_factory=dict)
     follower: Follower = field(init=False)
     replay: CopyReplay | None = None
     _recovery: Recovery | None = None

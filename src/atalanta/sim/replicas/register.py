@@ -98,6 +98,14 @@ class SimRegister:
             if request.machine is machine:
                 request.void = True
 
+    def leave(self) -> None:
+        """Lets the manager do nothing until `come_back`."""
+        self.away = True
+
+    def come_back(self) -> None:
+        """Lets the manager work again."""
+        self.away = False
+
     def heal(self) -> None:
         """Ends all faults. Late requests still take effect."""
         self.lost_share = self.late_share = 0.0
