@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from atalanta.kernel.broker.invariants import validate
+from atalanta.wire.core.packets.connection import NullResponse
+from atalanta.wire.core.packets.consumer import IndividualAcknowledge
+from atalanta.wire.core.packets.logview import (
+    LogBody,
+    LogBodyResponse,
+    LogReadLargeResponse,
+)
 from atalanta.wire.core.packets.message import (
     ReceiveContinuation,
     ReceiveLargeMessage,
@@ -9,31 +17,6 @@ from atalanta.wire.core.packets.message import (
     SendContinuation,
     SendLargeMessage,
 )
-from tests.wire.core.server.server_rig import Client, Server, text_message
-
-
-import pytest
-
-from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.errors import ADDRESS_FULL, ILLEGAL_STATE, RANGE_LOST, SECURITY
-from atalanta.kernel.memory.large_body import OPEN_TIMER, next_crc
-from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.message.message import BYTES, Message
-from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
-from atalanta.wire.core.packets.consumer import ConsumerClose, FlowToken, IndividualAcknowledge
-from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
-from atalanta.wire.core.packets.logview import (
-    LogBody,
-    LogBodyResponse,
-    LogLease,
-    LogRead,
-    LogReadLargeResponse,
-)
-from atalanta.wire.core.packets.message import SendContinuation, SendMessage
-from atalanta.wire.core.packets.queue import DeleteQueue
-from atalanta.wire.core.packets.transaction import Commit, Rollback
-from tests.kernel.broker_rig import SECOND
-from tests.wire.core.server.management_rig import attribute_of, operator_of
 from tests.wire.core.server.server_rig import Client, Server, text_message
 
 PIECE = 102_400

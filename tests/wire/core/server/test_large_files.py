@@ -5,29 +5,28 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker.invariants import validate
-from atalanta.kernel.errors import ADDRESS_FULL, ILLEGAL_STATE, RANGE_LOST, SECURITY
-from atalanta.kernel.memory.large_body import OPEN_TIMER, next_crc
+from atalanta.kernel.memory.large_body import OPEN_TIMER
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.message.message import BYTES, Message
-from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
-from atalanta.wire.core.packets.consumer import ConsumerClose, FlowToken, IndividualAcknowledge
-from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
+from atalanta.wire.core.packets.consumer import FlowToken, IndividualAcknowledge
 from atalanta.wire.core.packets.logview import (
-    LogBody,
-    LogBodyResponse,
     LogLease,
-    LogRead,
-    LogReadLargeResponse,
 )
-from atalanta.wire.core.packets.message import SendContinuation, SendMessage
 from atalanta.wire.core.packets.queue import DeleteQueue
 from atalanta.wire.core.packets.transaction import Commit, Rollback
-from tests.kernel.broker_rig import SECOND
-from tests.wire.core.server.large_rig import PIECE, Reader, begin, body_of, files, send_large
-from tests.wire.core.server.management_rig import attribute_of, operator_of
-from tests.wire.core.server.server_rig import Client, Server, text_message
-
-from tests.wire.core.server.large_rig import BODY, acknowledge, acknowledged_in_memory, restart, told, whole_at, with_message
+from tests.wire.core.server.large_rig import (
+    BODY,
+    PIECE,
+    Reader,
+    acknowledge,
+    acknowledged_in_memory,
+    files,
+    restart,
+    send_large,
+    told,
+    whole_at,
+    with_message,
+)
+from tests.wire.core.server.server_rig import Server
 
 
 def test_the_file_goes_when_the_acknowledgement_is_durable() -> None:
