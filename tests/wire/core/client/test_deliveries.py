@@ -122,7 +122,7 @@ def filled(count: int, window: int = 1 << 20) -> tuple[Pair, ClientConsumer]:
 
 
 def texts(consumer: ClientConsumer) -> list[str | None]:
-    """What lies in the buffer."""
+    """Takes the texts from the buffer."""
     return [delivery.message.text() for delivery in iter(consumer.take, None) if delivery is not None]
 
 
