@@ -113,7 +113,7 @@ def test_the_only_good_copy_is_damaged_and_nobody_serves_it() -> None:
     a.follow()
     b.follow()
     world.run(10_000)
-    a.input("promote")
+    a.input("promote", True)
     world.run(10_000)
     assert world.active() is None and world.in_sync() == ["a"]
     assert any("cannot be promoted" in str(event["why"]) for event in a.happened("replica_waits"))

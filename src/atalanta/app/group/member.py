@@ -158,15 +158,16 @@ class GroupMember:
         except FileNotFoundError:
             return b""
 
-    def write_settings(self, data: bytes) -> None:
-        """Stores the management settings of the active node. Raises OSError."""
+    def write_settings(self, data: bytes) -> bool:
+        """Stores the management settings of the active node. Returns whether they have changed. Raises OSError."""
         path = self.stored_settings.path
         if path is None or data == self.read_settings():
-            return
+            return False
         if data:
             replace_file(path, data)
         else:
             path.unlink(missing_ok=True)
+        return True
 
     async def tell(
         self, state: str, epoch: int, active: str, durable: int, behind: int, followers: list[FollowerStatus],

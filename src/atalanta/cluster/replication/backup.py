@@ -65,6 +65,7 @@ PRIMARY_FIRST_NS: Final = 300_000_000
 # After this time without an active node the member tells what it waits for.
 TELL_NS: Final = 5_000_000_000
 LIFE_SIZE: Final = 8
+REPLAY_TIMER: Final = "backup.replay"
 ASKS: Final = "this member asks to become active"
 
 
@@ -111,10 +112,11 @@ class Backup(PassiveInputs):
         if config.journal is None:
             return
         try:
-            store = self.store = FollowerStore(ports.disk, ports.large, config.journal, config.repair)
+            store = FollowerStore(ports.disk, ports.large, config.journal, ports.prepare, config.repair)
         except JournalDamaged as error:
             self._on_damage(error)
             return
+        self.store = store
         store.tell_cut(ports.trace)
         self._check = DiskCheck(ports.disk, store, config.journal.journal_id)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
@@ -124,9 +126,14 @@ class Backup(PassiveInputs):
         self._stream = IncomingStream(follower, store, self._search, ports, self._do)
 
     def _on_damage(self, error: JournalDamaged) -> None:
-        """Records that the journal cannot be read: this member cannot take over."""
+        """Records that the journal cannot be read: this member cannot take over. An active node has what is lost."""
         self.damage = str(error)
         self.ports.trace.event("journal_damaged", {"folder": self.config.folder, "why": self.damage})
+        if self._search.link is not None:
+            self.outcome = Damaged(self.damage)
+            self._unlink(self.damage)
+        elif self.follower is not None:
+            self._search.search()
 
     def start(self, now: int) -> None:
         """Reads the register, or looks for the active node to learn the node id."""
@@ -287,8 +294,6 @@ class Backup(PassiveInputs):
             self._search.drop(now, f"{error}: the active node sends it again")
         except JournalDamaged as error:
             self._on_damage(error)
-            self.outcome = Damaged(self.damage)
-            self._unlink(self.damage)
         except StreamFailed as failure:
             self._fail(str(failure))
 
@@ -300,7 +305,7 @@ class Backup(PassiveInputs):
         if stream is None:
             return
         if self.failed is None and token == self._last_barrier != 0:
-            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns)
+            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns, stream.store.replay)
         else:
             self._try(now, lambda: stream.on_committed(now, token))
             follower = stream.follower
@@ -333,6 +338,21 @@ class Backup(PassiveInputs):
         """Implements NodeInputs.on_large_failed."""
         self._fail(f"large message file {file} cannot be written: {why}")
 
+    def flush(self, now: int) -> None:
+        """Implements NodeInputs.flush: replays some of what the disk has."""
+        store = self.store
+        if store is None or self._over():
+            return
+        try:
+            if store.step():
+                self.ports.timers.set(REPLAY_TIMER, now)
+        except JournalDamaged as error:
+            store.end_replay()
+            self._on_damage(error)
+        except (DecodeError, OSError) as error:
+            store.end_replay()
+            self.ports.trace.event("replica_replay_failed", {"why": str(error)})
+
     # --- becoming active --------------------------------------------------------------------------
 
     def on_timer(self, now: int, key: str) -> None:
@@ -354,7 +374,7 @@ class Backup(PassiveInputs):
     def _consider(self, now: int, at_once: bool = False) -> None:
         """Reads the register while nobody sends heartbeats: the answer decides. Obeys an operator's order."""
         follower = self.follower
-        if follower is None or self._over() or not follower.may_ask():
+        if follower is None or self.damage or self._over() or not follower.may_ask():
             return
         if self._promoted:
             self._do(now, follower.promote(now))
@@ -419,7 +439,7 @@ class Backup(PassiveInputs):
     def on_register(self, now: int, version: int, register: Register | None) -> None:
         """Implements NodeInputs.on_register."""
         follower, stream = self.follower, self._stream
-        if follower is None or stream is None or self._over():
+        if follower is None or stream is None or self.damage or self._over():
             return
         if register is None:
             self._register.on_answer(settled=True)
