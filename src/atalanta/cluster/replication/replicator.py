@@ -87,6 +87,10 @@ class Replicator(Part):
         self._register = RegisterRequests(seat.register, timers, trace, READ_TIMER)
         self._told_missing = False
 
+    def register_problem(self) -> str:
+        """Returns why the register cannot be read or written, "" as far as it was tried with success."""
+        return self._register.problem
+
     # --- life -----------------------------------------------------------------------------------------------
 
     def begin(self, now: int) -> None:
