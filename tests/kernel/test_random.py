@@ -94,7 +94,9 @@ def retained_sequences(queue: Queue) -> list[int]:
 def counters(broker: Broker) -> dict[str, object]:
     """What two brokers that have just replayed the same journal agree upon."""
     return {
-        "queues": {queue.name: (queue.message_count, queue.bytes, queue.next_sequence) for queue in broker.queues.values()},
+        "queues": {
+            queue.name: (queue.message_count, queue.bytes, queue.next_sequence) for queue in broker.queues.values()
+        },
         "used": (broker.memory.used_bytes, broker.memory.used_messages),
         "messages": {key: (message.lsn, len(message.references)) for key, message in broker.store.messages.items()},
         "counts": {
