@@ -113,7 +113,7 @@ class FollowerStore:
         if self.replay is not None and self.replay.overtaken():
             self.begin_replay()
         replay = self.replay
-        if replay is None or not replay.has_work():
+        if replay is None or self.copy.cutting or not replay.has_work():
             return False
         replay.step()
         return replay.has_work()
