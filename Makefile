@@ -20,8 +20,8 @@ PYTHON := $(VENV)/bin/python
 STAMPS := $(VENV)/stamps
 QUIET := $(if $(V),,-q)
 PIP := $(PYTHON) -m pip --disable-pip-version-check install $(QUIET)
-# Three workers for two cores: many tests wait for processes (tests/conftest.py has their order).
-WORKERS ?= 3
+# Four workers for two cores: many tests wait for processes (tests/conftest.py has their order).
+WORKERS ?= 4
 # Tests that run against the compiled build too.
 COMPILED_TESTS := $(wildcard tests/message tests/kernel tests/management tests/wire tests/store tests/cluster tests/sim)
 
@@ -41,9 +41,15 @@ $(STAMPS)/created:
 	test -x $(PYTHON) || { echo "creating $(VENV) with $$name"; "$$name" -m venv $(VENV); }; \
 	mkdir -p $(STAMPS); touch $@
 
-$(STAMPS)/demo: pyproject.toml constraints.txt tools/dependencies.py $(STAMPS)/created
+# What the build needs comes first and is small: `make test` compiles while Spark is installed.
+$(STAMPS)/build: pyproject.toml constraints.txt tools/dependencies.py $(STAMPS)/created
+	@name=$$($(FIND_PYTHON)); "$$name" tools/dependencies.py build >$(STAMPS)/build.txt
+	@$(PIP) -c constraints.txt -r $(STAMPS)/build.txt
+	@touch $@
+
+$(STAMPS)/demo: $(STAMPS)/build
 	@echo "installing the dependencies (Spark is large: a few minutes the first time)"
-	@name=$$($(FIND_PYTHON)); "$$name" tools/dependencies.py build demo >$(STAMPS)/demo.txt
+	@$(PYTHON) tools/dependencies.py demo >$(STAMPS)/demo.txt
 	@$(PIP) -c constraints.txt -r $(STAMPS)/demo.txt
 	@touch $@
 
@@ -67,10 +73,15 @@ $(STAMPS)/sources: look-at-sources $(STAMPS)/created
 	 | LC_ALL=C sort | xargs -d '\n' cksum >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
-$(STAMPS)/installed: $(STAMPS)/sources $(STAMPS)/demo
-	@echo "installing atalanta (compiled where a C compiler is here: some minutes)"
-	@$(PIP) --no-deps --no-build-isolation --force-reinstall . || { \
+$(STAMPS)/wheel: $(STAMPS)/sources $(STAMPS)/build
+	@echo "building atalanta (compiled where a C compiler is here: some minutes)"
+	@rm -rf $(VENV)/wheel
+	@$(PYTHON) -m pip --disable-pip-version-check wheel $(QUIET) --no-deps --no-build-isolation -w $(VENV)/wheel . || { \
 	 echo "atalanta could not be built; more with: make setup V=1" >&2; exit 1; }
+	@touch $@
+
+$(STAMPS)/installed: $(STAMPS)/wheel $(STAMPS)/demo
+	@$(PIP) --no-deps --force-reinstall $(VENV)/wheel/*.whl
 	@$(PYTHON) tools/compiled.py || true
 	@touch $@
 
@@ -79,7 +90,7 @@ setup: $(STAMPS)/installed  ## creates .venv with atalanta and all it needs
 
 .PHONY: clean-build
 clean-build:  ## forgets the built package, so that the next set-up builds it anew
-	@rm -rf build $(STAMPS)/installed src/*.egg-info
+	@rm -rf build $(STAMPS)/wheel $(STAMPS)/installed src/*.egg-info
 
 # --- work -----------------------------------------------------------------------------------------
 
@@ -92,6 +103,12 @@ check: $(STAMPS)/dev  ## lint, types, and the limits of the structure
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m tools.structure --trace --check tools/structure_limits.toml
 	@$(PYTHON) -m mypy src tests tools examples bench
+
+# The workers of the suite would each compile all test files at the same time.
+.PHONY: collection
+collection: $(STAMPS)/dev
+	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m pytest --collect-only -qq tests >$(STAMPS)/collection.txt || { \
+	 cat $(STAMPS)/collection.txt; exit 1; }
 
 .PHONY: docs
 docs: $(STAMPS)/demo  ## writes the generated pages of docs/reference
@@ -152,8 +169,8 @@ define in_both_builds
 endef
 
 .PHONY: test
-test: $(STAMPS)/dev  ## lint, types and the suite; at most 12 minutes on two cores
-	@$(MAKE) -j2 $(STAMPS)/installed check
+test:  ## lint, types and the suite; at most 12 minutes on two cores
+	@$(MAKE) -j2 $(STAMPS)/installed check collection
 	$(call in_both_builds,not soak,the suite)
 
 .PHONY: interop-soak

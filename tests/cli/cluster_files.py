@@ -53,3 +53,15 @@ def pair_file(folder: Path, name: str, peers: str, role: str, store: str = "stor
     own = f"<journal-directory>data/{name}</journal-directory>"
     path.write_text(path.read_text().replace(own, folders + policy))
     return path
+
+
+def member_file(folder: Path, name: str, others: str, role: str, voters: str = "w1:5790,w2:5790,w3:5790") -> Path:
+    """Node `name` as a member of a replicated group with `others`."""
+    path = broker_file(folder, name, others)
+    policy = f"<ha-policy><replication><{role}/></replication></ha-policy>"
+    kinds = ("paging", "large-messages")
+    folders = "".join(f"<{kind}-directory>data/{name}/{kind}</{kind}-directory>" for kind in kinds)
+    path.write_text(path.read_text().replace("<cluster-user>", f"{policy}{folders}<cluster-user>"))
+    toml = f'[ha.manager]\nkind = "quorum"\nvoters = "{voters}"\n'
+    path.with_name(f"{name}.atalanta.toml").write_text(toml)
+    return path

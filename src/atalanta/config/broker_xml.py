@@ -74,7 +74,7 @@ def read_broker_xml(
     if root is not None:
         xml.read(root)
     own = own_file(path)
-    configuration.own = read_own_file(own, report, configuration.ha)
+    configuration.own = read_own_file(own, report, configuration.ha, configuration.positions)
     xml.ha.finish_own()
     xml.bridges.finish_own()
     xml.cluster.finish_own()

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from atalanta.cli.application import application
 from atalanta.cli.plan.plan import name_others, reached_from
-from tests.cli.cluster_files import broker_file, pair_file
+from tests.cli.cluster_files import broker_file, member_file, pair_file
 
 
 def planned(*arguments: object) -> tuple[int, dict[str, Any]]:
@@ -159,8 +159,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 # -- pairs with a shared store ------------------------------------------------------------------------------
-def losses(plan: dict[str, Any]) -> dict[str, str]:
-    return {each["what"]: each["then"] for each in plan["losses"]}
+def losses(plan: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    return {each["what"]: (each["then"], each["lost"]) for each in plan["losses"]}
 
 
 def test_a_pair_is_one_node_of_the_cluster_and_its_losses_are_listed(tmp_path: Path) -> None:
@@ -175,10 +175,11 @@ def test_a_pair_is_one_node_of_the_cluster_and_its_losses_are_listed(tmp_path: P
     assert plan["pairs"] == {store: ["a", "b"]}
     assert plan["nodes"] == ["a", "c"] and plan["members"] == {"a": ["a", "c"], "c": ["a", "c"]}
     found = losses(plan)
-    assert found["host host-a"].startswith("a: b takes over after about 2 s; durable messages are there")
-    assert found["host host-b"] == "b: a serves, with a backup less"
-    assert found["host host-c"].startswith("c: its messages wait for its return")
-    assert found[f"folder {store}"].startswith("a stops, and no other can take over")
+    assert found["host host-a"] == ("b takes over after about 2 s", "those that are not durable")
+    assert found["host host-b"] == ("a serves, with a backup less", "nothing")
+    then, lost = found["host host-c"]
+    assert then == "c stops" and lost.endswith("the rest waits for its return, and is lost with its disk")
+    assert found[f"folder {store}"][0] == "a stops, and no other can take over"
     assert texts(plan, "error") == "" and "without" not in texts(plan, "warning")
 
 
@@ -187,7 +188,8 @@ def test_a_pair_on_one_host_ends_with_it(tmp_path: Path) -> None:
     for path in files:
         path.write_text(path.read_text().replace("host-b", "host-a"))
     found = losses(planned(*files)[1])
-    assert found["host host-a"] == f"a, b: the whole pair is gone, and the messages wait in {tmp_path}/store/journal"
+    then, lost = found["host host-a"]
+    assert then == "the whole pair is gone" and lost.endswith(f"the rest waits in {tmp_path}/store/journal")
 
 
 def test_a_node_whose_backup_is_found_too_is_not_one_that_the_others_need(tmp_path: Path) -> None:
@@ -208,7 +210,7 @@ def test_the_table_of_losses_and_the_pair_are_printed(tmp_path: Path) -> None:
     files = [pair_file(tmp_path, name, "", role) for name, role in (("a", "primary"), ("b", "backup"))]
     done = CliRunner().invoke(application, ["plan", *map(str, files)], env={"COLUMNS": "200"})
     assert "what is lost" in done.output and "b takes over after about 2 s" in done.output
-    assert "b waits for a with the shared store" in done.output
+    assert "who backs up whom" in done.output and "shared store" in done.output
     single = CliRunner().invoke(application, ["plan", str(broker_file(tmp_path, "c", ""))])
     assert "what is lost" not in single.output
 
@@ -218,3 +220,88 @@ def test_two_primaries_with_one_folder_never_run_together(tmp_path: Path) -> Non
     status, plan = planned(*files)
     assert status == 1 and plan["nodes"] == ["a"]
     assert "two primaries have the journal folder" in texts(plan, "error")
+
+
+# -- replicated groups --------------------------------------------------------------------------------------
+def test_a_group_is_one_node_of_the_cluster_and_its_losses_are_listed(tmp_path: Path) -> None:
+    voters = "host-a:5790,host-b:5790,w:5790"
+    files = [
+        member_file(tmp_path, "b", "ac", "backup", voters),
+        member_file(tmp_path, "a", "bc", "primary", voters),
+        broker_file(tmp_path, "c", "ab"),
+    ]
+    status, plan = planned(*files)
+    assert status == 0
+    assert plan["nodes"] == ["a", "c"] and plan["members"] == {"a": ["a", "c"], "c": ["a", "c"]}
+    (backing,) = plan["backups"]
+    assert (backing["serves"], backing["waiting"], backing["form"]) == ("a", ["b"], "replication")
+    assert backing["decided_by"] == f"a majority of the voters {voters.replace(',', ', ')}"
+    rows = {each["what"]: each for each in plan["losses"]}
+    majority = "2 of 3 voters left: a majority"
+    assert {what: (row["gone"], row["then"], row["manager"]) for what, row in rows.items()} == {
+        "host host-a": (["a", "voter host-a:5790"], "b takes over after about 2 s", majority),
+        "host host-b": (["b", "voter host-b:5790"], "a goes on, without a replica", majority),
+        "host host-c": (["c"], "c stops", ""),
+        "host w": (["voter w:5790"], "a goes on", majority),
+    }
+    assert rows["host host-a"]["lost"] == "those that are not durable" and rows["host host-b"]["lost"] == "nothing"
+    assert [what for what, row in rows.items() if row["stops"]] == ["host host-c"]
+
+
+def test_losses_that_stop_a_group(tmp_path: Path) -> None:
+    def lost(voters: str, folder: str) -> dict[str, tuple[str, str, str]]:
+        (tmp_path / folder).mkdir()
+        files = [
+            member_file(tmp_path / folder, name, other, role, voters)
+            for name, other, role in (("a", "b", "primary"), ("b", "a", "backup"))
+        ]
+        rows = planned(*files)[1]["losses"]
+        return {row["what"]: (row["then"], row["lost"], row["manager"]) for row in rows if row["stops"]}
+
+    then, what, manager = lost("host-a:5790", "one")["host host-a"]
+    assert then == "the group stops: b cannot take over without the manager"
+    assert what == "those that are not durable; the rest waits until a or the manager is back" and manager == "gone"
+    then, what, manager = lost("host-b:1,host-b:2,host-a:1", "two")["host host-b"]
+    assert then == "the group stops: a confirms nothing, because it cannot remove b without the manager"
+    assert what == "nothing" and manager == "1 of 3 voters left: no majority"
+
+
+def test_an_asynchronous_member_is_not_needed_and_does_not_take_over(tmp_path: Path) -> None:
+    files = [
+        member_file(tmp_path, "a", "bc", "primary", "w:1"),
+        member_file(tmp_path, "b", "ac", "backup", "w:1"),
+        member_file(tmp_path, "c", "ab", "backup", "w:1"),
+    ]
+    own = tmp_path / "b.atalanta.toml"
+    own.write_text("[ha]\nasynchronous = true\n" + own.read_text())
+    status, plan = planned(*files)
+    assert status == 0
+    (backing,) = plan["backups"]
+    assert backing["waiting"] == ["c", "b"] and backing["asynchronous"] == ["b"]
+    found = losses(plan)
+    assert found["host host-a"][0] == "c takes over after about 2 s"
+    assert found["host host-b"] == ("a goes on, without the copy of b", "nothing")
+    assert found["host host-c"] == ("a goes on, without a replica", "nothing")
+    status, plan = planned(files[0], files[1])
+    then, lost = losses(plan)["host host-a"]
+    assert then == "the group stops: only b is left, which serves at an operator's order"
+    assert lost == "those that are not durable; of the rest what b did not have yet, if the others are lost"
+
+
+def test_the_tables_of_groups_are_printed_and_drawn(tmp_path: Path) -> None:
+    files = [
+        member_file(tmp_path, "a", "bc", "primary", "w:5790"),
+        member_file(tmp_path, "b", "ac", "backup", "w:5790"),
+        member_file(tmp_path, "c", "ab", "backup", "w:5790"),
+    ]
+    drawing = tmp_path / "plan.svg"
+    words = ["plan", "--svg", str(drawing), *map(str, files)]
+    done = CliRunner().invoke(application, words, env={"COLUMNS": "200"})
+    table = [" ".join(line.replace("│", " ").split()) for line in done.output.splitlines()]
+    assert "a b, c replication the voter w:5790" in table
+    assert "host host-b b a goes on, with 1 of 2 replicas nothing" in table
+    no_takeover = "a goes on; without the manager no member can take over, and none can be removed"
+    assert f"host w voter w:5790 {no_takeover} nothing gone" in table
+    text = drawing.read_text()
+    ElementTree.fromstring(text)
+    assert "waits: b, c" in text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.cluster.replication.member_codec import Guard
-from atalanta.cluster.replication.replicator import FAILBACK_TIMER
+from atalanta.cluster.replication.replicator import HANDOVER_TIMER
 from atalanta.ha.guard_port import GuardPort
 from atalanta.ha.replication import Follower
 from tests.cluster.replication.group_rig import LEASE, MS, publish
@@ -158,7 +158,7 @@ def test_a_handover_goes_to_the_member_that_clients_know() -> None:
 
 def test_a_failback_goes_to_the_primary_and_clients_know_it_before() -> None:
     world = with_a_late_primary()
-    world["b"].input("on_timer", FAILBACK_TIMER)
+    world["b"].input("on_timer", HANDOVER_TIMER)
     assert announced(world) == "c"
     world.stop("b")
     world.until(lambda: world.serves("c"), 1_000)

@@ -57,8 +57,13 @@ def open_member(configuration: Configuration) -> MemberFolder:
         line = f"the data folder {journal} cannot be used: {error}"
         raise StartupError(exit_codes.DISK_FAILED, [line]) from error
     if folder.lost:
-        log_event(log, "member_renamed", {"was": folder.lost, "member": folder.member, "folder": journal})
+        tell_renamed(folder)
     return folder
+
+
+def tell_renamed(folder: MemberFolder) -> None:
+    """Tells that the folder has a new name, because it lacks what it had under the former one."""
+    log_event(log, "member_renamed", {"was": folder.lost, "member": folder.member, "folder": folder.journal})
 
 
 class UnknownGroup:
@@ -97,11 +102,15 @@ class GroupMember:
         self.key = member_key(broker.cluster_user, broker.cluster_password)
         self.guard_key = password_key(broker.cluster_password)
         self.guard = process_guard(configuration, line, self.guard_key)
+        self.damaged: dict[str, bool] = {}  # see ReplicationSeat
         self.stored_settings = StoredSettingsFile.of(configuration)
         self._manager: Manager | None = None
         self._beat = 0
         self._told = ""
         self._told_passive = False
+        # Why the role is what it is.
+        self.why_active = ""
+        self.why_passive = "the process starts"
 
     @property
     def manager(self) -> Manager:
@@ -118,6 +127,15 @@ class GroupMember:
                 line = f"{self.configuration.path}: the manager of the replication: {error}"
                 raise StartupError(exit_codes.BAD_CONFIGURATION, [line]) from error
         return self._manager
+
+    def rename(self) -> None:
+        """Gives this member a new name: its journal is cut next. StartupError if that cannot be stored."""
+        try:
+            self.folder.rename()
+        except OSError as error:
+            line = f"the data folder {self.folder.journal} cannot be used: {error}"
+            raise StartupError(exit_codes.DISK_FAILED, [line]) from error
+        tell_renamed(self.folder)
 
     def storage(self, reserved: bool) -> Storage:
         """Returns the storage of the next run. `reserved`: files of the journal are made ahead."""
@@ -143,18 +161,20 @@ class GroupMember:
         except FileNotFoundError:
             return b""
 
-    def write_settings(self, data: bytes) -> None:
-        """Stores the management settings of the active node. Raises OSError."""
+    def write_settings(self, data: bytes) -> bool:
+        """Stores the management settings of the active node. Returns whether they have changed. Raises OSError."""
         path = self.stored_settings.path
         if path is None or data == self.read_settings():
-            return
+            return False
         if data:
             replace_file(path, data)
         else:
             path.unlink(missing_ok=True)
+        return True
 
     async def tell(
-        self, state: str, epoch: int, active: str, durable: int, behind: int, followers: list[FollowerStatus]
+        self, state: str, epoch: int, active: str, durable: int, behind: int, followers: list[FollowerStatus],
+        waits: str = "",
     ) -> None:
         """Writes the status of this process. Raises OSError."""
         self._beat += 1
@@ -168,6 +188,7 @@ class GroupMember:
             behind=behind,
             followers=followers,
             beat=self._beat,
+            waits=waits,
         )
         await asyncio.to_thread(write_status, self.folder.journal, status)
 
@@ -188,6 +209,14 @@ class GroupMember:
         """Records that the next passive run is told again."""
         self._told_passive = False
 
+    def begin_active(self, why: str) -> None:
+        """Records why an active run begins."""
+        self.why_active = why
+
+    def end_active(self, why: str) -> None:
+        """Records why an active run has ended."""
+        self.why_passive = why
+
     def tell_passive(self) -> None:
         """Tells once that this process is passive."""
         if self._told_passive:
@@ -196,6 +225,11 @@ class GroupMember:
         log_event(
             log,
             "member_passive",
-            {"member": self.folder.member, "role": self.policy.role, "node_id": self.folder.node_id or "unknown"},
+            {
+                "member": self.folder.member,
+                "role": self.policy.role,
+                "node_id": self.folder.node_id or "unknown",
+                "why": self.why_passive,
+            },
         )
         self.ready(["role=passive"])

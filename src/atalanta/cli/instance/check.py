@@ -28,6 +28,7 @@ from atalanta.config.checks.findings import (
     Findings,
 )
 from atalanta.config.checks.grouping import check_grouping
+from atalanta.config.checks.replicated_groups.check import check_replicated_groups
 from atalanta.config.checks.routers import check_routers
 from atalanta.config.checks.scale_down import check_scale_down
 from atalanta.config.checks.shared_store import check_shared_store, without_passive
@@ -56,6 +57,7 @@ def check_files(paths: list[Path]) -> list[Finding]:
     check_cluster(nodes, findings)
     check_zones(nodes, findings)
     check_shared_store(nodes, findings)
+    check_replicated_groups(nodes, findings)
     serving = without_passive(nodes)
     check_grouping(serving, findings)
     check_scale_down(serving, findings)

@@ -12,6 +12,7 @@ from rich.text import Text
 from atalanta.cli.instance.check import check_files, grouped_by_text
 from atalanta.cli.output.escape import plain
 from atalanta.cli.plan.file_nodes import broker_file, file_node, labels_of
+from atalanta.cli.plan.losses import loss_table, losses_of
 from atalanta.cli.plan.pairs import FilePairs, pairs_of_files
 from atalanta.config.checks.findings import ERROR, INFORMATION, WARNING, Finding
 from atalanta.sim.files.plan import Plan, Reach, form
@@ -73,7 +74,8 @@ def as_json(plan: Plan, pairs: FilePairs, found: list[Finding]) -> dict[str, obj
         "islands": plan.islands(),
         "without": plan.without,
         "pairs": pairs.members,
-        "losses": [asdict(loss) for loss in pairs.losses()],
+        "backups": [asdict(each) for each in pairs.backings()],
+        "losses": [asdict(loss) for loss in losses_of(pairs)],
         "findings": [asdict(each) for each in found],
     }
 
@@ -86,10 +88,10 @@ def show(plan: Plan, pairs: FilePairs, found: list[Finding]) -> None:
     console.print(link_list(plan) if narrow else link_matrix(plan))
     if plan.reach:
         console.print(_reach(plan))
-    if pairs.pairs:
-        console.print(loss_table(pairs))
-    for sentence in pairs.sentences():
-        console.print(Text(sentence, "dim"), soft_wrap=True)
+    losses = losses_of(pairs)
+    if losses:
+        console.print(backing_table(pairs))
+        console.print(loss_table(losses))
     for each, positions in grouped_by_text(found):
         text = Text(f"{each.level}: ", STYLES[each.level])
         text.append(f"{positions[0]}" if positions else "", "default")
@@ -104,13 +106,15 @@ def show(plan: Plan, pairs: FilePairs, found: list[Finding]) -> None:
     )
 
 
-def loss_table(pairs: FilePairs) -> Table:
-    """Draws what becomes of the messages when a host or a shared folder is lost."""
-    table = Table("lost", title="what is lost", title_justify="left")
-    table.add_column("with", overflow="fold")
-    table.add_column("then", overflow="fold")
-    for loss in pairs.losses():
-        table.add_row(*(Text(plain(cell)) for cell in (loss.what, ", ".join(loss.nodes), loss.then)))
+def backing_table(pairs: FilePairs) -> Table:
+    """Draws who backs up whom. The other tables have the nodes that serve when all are started."""
+    table = Table("serves", title="who backs up whom", title_justify="left")
+    for head in ("waits", "form", "decides who serves"):
+        table.add_column(head, overflow="fold")
+    for each in pairs.backings():
+        waiting = [f"{label} (asynchronous)" if label in each.asynchronous else label for label in each.waiting]
+        cells = (each.serves, ", ".join(waiting) or "nobody", each.form, each.decided_by)
+        table.add_row(*(Text(plain(cell)) for cell in cells))
     return table
 
 

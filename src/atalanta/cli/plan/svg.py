@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Final
 
+from atalanta.cli.output.escape import plain
 from atalanta.cli.output.svg import (
     ALERT,
     EDGE,
@@ -16,14 +18,16 @@ from atalanta.cli.output.svg import (
     ring,
     text,
 )
+from atalanta.cli.plan.pairs import Backing
 from atalanta.sim.files.plan import FROM_TOPOLOGY, Link, Plan
 
 BOX: Final = Box(150, 46)
 LINE: Final = "#2f6f9f"
+NAMES_MAX: Final = 22  # characters
 
 
-def svg_of(plan: Plan) -> str:
-    """Returns a complete SVG document."""
+def svg_of(plan: Plan, backings: list[Backing]) -> str:
+    """Returns a complete SVG document. Nodes that wait are below those for which they do."""
     count = len(plan.nodes)
     radius = 0.0 if count == 1 else max(150.0, count * 48.0)
     centres = dict(zip(plan.nodes, ring(count, radius), strict=True))
@@ -47,9 +51,12 @@ def svg_of(plan: Plan) -> str:
         )
         for label, centre in centres.items()
     ]
+    waiting = [
+        _waiting(each, centres[each.serves]) for each in backings if each.waiting and each.serves in centres
+    ]
     # Labels last: a crossing arrow does not cover them.
     return "".join(
-        [head(list(centres.values()), BOX, _caption(plan)), *arrows, *boxes, *labels, "</svg>\n"]
+        [head(list(centres.values()), BOX, _caption(plan)), *arrows, *waiting, *boxes, *labels, "</svg>\n"]
     )
 
 
@@ -73,6 +80,21 @@ def _caption(plan: Plan) -> str:
     shown = any(link.found == found for link in plan.links)
     wordless = f" · arrows without words: found by {found}" if shown else ""
     return f"{len(plan.nodes)} nodes, {len(plan.links)} links · cluster connections: {connections}{wordless}"
+
+
+def _waiting(backing: Backing, centre: Point) -> str:
+    """Draws the nodes that wait as a dashed box that the one of the serving node covers in part."""
+    x, y = centre
+    names = ", ".join(backing.waiting)
+    shown = names if len(names) <= NAMES_MAX else f"{names[:NAMES_MAX]}…"
+    middle = 'text-anchor="middle"'
+    title = f"<title>{escape(plain(f'{names}: {backing.form}, decided by {backing.decided_by}'))}</title>"
+    return (
+        f'<g>{title}<rect x="{x - BOX.width / 2 + 8:.1f}" y="{y:.1f}" width="{BOX.width - 16}" height="{BOX.height}"'
+        f' rx="8" fill="{PAPER}" stroke="{EDGE}" stroke-dasharray="4 3"/>\n'
+        + text(x, y + BOX.height - 8, f"waits: {shown}", f'{middle} font-size="10" fill="{EDGE}"')
+        + "</g>\n"
+    )
 
 
 def _box(label: str, centre: Point, note: str) -> str:

@@ -19,6 +19,7 @@ from atalanta.cluster.replication.member_codec import (
     LargeData,
     LargeEnd,
     PageFile,
+    ServiceRequest,
     SettingsFile,
     decode_from_active,
     encode_message,
@@ -92,7 +93,7 @@ class IncomingStream:
         self.following = False
         self.store.clear()
 
-    def send(self, message: Answer | Refusal) -> None:
+    def send(self, message: Answer | Refusal | ServiceRequest) -> None:
         """Sends a message to the active node, if there is a connection."""
         link = self._search.link
         if link is not None:
@@ -125,7 +126,8 @@ class IncomingStream:
         if token >= 0:
             store.copy.on_committed(token)
             self._do(now, self.follower.on_durable(now, store.copy.stored))
-            store.files.delete_up_to(self.follower.durable)
+            if self._offered is None:  # else no job may come behind its barrier
+                store.files.delete_up_to(self.follower.durable)
             self._limit()
             return
         store.files.on_barrier(token)
@@ -199,7 +201,8 @@ class IncomingStream:
 
     def _store_settings(self, message: SettingsFile) -> None:
         try:
-            self._settings(message.data)
+            if self._settings(message.data):
+                self.store.begin_replay()
         except OSError as error:
             raise StreamFailed(f"the management settings of the active node cannot be stored: {error}") from error
 
@@ -252,6 +255,7 @@ class IncomingStream:
                 store.copy.on_part(part)
                 if isinstance(part, JumpPart):
                     follower.on_emptied()
+                    store.begin_replay()
                 continue
             block = part.block
             self.end_lsn = max(self.end_lsn, block.last)

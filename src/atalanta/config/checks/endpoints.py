@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from atalanta.config.checks.findings import ERROR, WARNING, CheckedNode, Findings
 from atalanta.config.checks.reachability import WILDCARD_HOSTS, is_loopback, reaches
+from atalanta.config.checks.replicated_groups.group import groups_of
 from atalanta.config.checks.shared_store import share_a_store
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 
 
 def check_endpoints(nodes: list[CheckedNode], findings: Findings) -> None:
+    groups = [group.members for group in groups_of([node.configuration for node in nodes])]
     for at, node in enumerate(nodes):
         _check_own_ports(node, findings)
         _check_connectors(node, nodes, findings)
         for other in nodes[:at]:
-            _check_pair(node, other, findings)
+            together = any(node.configuration in group and other.configuration in group for group in groups)
+            _check_pair(node, other, together, findings)
 
 
 def _check_own_ports(node: CheckedNode, findings: Findings) -> None:
@@ -28,7 +31,8 @@ def _check_own_ports(node: CheckedNode, findings: Findings) -> None:
                 )  # fmt: skip
 
 
-def _check_pair(node: CheckedNode, other: CheckedNode, findings: Findings) -> None:
+def _check_pair(node: CheckedNode, other: CheckedNode, together: bool, findings: Findings) -> None:
+    """Checks what two nodes cannot share. The members of one replicated group, `together`, have one node id."""
     one, two = node.configuration, other.configuration
     if one.broker.name == two.broker.name:
         findings.about(
@@ -41,7 +45,7 @@ def _check_pair(node: CheckedNode, other: CheckedNode, findings: Findings) -> No
             findings.about(
                 ERROR, node, f"its journal folder {one.journal_folder} is that of {two.path}, too"
             )
-    if not pair and node.node_id is not None and node.node_id == other.node_id:
+    if not pair and not together and node.node_id is not None and node.node_id == other.node_id:
         findings.about(
             ERROR, node, f"its data folder has the node id of {two.path}, {node.node_id}",
             "data folders cannot be copied from node to node",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from atalanta.config.configuration import Configuration
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 
 WILDCARD_HOSTS: Final = ("0.0.0.0", "::", "")
@@ -11,6 +12,23 @@ WILDCARD_HOSTS: Final = ("0.0.0.0", "::", "")
 
 def is_loopback(host: str) -> bool:
     return host == "localhost" or host.startswith("127.") or host == "::1"
+
+
+def same_host(one: str, two: str) -> bool:
+    """Tells whether both names are of one host, as far as they say: loopback addresses are one."""
+    return one == two or (is_loopback(one) and is_loopback(two))
+
+
+def host_of(configuration: Configuration, otherwise: str) -> str:
+    """Returns the host that the node announces or listens on; `otherwise` if it names only "every address"."""
+    connections = configuration.cluster_connections
+    connector = configuration.connectors.get(connections[0].connector) if connections else None
+    hosts = [] if connector is None else [connector.host]
+    hosts += [acceptor.host for acceptor in configuration.acceptors]
+    for host in hosts:
+        if host not in WILDCARD_HOSTS:
+            return "localhost" if is_loopback(host) else host
+    return otherwise
 
 
 def reaches(connector: ConnectorConfig, acceptor: AcceptorConfig) -> bool:

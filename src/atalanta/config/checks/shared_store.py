@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 
 from atalanta.config.checks.findings import ERROR, INFORMATION, WARNING, CheckedNode, Findings
+from atalanta.config.checks.replicated_groups.group import groups_of
 from atalanta.config.configuration import Configuration
 from atalanta.ha.policy import BACKUP, SHARED_STORE
 
@@ -44,9 +45,10 @@ def share_a_store(one: Configuration, two: Configuration) -> bool:
 
 
 def without_passive(nodes: list[CheckedNode]) -> list[CheckedNode]:
-    """Returns the nodes that serve when all are started: one of each pair."""
-    pairs = pairs_of([node.configuration for node in nodes])
-    passive = [each for pair in pairs for each in pair.nodes[1:]]
+    """Returns the nodes that serve when all are started: one of each pair, and of each replicated group."""
+    configurations = [node.configuration for node in nodes]
+    passive = [each for pair in pairs_of(configurations) for each in pair.nodes[1:]]
+    passive += [each for group in groups_of(configurations) for each in group.members[1:]]
     return [node for node in nodes if not any(node.configuration is each for each in passive)]
 
 

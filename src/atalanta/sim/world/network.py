@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.sim.world.world import SECOND, World
+from atalanta.sim.world.world import SECOND, World, drawn
 
 CONNECT_TIMEOUT_NS: Final = 3 * SECOND
 
@@ -83,6 +83,7 @@ class Network:
         self.folders: dict[str, dict[str, bytes]] = {}
         self.folders_fail: str = ""
         self.partners: dict[str, list[str]] = {}  # the other machines of a node by the one with its name
+        self.retries_ns: dict[str, int] = {}  # the least time between two tries to reach a node
         self._next: int = 0
 
     # -- connections ----------------------------------------------------------------------------
@@ -141,7 +142,7 @@ class Network:
             return
         start = 0
         while start < len(data):
-            size = self.random.randint(1, self.chunk_bytes_max)
+            size = drawn(self.random, 1, self.chunk_bytes_max)
             piece = data[start : start + size]
             start += size
             arrival = max(self.world.now + self._latency(stream.source), stream.free_at + 1)
@@ -278,7 +279,7 @@ class Network:
 
     def _latency(self, source: Machine) -> int:
         low, high = self.latency_ns
-        return self.random.randint(low, high) * self.slow.get(source.name, 1)
+        return drawn(self.random, low, high) * self.slow.get(source.name, 1)
 
     # -- datagrams ------------------------------------------------------------------------------
     def join(self, machine: Machine, group: str) -> None:

