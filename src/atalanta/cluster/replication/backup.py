@@ -99,7 +99,6 @@ class Backup(PassiveInputs):
         self._read_ns = 0  # when the register was read because nobody sent heartbeats
         self._version = 0  # of the register, since `_version_ns`
         self._version_ns = 0
-        self._free_ns = 0  # when it was seen first that the promise is over, since the last active node
         self._told = ""
         self._why = ""  # it asks to become active
 
@@ -187,11 +186,6 @@ class Backup(PassiveInputs):
         behind = max(0, stream.end_lsn - follower.durable)
         return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync, self._told)
 
-    @property
-    def linked(self) -> bool:
-        """Tells whether the member is connected to an active node."""
-        return self._search.link is not None
-
     def _over(self) -> bool:
         """Tells whether the member has ended, or is about to: it has become active."""
         return self.failed is not None or self.outcome is not None or self._last_barrier != 0
@@ -260,7 +254,6 @@ class Backup(PassiveInputs):
             return
         self.ports.wire.logged_in(link.conn)
         self._told = ""
-        self._free_ns = 0
         self.ports.trace.event("replication_linked", {"active": welcome.active, "remote": link.remote})
 
     def on_link_lost(self, now: int, why: str) -> None:
@@ -395,9 +388,7 @@ class Backup(PassiveInputs):
         promise = follower.promise
         if not promise.is_over(now):
             return False
-        if self._free_ns == 0:
-            self._free_ns = now
-        if now < self._free_ns + turn_of(name, known) * TURN_NS:
+        if self._stream is not None and self._stream.lost_for_ns(now) < turn_of(name, known) * TURN_NS:
             return False
         if follower.ended == known.epoch:
             return True  # nobody serves in the epoch that this member would end
