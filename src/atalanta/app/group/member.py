@@ -102,6 +102,7 @@ class GroupMember:
         self.key = member_key(broker.cluster_user, broker.cluster_password)
         self.guard_key = password_key(broker.cluster_password)
         self.guard = process_guard(configuration, line, self.guard_key)
+        self.damaged: dict[str, bool] = {}  # see ReplicationSeat
         self.stored_settings = StoredSettingsFile.of(configuration)
         self._manager: Manager | None = None
         self._beat = 0
@@ -160,15 +161,16 @@ class GroupMember:
         except FileNotFoundError:
             return b""
 
-    def write_settings(self, data: bytes) -> None:
-        """Stores the management settings of the active node. Raises OSError."""
+    def write_settings(self, data: bytes) -> bool:
+        """Stores the management settings of the active node. Returns whether they have changed. Raises OSError."""
         path = self.stored_settings.path
         if path is None or data == self.read_settings():
-            return
+            return False
         if data:
             replace_file(path, data)
         else:
             path.unlink(missing_ok=True)
+        return True
 
     async def tell(
         self, state: str, epoch: int, active: str, durable: int, behind: int, followers: list[FollowerStatus],

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from atalanta.app.group.member import GroupMember
 from atalanta.app.passive_run import Doors
@@ -38,6 +39,10 @@ from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
 from atalanta.store.errors import JournalForeign
 
+if TYPE_CHECKING:
+    from atalanta.ha.copy_replay import CopyReplay
+    from atalanta.store.ports import GrowingReplay
+
 log = logging.getLogger("atalanta.app")
 
 ATTEND_S: Final = 0.5
@@ -52,14 +57,23 @@ class ReplicaRun:
     `damaged` if it begins again with `repair` under a new name, `again` if its ports must be bound anew.
     """
 
-    def __init__(self, member: GroupMember, doors: Doors, repair: bool = False) -> None:
+    def __init__(
+        self,
+        member: GroupMember,
+        doors: Doors,
+        prepare: Callable[[], GrowingReplay | None],
+        repair: bool = False,
+    ) -> None:
+        """`prepare`: that of BackupPorts. `repair`: the journal is damaged."""
         self.member = member
+        self._prepare = prepare
         self.repair = repair
         self.damaged = False
         self.again = False
         self.paused = False
         self.stopping = False
         self.follower: Follower | None = None
+        self.replay: CopyReplay | None = None
         self.clock_floor_ns = 0  # of the node to come
         self.node_id: uuid.UUID | None = None
         self._doors = doors
@@ -125,6 +139,7 @@ class ReplicaRun:
         outcome = backup.outcome
         if isinstance(outcome, TakenOver):
             self.follower = outcome.follower
+            self.replay = outcome.replay
             self.clock_floor_ns = outcome.clock_floor_ns
             self.member.begin_active(outcome.why)
         self.damaged = isinstance(outcome, Damaged)
@@ -164,6 +179,7 @@ class ReplicaRun:
             settings=self.member.write_settings,
             guard=None if self.member.policy.asynchronous else guard,  # no proof lets it take over
             suspect=self._suspect,
+            prepare=self._prepare,
         )
 
     def _on_ended(self, epoch: int) -> None:
@@ -203,6 +219,8 @@ class ReplicaRun:
         while True:
             await asyncio.sleep(ATTEND_S)
             member.tell_passive()
+            if self._closing is not None and backup.linked:
+                self._close_doors()  # another member serves: clients that wait here must find it
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 seen = backup.status()

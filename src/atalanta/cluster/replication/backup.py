@@ -21,6 +21,7 @@ from atalanta.cluster.replication.backup_config import (
     Identity,
     TakenOver,
 )
+from atalanta.cluster.replication.disk_check import DiskCheck
 from atalanta.cluster.replication.follower_store import FollowerStore
 from atalanta.cluster.replication.incoming_stream import IncomingStream, StreamFailed
 from atalanta.cluster.replication.member_codec import ServiceRequest
@@ -47,6 +48,7 @@ from atalanta.ha.replication import (
     Send,
     Store,
 )
+from atalanta.kernel.ports import PageError
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.segment import SEGMENT_VERSION
@@ -56,11 +58,14 @@ TICK_TIMER: Final = "backup.tick"
 TICK_NS: Final = 50_000_000
 # Between two reads of the register while nobody sends heartbeats.
 READ_NS: Final = 500_000_000
+# Clients know one backup, and may dial no other member: it takes over before the other ones.
+TURN_NS: Final = 500_000_000
 # At a cold start a primary goes first.
 PRIMARY_FIRST_NS: Final = 300_000_000
 # After this time without an active node the member tells what it waits for.
 TELL_NS: Final = 5_000_000_000
 LIFE_SIZE: Final = 8
+REPLAY_TIMER: Final = "backup.replay"
 ASKS: Final = "this member asks to become active"
 
 
@@ -95,8 +100,10 @@ class Backup(PassiveInputs):
         self._read_ns = 0  # when the register was read because nobody sent heartbeats
         self._version = 0  # of the register, since `_version_ns`
         self._version_ns = 0
+        self._free_ns = 0  # when it was seen first that the promise is over, since the last active node
         self._told = ""
         self._why = ""  # it asks to become active
+        self._check: DiskCheck | None = None
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -106,11 +113,13 @@ class Backup(PassiveInputs):
         if config.journal is None:
             return
         try:
-            store = self.store = FollowerStore(ports.disk, ports.large, config.journal, config.repair)
+            store = FollowerStore(ports.disk, ports.large, config.journal, ports.prepare, config.repair)
         except JournalDamaged as error:
             self._on_damage(error)
             return
+        self.store = store
         store.tell_cut(ports.trace)
+        self._check = DiskCheck(ports.disk, store, config.journal.journal_id)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
         report = store.report
         follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
@@ -175,6 +184,11 @@ class Backup(PassiveInputs):
         active = follower.active if stream.following else ""
         behind = max(0, stream.end_lsn - follower.durable)
         return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync, self._told)
+
+    @property
+    def linked(self) -> bool:
+        """Tells whether the member is connected to an active node."""
+        return self._search.link is not None
 
     def _over(self) -> bool:
         """Tells whether the member has ended, or is about to: it has become active."""
@@ -244,6 +258,7 @@ class Backup(PassiveInputs):
             return
         self.ports.wire.logged_in(link.conn)
         self._told = ""
+        self._free_ns = 0
         self.ports.trace.event("replication_linked", {"active": welcome.active, "remote": link.remote})
 
     def on_link_lost(self, now: int, why: str) -> None:
@@ -270,6 +285,9 @@ class Backup(PassiveInputs):
             take()
         except (ProtocolError, DecodeError, BlockRefused) as error:
             self._search.drop(now, str(error))
+        except PageError as error:
+            self.ports.trace.event("replica_file_damaged", {"why": str(error)})
+            self._search.drop(now, f"{error}: the active node sends it again")
         except JournalDamaged as error:
             self._on_damage(error)
             self.outcome = Damaged(self.damage)
@@ -285,7 +303,7 @@ class Backup(PassiveInputs):
         if stream is None:
             return
         if self.failed is None and token == self._last_barrier != 0:
-            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns, self._why)
+            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns, stream.store.replay, self._why)
         else:
             self._try(now, lambda: stream.on_committed(now, token))
             follower = stream.follower
@@ -318,6 +336,18 @@ class Backup(PassiveInputs):
         """Implements NodeInputs.on_large_failed."""
         self._fail(f"large message file {file} cannot be written: {why}")
 
+    def flush(self, now: int) -> None:
+        """Implements NodeInputs.flush: replays some of what the disk has."""
+        store = self.store
+        if store is None or self._over():
+            return
+        try:
+            if store.step():
+                self.ports.timers.set(REPLAY_TIMER, now)
+        except (JournalDamaged, DecodeError, OSError) as error:
+            store.end_replay()
+            self.ports.trace.event("replica_replay_failed", {"why": str(error)})
+
     # --- becoming active --------------------------------------------------------------------------
 
     def on_timer(self, now: int, key: str) -> None:
@@ -332,6 +362,9 @@ class Backup(PassiveInputs):
             self.ports.timers.set(TICK_TIMER, now + TICK_NS)
             self._consider(now)
             self._tell(now)
+            stream, check = self._stream, self._check
+            if stream is not None and check is not None and stream.following and not self._over():
+                self._try(now, lambda: check.step(now))
 
     def _consider(self, now: int, at_once: bool = False) -> None:
         """Reads the register while nobody sends heartbeats: the answer decides. Obeys an operator's order."""
@@ -356,6 +389,10 @@ class Backup(PassiveInputs):
             return True
         promise = follower.promise
         if not promise.is_over(now):
+            return False
+        if self._free_ns == 0:
+            self._free_ns = now
+        if now < self._free_ns + turn_of(name, known) * TURN_NS:
             return False
         if follower.ended == known.epoch:
             return True  # nobody serves in the epoch that this member would end
@@ -485,3 +522,9 @@ def reason(follower: Follower | None, promoted: bool) -> str:
     if follower.ended == known.epoch:
         return f"{known.active} has handed over, or its process has ended"
     return f"{known.active} was silent for the lease, or cannot be reached"
+
+
+def turn_of(member: str, register: Register) -> int:
+    """Returns the number of members in sync that take over before this one, as the active node has announced."""
+    names = [name for name in register.in_sync if name != register.active]
+    return names.index(member) if member in names else 0

@@ -20,12 +20,15 @@ from atalanta.cluster.replication.backup_config import (
 )
 from atalanta.cluster.replication.member_handshake import member_key
 from atalanta.cluster.replication.seat import ReplicationSeat
+from atalanta.ha.copy_replay import CopyReplay
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import Register
 from atalanta.ha.replication import Follower
+from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.ports import Wire
 from atalanta.node.node import Node
 from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.checks.replay import check_replay_of
 from atalanta.sim.host import HostLarge, MakeNode, SimIds, SimLinks, SimTimers, SimWire
 from atalanta.sim.nodes import CLUSTER_PASSWORD, CLUSTER_USER
 from atalanta.sim.replicas.checks import ConfirmedBlocks, ConfirmedFiles
@@ -103,6 +106,7 @@ class ReplicaMachine(GroupMember):
         self.member = ""
         self._new_folder()
         self.backup: Backup | None = None
+        self._prepared: Node | None = None  # of the passive run
         self.epoch = 0  # of the node
         self.confirmed: ConfirmedBlocks | None = None
         self.files: ConfirmedFiles
@@ -125,6 +129,7 @@ class ReplicaMachine(GroupMember):
         self.disk = SimDisk(self._disk_later, self.world.random(f"disk/{where}"))
         self.disk.slow, self.disk.job_max_ns = slow, longest
         self.large = SimLargeFiles(self._disk_later, self.world.random(f"large/{where}"))
+        self.settings = b""
         self.large.attach(HostLarge(self))
 
     # -- time -----------------------------------------------------------------------------------
@@ -171,12 +176,29 @@ class ReplicaMachine(GroupMember):
             ids=SimIds(self),
             trace=self.trace,
             register=SimRegisterPort(self.group.register, self),
-            settings=ignore_settings,
+            settings=self._store_settings,
             guard=GuardWatch(self.group.guards, self),
+            prepare=self._prepare,
         )
         return Backup(config, ports)
 
-    def _serve(self, follower: Follower, clock_floor_ns: int) -> None:
+    def _store_settings(self, data: bytes) -> bool:
+        changed = data != self.settings
+        self.settings = data
+        return changed
+
+    def _prepare(self) -> Recovery:
+        """Makes the node that may take over."""
+        ports = self.ports()
+        ports.timers = SimTimers(self, self.clock.rate_ppm)
+        seat = ports.replication = ReplicationSeat(
+            SimRegisterPort(self.group.register, self), self.group.name, KEY, self.terms.length_ns + SECOND,
+            self.group.min_in_sync,
+        )  # fmt: skip
+        self._prepared = self.make_node(ports)
+        return seat.prepare(Recovery(self._prepared.broker))
+
+    def _serve(self, follower: Follower, clock_floor_ns: int, replay: CopyReplay | None) -> None:
         """Begins an active run: the follower has taken over."""
         self.outbox = []
         self.takeovers += 1
@@ -190,7 +212,7 @@ class ReplicaMachine(GroupMember):
             if other is not self:
                 self.network.outdate(other)
         self.world.note(f"{self.name} serves epoch {self.epoch}")
-        self._serve_node(follower)
+        self._serve_node(follower, replay)
 
     def _end_run(self, then: Callable[[], None]) -> None:
         """Ends the run in good order: its connections end, and its files are written. Then the next one begins."""
@@ -213,18 +235,19 @@ class ReplicaMachine(GroupMember):
 
         self.world.at(0, begin)
 
-    def _serve_node(self, follower: Follower) -> None:
+    def _serve_node(self, follower: Follower, replay: CopyReplay | None) -> None:
         """Runs the node of the epoch."""
-        ports = self.ports()
-        ports.timers = SimTimers(self, self.clock.rate_ppm)
-        ports.replication = ReplicationSeat(
-            follower, SimRegisterPort(self.group.register, self), self.group.name, KEY, self.terms.length_ns + SECOND,
-            self.group.min_in_sync,
-            guard=None if self.guard is None else self.guard.begin(self.epoch),
-        )
-        self.node = self.make_node(ports)
+        if replay is None:
+            self._prepare()
+        self.node, self._prepared = self._prepared, None
+        assert self.node is not None
+        seat = self.node.ports.replication
+        assert seat is not None
+        seat.take(follower, None if self.guard is None else self.guard.begin(self.epoch), replay)
         self.disk.attach(self._committed, self._disk_failed, self._no_room)
         self.node.recover(self.now())
+        if replay is not None:
+            check_replay_of(self, self.name, self.disk, self.large)
         journal, replicator = self.node.journal, self.node.replicator
         assert replicator is not None
         self.group.check_journal(self, journal.durable)
@@ -288,7 +311,7 @@ class ReplicaMachine(GroupMember):
         if backup.failed is not None:
             self._fail(backup.failed)
         elif isinstance(outcome, TakenOver):
-            self._end_run(lambda: self._serve(outcome.follower, outcome.clock_floor_ns))
+            self._end_run(lambda: self._serve(outcome.follower, outcome.clock_floor_ns, outcome.replay))
         elif isinstance(outcome, Identity):
             self.node_id = outcome.node_id
             self._end_run(self._follow)
@@ -440,7 +463,3 @@ class ReplicaMachine(GroupMember):
         if self.paused:
             self._at_resume.append(call)
         return self.paused
-
-
-def ignore_settings(data: bytes) -> None:
-    """Stores no settings: the nodes of the simulation have none."""

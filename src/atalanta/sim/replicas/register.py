@@ -46,7 +46,7 @@ class SimRegisterPort(RegisterPort):
     def __init__(self, register: SimRegister, machine: RegisterUser) -> None:
         self.register = register
         self.machine = machine
-        self.life = machine.life
+        self.life = 0  # of the machine at the request
         self.asked = False
 
     def read(self) -> None:
@@ -59,6 +59,7 @@ class SimRegisterPort(RegisterPort):
         if self.asked:
             raise AssertionError(f"{self.machine.name} has a request to the register under way")
         self.asked = True
+        self.life = self.machine.life
         self.register.send(_Request(self, wanted))
 
     def answered(self) -> bool:
