@@ -153,18 +153,25 @@ class ReplicaMachine(GroupMember):
         self.backup.start(self.now())
         self.flush_later()
 
+    def candidates(self) -> list[Candidate]:
+        """Returns the other members of the group, which it dials."""
+        return [Candidate(name, name, self.port, False) for name in self.group.names if name != self.name]
+
+    def announced(self) -> dict[str, TransportConfiguration]:
+        """Returns its connector, by cluster connection."""
+        return {"sim": TransportConfiguration.tcp(self.name, self.address, self.port)}
+
     def _make_backup(self) -> Backup:
-        own = TransportConfiguration.tcp(self.name, self.address, self.port)
         config = BackupConfig(
             member=self.member,
             node_id=self.node_id,
             group=self.group.name,
-            candidates=[Candidate(name, name, self.port, False) for name in self.group.names if name != self.name],
+            candidates=self.candidates(),
             terms=self.terms,
             primary=self.primary,
             journal=self.group.journal,
             key=KEY,
-            connectors={"sim": own},
+            connectors=self.announced(),
             patience_ns=PATIENCE_NS,
         )
         ports = BackupPorts(
