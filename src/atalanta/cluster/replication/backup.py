@@ -102,8 +102,8 @@ class Backup(PassiveInputs):
         self._version_ns = 0
         self._free_ns = 0  # when it was seen first that the promise is over, since the last active node
         self._told = ""
-        self._why = ""  # it asks to become active
         self._check: DiskCheck | None = None
+        self._why = ""  # it asks to become active
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -360,6 +360,8 @@ class Backup(PassiveInputs):
             self._register.read()
         elif key == TICK_TIMER:
             self.ports.timers.set(TICK_TIMER, now + TICK_NS)
+            if self._stream is not None and self._stream.is_silent(now):
+                self._search.drop(now, "the active node has said nothing for a long time")
             self._consider(now)
             self._tell(now)
             stream, check = self._stream, self._check
@@ -510,6 +512,12 @@ class Backup(PassiveInputs):
         self.ports.trace.event("replica_takes_over", {"epoch": action.epoch, "why": self._why})
 
 
+def turn_of(member: str, register: Register) -> int:
+    """Returns the number of members in sync that take over before this one, as the active node has announced."""
+    names = [name for name in register.in_sync if name != register.active]
+    return names.index(member) if member in names else 0
+
+
 def reason(follower: Follower | None, promoted: bool) -> str:
     """Returns why a member asks to become active."""
     known = None if follower is None else follower.view.known
@@ -522,9 +530,3 @@ def reason(follower: Follower | None, promoted: bool) -> str:
     if follower.ended == known.epoch:
         return f"{known.active} has handed over, or its process has ended"
     return f"{known.active} was silent for the lease, or cannot be reached"
-
-
-def turn_of(member: str, register: Register) -> int:
-    """Returns the number of members in sync that take over before this one, as the active node has announced."""
-    names = [name for name in register.in_sync if name != register.active]
-    return names.index(member) if member in names else 0
