@@ -62,6 +62,18 @@ class FileMembers(Members):
         self.machines: list[GroupMember] = []
         self.ids = {}
         self.confirmed = 0
+        self.seats: dict[str, FileSeat] = {}
+
+    def take_seat(self, machine: GroupMember, seat: FileSeat) -> None:
+        """Adds a machine at its place."""
+        self.machines.append(machine)
+        self.seats[machine.name] = seat
+
+    def candidates(self, machine: GroupMember) -> list[Candidate]:
+        return self.seats[machine.name].candidates
+
+    def announced(self, machine: GroupMember) -> dict[str, TransportConfiguration]:
+        return self.seats[machine.name].announced
 
 
 class FileMember(ReplicaMachine):
@@ -82,21 +94,14 @@ class FileMember(ReplicaMachine):
         terms = LeaseTerms(seat.group.lease_ms * 1_000_000, DRIFT_PPM)
         super().__init__(world, network, label, port, make, members, terms, seat.group.labels.index(label))
         self.address = host
-        self.seat = seat
         self.places = listeners
         self.listeners = {port: acceptor for _, port, acceptor in listeners}
         self.on_started.append(self._listen)
-        members.machines.append(self)
+        members.take_seat(self, seat)
 
     def _listen(self, host: Host) -> None:
         for place, port, _ in self.places:
             self.network.listen(self, place, port)
-
-    def candidates(self) -> list[Candidate]:
-        return self.seat.candidates
-
-    def announced(self) -> dict[str, TransportConfiguration]:
-        return self.seat.announced
 
     def crash(self) -> None:
         """Ends the process and its guard at once."""

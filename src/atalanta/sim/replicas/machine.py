@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, cast
 
-from atalanta.cluster.replication.active_search import Candidate
 from atalanta.cluster.replication.backup import Backup
 from atalanta.cluster.replication.backup_config import (
     BackupConfig,
@@ -41,7 +40,6 @@ from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import SimLargeFiles
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.transport import TransportConfiguration
 
 KEY: Final = member_key(CLUSTER_USER, CLUSTER_PASSWORD)
 PATIENCE_NS: Final = 2 * SECOND  # with an active node that reads its journal
@@ -152,25 +150,17 @@ class ReplicaMachine(GroupMember):
         self.backup.start(self.now())
         self.flush_later()
 
-    def candidates(self) -> list[Candidate]:
-        """Returns the other members of the group, which it dials."""
-        return [Candidate(name, name, self.port, False) for name in self.group.names if name != self.name]
-
-    def announced(self) -> dict[str, TransportConfiguration]:
-        """Returns its connector, by cluster connection."""
-        return {"sim": TransportConfiguration.tcp(self.name, self.address, self.port)}
-
     def _make_backup(self) -> Backup:
         config = BackupConfig(
             member=self.member,
             node_id=self.node_id,
             group=self.group.name,
-            candidates=self.candidates(),
+            candidates=self.group.candidates(self),
             terms=self.terms,
             primary=self.primary,
             journal=self.group.journal,
             key=KEY,
-            connectors=self.announced(),
+            connectors=self.group.announced(self),
             patience_ns=PATIENCE_NS,
         )
         ports = BackupPorts(
