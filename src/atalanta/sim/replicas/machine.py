@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, cast
 
-from atalanta.cluster.replication.active_search import Candidate
 from atalanta.cluster.replication.backup import Backup
 from atalanta.cluster.replication.backup_config import (
     BackupConfig,
@@ -41,7 +40,6 @@ from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import SimLargeFiles
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.transport import TransportConfiguration
 
 KEY: Final = member_key(CLUSTER_USER, CLUSTER_PASSWORD)
 PATIENCE_NS: Final = 2 * SECOND  # with an active node that reads its journal
@@ -153,17 +151,16 @@ class ReplicaMachine(GroupMember):
         self.flush_later()
 
     def _make_backup(self) -> Backup:
-        own = TransportConfiguration.tcp(self.name, self.address, self.port)
         config = BackupConfig(
             member=self.member,
             node_id=self.node_id,
             group=self.group.name,
-            candidates=[Candidate(name, name, self.port, False) for name in self.group.names if name != self.name],
+            candidates=self.group.candidates(self),
             terms=self.terms,
             primary=self.primary,
             journal=self.group.journal,
             key=KEY,
-            connectors={"sim": own},
+            connectors=self.group.announced(self),
             patience_ns=PATIENCE_NS,
         )
         ports = BackupPorts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from atalanta.cluster.replication.active_search import Candidate
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import Shape, group_id, journal_config, machines_of
@@ -12,6 +13,7 @@ from atalanta.sim.replicas.register import SimRegister
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.store.segment import segment_number
+from atalanta.wire.core.transport import TransportConfiguration
 
 
 class GroupMember(Host):
@@ -58,6 +60,14 @@ class Members:
         self.machines: list[GroupMember] = []
         self.ids: dict[int, tuple[int, int]] = {}  # message ids by epoch: the first, and the one behind the last
         self.confirmed = 0  # the last lsn that a node has confirmed
+
+    def candidates(self, machine: GroupMember) -> list[Candidate]:
+        """Returns the other members, which a machine dials."""
+        return [Candidate(name, name, machine.port, False) for name in self.names if name != machine.name]
+
+    def announced(self, machine: GroupMember) -> dict[str, TransportConfiguration]:
+        """Returns the connector of a machine, by cluster connection."""
+        return {"sim": TransportConfiguration.tcp(machine.name, machine.address, machine.port)}
 
     def in_sync(self) -> list[GroupMember]:
         """Returns the machines that may take over by the register as it is."""
