@@ -16,6 +16,16 @@ class ReplicaStatus:
     behind: int
     behind_s: float
 
+    def described(self) -> dict[str, object]:
+        """Returns the follower for `ReplicasAsJSON`."""
+        return {
+            "member": self.member,
+            "inSync": self.in_sync,
+            "asynchronous": self.asynchronous,
+            "behindRecords": self.behind,
+            "behindSeconds": round(self.behind_s, 3),
+        }
+
 
 @dataclass(frozen=True)
 class HaStatus:

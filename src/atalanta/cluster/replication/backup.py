@@ -132,13 +132,10 @@ class Backup(PassiveInputs):
         if not lossy and stream.following:
             stream.send(ServiceRequest(follower.epoch))
             return
-        known = follower.view.known
-        if not lossy and (known is None or self.config.member not in known.in_sync):
-            self.ports.trace.event("promotion_refused", {"why": "this member follows nobody, and is not in sync"})
-            return
         self._promoted = True
         self._lossy = lossy
-        self._unlink("this member was promoted")
+        if lossy:
+            self._unlink("this member was promoted")
         self._consider(now)
 
     def on_process_ended(self, now: int, epoch: int) -> None:
@@ -312,8 +309,13 @@ class Backup(PassiveInputs):
         follower = self.follower
         if follower is None or self._over() or not follower.may_ask():
             return
-        if self._promoted:
+        known = follower.view.known
+        if self._promoted and (self._lossy or (known is not None and self.config.member in known.in_sync)):
             self._do(now, follower.promote(now))
+        elif self._promoted:
+            self._promoted = False
+            self.ports.trace.event("promotion_refused", {"why": "this member follows nobody, and is not in sync"})
+            self._search.search()
         elif follower.promise.is_over(now) and (at_once or now >= self._read_ns + READ_NS):
             self._read_ns = now
             self._register.read()

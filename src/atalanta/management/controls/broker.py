@@ -90,6 +90,7 @@ class BrokerControl(Control):
             "SharedStore": lambda call: self.status.ha.shared_store,
             "ReplicaSync": lambda call: self.status.ha.replica_sync,
             "HAPolicy": lambda call: self.status.ha.policy,
+            "ReplicasAsJSON": lambda call: encode_json([each.described() for each in self.status.ha.replicas]),
             "ActivationSequence": lambda call: self.status.ha.epoch,
             "ClusterConnectionNames": lambda call: [],
             "DefaultClusterPassword": lambda call: self.broker.security.has_default_password,

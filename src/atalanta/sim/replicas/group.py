@@ -20,6 +20,7 @@ FAULT_MIN_NS: Final = SECOND // 100
 FAULT_MAX_NS: Final = (SECOND, 3 * SECOND, 10 * SECOND)
 ABSENCE_NS: Final = (SECOND // 100, 3 * SECOND)
 COMMITS_MAX: Final = 12
+ORDER_NS: Final = 3 * SECOND  # between two orders of an operator
 
 
 class ReplicaGroup:
@@ -37,11 +38,13 @@ class ReplicaGroup:
         self.looks = 0  # comparisons of a follower with its node
         terms = LeaseTerms(world.random("lease").choice(LENGTHS_NS), DRIFT_PPM)
         names = machines_of(shape.group, shape)
+        self.orders = world.random("orders")
+        far = names[-1] if len(names) > 2 and self.orders.random() < 0.5 else ""
         self.machines = [
             ReplicaMachine(
                 world, network, name, PORT, node_maker(shape.group, count, shape, name), self.members,
                 terms,
-                names[0] == name, shape,
+                names[0] == name, shape, name == far,
             )
             for name in names
         ]  # fmt: skip
@@ -80,6 +83,8 @@ class ReplicaGroup:
         """Begins the faults; they end after `until` seconds of virtual time."""
         self.until = until
         self.world.at(SECOND, self._strike)
+        if any(machine.asynchronous for machine in self.machines):
+            self.world.at(ORDER_NS, self._order)
 
     def watch(self) -> None:
         """Begins the looks."""
@@ -130,6 +135,14 @@ class ReplicaGroup:
             self._cut(machine)
         self.world.at(self.random.randint(1, 2 * self.every_ns), self._strike)
 
+    def _order(self) -> None:
+        """Moves the service to the asynchronous member, or from it to another one."""
+        if self.over or self.world.seconds() >= self.until:
+            return
+        away = self.members.serving().asynchronous
+        self.orders.choice([each for each in self.machines if each.asynchronous != away]).order()
+        self.world.at(self.orders.randint(SECOND, 2 * ORDER_NS), self._order)
+
     def _at_commit(self, machine: ReplicaMachine, strike: Callable[[], None]) -> None:
         """Strikes the machine in the middle of a commit."""
         life = machine.life
@@ -146,7 +159,7 @@ class ReplicaGroup:
 
     def _lose_disk(self, machine: ReplicaMachine) -> None:
         """Loses all files of a machine, if another member in sync has everything. It comes back as a new member."""
-        others = [each for each in self.members.in_sync() if each is not machine]
+        others = [each for each in self.members.in_sync() if each is not machine and not each.asynchronous]
         if others:
             self.register.void_requests_of(machine)
             machine.lose_disk()

@@ -96,11 +96,14 @@ class ReplicaMachine(GroupMember):
         terms: LeaseTerms,
         primary: bool,
         shape: Shape,
+        asynchronous: bool,
     ) -> None:
         super().__init__(world, network, name, name, port, make_node)
         self.group = group
         self.terms = terms
         self.primary = primary
+        self.asynchronous = asynchronous
+        self.ordered = False  # an operator wants it to serve
         self.shape = shape
         self.draw = world.random(f"replica/{name}")
         self.rate_ppm = MILLION + self.draw.randint(-DRIFT_PPM, DRIFT_PPM)
@@ -172,6 +175,7 @@ class ReplicaMachine(GroupMember):
             key=KEY,
             connectors={"sim": own},
             patience_ns=PATIENCE_NS,
+            asynchronous=self.asynchronous,
         )
         ports = BackupPorts(
             wire=SimWire(self),
@@ -191,6 +195,8 @@ class ReplicaMachine(GroupMember):
 
     def _serve(self, follower: Follower, clock_floor_ns: int) -> None:
         """Begins an active run: the follower has taken over."""
+        if self.asynchronous and not self.ordered:
+            raise Violation(f"{self.name} is asynchronous, and serves without an order")
         self.outbox = []
         self.takeovers += 1
         # At a cold start nobody was heard: then the clocks of the machines were set meanwhile.
@@ -202,6 +208,7 @@ class ReplicaMachine(GroupMember):
         for other in self.group.machines:
             if other is not self:
                 self.network.outdate(other)
+                other.end_order()
         self.world.note(f"{self.name} serves epoch {self.epoch}")
         self._serve_node(follower)
 
@@ -305,7 +312,9 @@ class ReplicaMachine(GroupMember):
         store = node.broker.store
         self.group.count_ids(self.epoch, store.next_message_id)
         self.send_out()
-        if node.handed_over:
+        if node.replicator is not None and node.replicator.has_wanted() and not node.broker.stopping:
+            self.stop()
+        elif node.handed_over:
             self._end_process()
         elif node.deposed:
             self.world.note(f"{self.name} serves no more: {node.deposed}")
@@ -371,6 +380,18 @@ class ReplicaMachine(GroupMember):
         self.node.stop(self.now())
         self.flush_later()
         self._hand_over(self.life, self.world.now + HAND_OVER_NS)
+
+    def order(self) -> None:
+        """Gives a passive member an operator's order to serve, by which nothing is lost."""
+        backup = self.backup
+        if backup is not None and not self.paused:
+            self.world.note(f"{self.name} is promoted")
+            self.ordered = True
+            backup.promote(self.now(), lossy=False)
+            self.flush_later()
+
+    def end_order(self) -> None:
+        self.ordered = False
 
     def _hand_over(self, life: int, until: int) -> None:
         """Hands over once everything is confirmed. Then, or after a time, the process ends."""
