@@ -33,7 +33,7 @@ class HaPolicy(OptionGroup):
     restart_backup: bool = True
     group_name: str | None = None  # replication: pairs only with nodes of the same group
     cluster_name: str | None = None  # replication: the cluster connection that finds the others
-    manager: ManagerConfig | None = None  # replication: without one a primary serves alone
+    manager: ManagerConfig | None = None  # replication; None: a primary that serves alone
     lease_ms: int = option(
         2000,
         "lease_ms",

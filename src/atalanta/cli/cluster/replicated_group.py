@@ -78,7 +78,7 @@ class GroupState:
 def run_status(configuration: Configuration, json_output: bool) -> None:
     """Shows the member, its followers and the register."""
     with reported():
-        seen = asyncio.run(_look(configuration))
+        seen = asyncio.run(look(configuration))
         if json_output:
             typer.echo(json.dumps(_described(seen)))
             return
@@ -97,6 +97,8 @@ def run_status(configuration: Configuration, json_output: bool) -> None:
                 in_step = _sync(each.in_sync, each.asynchronous)
                 rows.append(["follows", each.member, in_step, "", "", str(each.behind), f"{each.behind_s:.1f} s"])
         show_table(HEADS, rows, right=HEADS[3:])
+        if seen.status is not None and seen.status.waits:
+            typer.echo(f"it waits: {seen.status.waits}", err=True)
         if seen.why:
             typer.echo(f"the register cannot be read: {seen.why}", err=True)
         elif register is None:
@@ -109,7 +111,7 @@ def run_status(configuration: Configuration, json_output: bool) -> None:
 def run_handover(configuration: Configuration, wait_s: float) -> None:
     """Lets another member serve."""
     with reported():
-        seen = asyncio.run(_look(configuration))
+        seen = asyncio.run(look(configuration))
         if seen.status is None or seen.status.state != ACTIVE:
             active = seen.register.active if seen.register is not None else ""
             raise Refused(
@@ -128,7 +130,7 @@ def run_promote(configuration: Configuration, wait_s: float, lossy: bool) -> Non
     `lossy`: at once, whatever it lacks.
     """
     with reported():
-        seen = asyncio.run(_look(configuration))
+        seen = asyncio.run(look(configuration))
         if seen.status is None:
             raise Refused(f"the process of this member, {seen.member}, does not run: start it", TIMED_OUT)
         if seen.status.state == ACTIVE:
@@ -169,7 +171,7 @@ async def _request(configuration: Configuration, seen: GroupState, what: str, wa
     )
 
 
-async def _look(configuration: Configuration) -> GroupState:
+async def look(configuration: Configuration) -> GroupState:
     """Looks twice at the member's status: that of a process that lives has changed."""
     journal = configuration.journal_folder
     member = read_member(journal)

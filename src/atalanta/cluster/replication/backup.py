@@ -17,6 +17,7 @@ from atalanta.cluster.replication.backup_config import (
     BackupConfig,
     BackupPorts,
     BackupStatus,
+    Damaged,
     Identity,
     TakenOver,
 )
@@ -47,6 +48,7 @@ from atalanta.ha.replication import (
     Store,
 )
 from atalanta.message.encoding.buffer import DecodeError
+from atalanta.store.errors import JournalDamaged
 from atalanta.store.segment import SEGMENT_VERSION
 from atalanta.wire.connection import ProtocolError
 
@@ -54,25 +56,30 @@ TICK_TIMER: Final = "backup.tick"
 TICK_NS: Final = 50_000_000
 # Between two reads of the register while nobody sends heartbeats.
 READ_NS: Final = 500_000_000
+# Clients know one backup, and may dial no other member: it takes over before the other ones.
+TURN_NS: Final = 500_000_000
 # At a cold start a primary goes first.
 PRIMARY_FIRST_NS: Final = 300_000_000
 # After this time without an active node the member tells what it waits for.
 TELL_NS: Final = 5_000_000_000
 LIFE_SIZE: Final = 8
+REPLAY_TIMER: Final = "backup.replay"
 ASKS: Final = "this member asks to become active"
 
 
 class Backup(PassiveInputs):
     """A passive member. `outcome` and `failed` end it; each is None before.
 
-    `follower` and `store` are None in a folder without a node id.
+    `follower` and `store` are None in a folder without a node id, or with a damaged journal: `damage` says what is
+    damaged, "" before. Such a member cannot take over. It waits for an active node, which has what it lost.
     """
 
     def __init__(self, config: BackupConfig, ports: BackupPorts) -> None:
         self.config = config
         self.ports = ports
         self.failed: str | None = None
-        self.outcome: Identity | TakenOver | None = None
+        self.outcome: Identity | TakenOver | Damaged | None = None
+        self.damage = ""
         self.follower: Follower | None = None
         self.store: FollowerStore | None = None
         self._register = RegisterRequests(ports.register, ports.timers, ports.trace)
@@ -91,21 +98,33 @@ class Backup(PassiveInputs):
         self._read_ns = 0  # when the register was read because nobody sent heartbeats
         self._version = 0  # of the register, since `_version_ns`
         self._version_ns = 0
+        self._free_ns = 0  # when it was seen first that the promise is over, since the last active node
         self._told = ""
 
     # --- life -------------------------------------------------------------------------------------
 
     def recover(self, now: int) -> None:
-        """Reads the journal. Raises JournalDamaged, JournalForeign or OSError."""
+        """Reads the journal. Raises JournalForeign or OSError."""
         config, ports = self.config, self.ports
         if config.journal is None:
             return
-        store = self.store = FollowerStore(ports.disk, ports.large, config.journal)
+        try:
+            store = FollowerStore(ports.disk, ports.large, config.journal, ports.prepare, config.repair)
+        except JournalDamaged as error:
+            self._on_damage(error)
+            return
+        self.store = store
+        store.tell_cut(ports.trace)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
         report = store.report
         follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
         self.follower = follower
         self._stream = IncomingStream(follower, store, self._search, ports, self._do)
+
+    def _on_damage(self, error: JournalDamaged) -> None:
+        """Records that the journal cannot be read: this member cannot take over."""
+        self.damage = str(error)
+        self.ports.trace.event("journal_damaged", {"folder": self.config.folder, "why": self.damage})
 
     def start(self, now: int) -> None:
         """Reads the register, or looks for the active node to learn the node id."""
@@ -126,6 +145,9 @@ class Backup(PassiveInputs):
 
         Else the active node is asked to hand over. Without one, a member in sync takes over.
         """
+        if self.damage:
+            self._tell_once(f"a member with a damaged journal cannot be promoted: {self.damage}")
+            return
         follower, stream = self.follower, self._stream
         if follower is None or stream is None or self._over():
             return
@@ -148,12 +170,17 @@ class Backup(PassiveInputs):
         """Returns how far the member is."""
         follower, stream = self.follower, self._stream
         if follower is None or stream is None:
-            return BackupStatus(0, "", 0, 0, ())
+            return BackupStatus(0, "", 0, 0, (), self._told)
         known = follower.view.known
         in_sync = () if known is None else known.in_sync
         active = follower.active if stream.following else ""
         behind = max(0, stream.end_lsn - follower.durable)
-        return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync)
+        return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync, self._told)
+
+    @property
+    def linked(self) -> bool:
+        """Tells whether the member is connected to an active node."""
+        return self._search.link is not None
 
     def _over(self) -> bool:
         """Tells whether the member has ended, or is about to: it has become active."""
@@ -178,7 +205,7 @@ class Backup(PassiveInputs):
 
     def _make_identity(self) -> None:
         """Makes the node id of a new group, if no other member can be reached."""
-        if self.config.primary and self._search.nobody():
+        if self.config.primary and not self.damage and self._search.nobody():
             self.outcome = Identity(self.ports.ids.uuid())
             self._unlink("this member begins a new group")
 
@@ -213,12 +240,17 @@ class Backup(PassiveInputs):
     def on_linked(self, now: int, welcome: Welcome) -> None:
         """Implements SearchOwner.on_linked."""
         link = self._search.link
+        if self.damage:
+            self.outcome = Damaged(self.damage)
+            self._unlink("the journal of this member is damaged")
+            return
         if self.follower is None or link is None:
             self.outcome = Identity(welcome.node_id)
             self._unlink("the node id is known")
             return
         self.ports.wire.logged_in(link.conn)
         self._told = ""
+        self._free_ns = 0
         self.ports.trace.event("replication_linked", {"active": welcome.active, "remote": link.remote})
 
     def on_link_lost(self, now: int, why: str) -> None:
@@ -245,6 +277,10 @@ class Backup(PassiveInputs):
             take()
         except (ProtocolError, DecodeError, BlockRefused) as error:
             self._search.drop(now, str(error))
+        except JournalDamaged as error:
+            self._on_damage(error)
+            self.outcome = Damaged(self.damage)
+            self._unlink(self.damage)
         except StreamFailed as failure:
             self._fail(str(failure))
 
@@ -256,7 +292,7 @@ class Backup(PassiveInputs):
         if stream is None:
             return
         if self.failed is None and token == self._last_barrier != 0:
-            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns)
+            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns, stream.store.replay)
         else:
             self._try(now, lambda: stream.on_committed(now, token))
             follower = stream.follower
@@ -288,6 +324,18 @@ class Backup(PassiveInputs):
     def on_large_failed(self, now: int, file: int, why: str) -> None:
         """Implements NodeInputs.on_large_failed."""
         self._fail(f"large message file {file} cannot be written: {why}")
+
+    def flush(self, now: int) -> None:
+        """Implements NodeInputs.flush: replays some of what the disk has."""
+        store = self.store
+        if store is None or self._over():
+            return
+        try:
+            if store.step():
+                self.ports.timers.set(REPLAY_TIMER, now)
+        except (JournalDamaged, DecodeError, OSError) as error:
+            store.end_replay()
+            self.ports.trace.event("replica_replay_failed", {"why": str(error)})
 
     # --- becoming active --------------------------------------------------------------------------
 
@@ -333,6 +381,10 @@ class Backup(PassiveInputs):
         promise = follower.promise
         if not promise.is_over(now):
             return False
+        if self._free_ns == 0:
+            self._free_ns = now
+        if now < self._free_ns + turn_of(name, known) * TURN_NS:
+            return False
         if follower.ended == known.epoch:
             return True  # nobody serves in the epoch that this member would end
         if self._stream is not None and self._stream.paused:
@@ -350,7 +402,10 @@ class Backup(PassiveInputs):
         follower = self.follower
         if self._search.link is not None or now < self._alone_since_ns + TELL_NS:
             return
-        if follower is None:
+        if self.damage:
+            why = "the journal is damaged, and no active member was found that has what is lost"
+            self._tell_once(f"{why}: start the others, or restore a copy of this member's folders")
+        elif follower is None:
             self._tell_once("no active member was found that knows the node id of the group")
         elif follower.view.known is not None:
             names = ", ".join(follower.view.known.in_sync)
@@ -443,3 +498,9 @@ class Backup(PassiveInputs):
         store.files.forget_incomplete()
         self._last_barrier = store.barrier.begin()
         self.ports.trace.event("replica_takes_over", {"epoch": action.epoch})
+
+
+def turn_of(member: str, register: Register) -> int:
+    """Returns the number of members in sync that take over before this one, as the active node has announced."""
+    names = [name for name in register.in_sync if name != register.active]
+    return names.index(member) if member in names else 0

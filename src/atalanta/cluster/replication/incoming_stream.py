@@ -188,7 +188,8 @@ class IncomingStream:
 
     def _store_settings(self, message: SettingsFile) -> None:
         try:
-            self._settings(message.data)
+            if self._settings(message.data):
+                self.store.begin_replay()
         except OSError as error:
             raise StreamFailed(f"the management settings of the active node cannot be stored: {error}") from error
 
@@ -241,6 +242,7 @@ class IncomingStream:
                 store.copy.on_part(part)
                 if isinstance(part, JumpPart):
                     follower.on_emptied()
+                    store.begin_replay()
                 continue
             block = part.block
             self.end_lsn = max(self.end_lsn, block.last)

@@ -39,6 +39,7 @@ TICK_TIMER: Final = "replication.tick"
 PUMP_TIMER: Final = "replication.pump"
 READ_TIMER: Final = "replication.register"
 LOOK_TIMER: Final = "replication.look"
+HANDOVER_TIMER: Final = "replication.handover"  # set by the process, directly before it stops for a chosen follower
 # A required follower without a connection is removed from the in-sync set after this time.
 GONE_NS: Final = 500_000_000
 # An operator may promote a member that is not required. Nothing but the register tells this node.
@@ -81,7 +82,7 @@ class Replicator(Part):
         self._append_mark = append_mark
         self._on_stop = on_stop
         self._announce = announce
-        self._announced: str = ""
+        self.announced: str = ""
         self._in_sync: tuple[str, ...] = ()
         self._register = RegisterRequests(seat.register, timers, trace, READ_TIMER)
         self._told_missing = False
@@ -255,6 +256,8 @@ class Replicator(Part):
             self.timers.set(LOOK_TIMER, now + LOOK_NS)
             if self.active.view.pending is None:
                 self._register.read()
+        elif key == HANDOVER_TIMER:
+            self._favour_next(now)
         elif key == TICK_TIMER:
             self._tick(now)
             terms = self.seat.follower.terms
@@ -308,13 +311,24 @@ class Replicator(Part):
         self._announce_backup(now)
 
     def _announce_backup(self, now: int) -> None:
-        """Announces the connectors of a follower that would take over: one in sync, else any."""
+        """Announces the connectors of the follower that takes over before others: the first one in sync, else any.
+
+        The passive members keep to this order, because clients may dial no other member.
+        """
         names = [name for name in self._in_sync if name in self.streams] or sorted(self.streams)
-        names = [name for name in names if not self.streams[name].connection.asynchronous]
-        backup = names[0] if names else ""
-        if backup != self._announced:
-            self._announced = backup
+        names = [name for name in names if name not in self.active.asynchronous]
+        backup = min(names, key=lambda name: (not self.streams[name].favoured, name), default="")
+        if backup != self.announced:
+            self.announced = backup
             self._announce(now, dict(self.streams[backup].connection.connectors) if backup else {})
+
+    def _favour_next(self, now: int) -> None:
+        """Announces the follower that is about to get the service: the one that an operator wants, else a primary."""
+        wanted = self.followers.wanted
+        for name, stream in self.streams.items():
+            chosen = name == wanted if wanted else stream.connection.primary
+            stream.favour(chosen and name in self._in_sync)
+        self._announce_backup(now)
 
     # --- handover -----------------------------------------------------------------------------------------------------
 
@@ -332,10 +346,10 @@ class Replicator(Part):
         return self.followers.wanted in self._successors()
 
     def _successors(self) -> list[str]:
-        """Returns the followers in sync, sorted: the one that an operator wants before others, then primaries."""
+        """Returns the followers in sync, sorted: the one that an operator wants, then the announced one."""
         ready = [name for name in self.in_sync() if name in self.streams and name not in self.active.asynchronous]
         wanted = self.followers.wanted
-        return sorted(ready, key=lambda name: (name != wanted, not self.streams[name].connection.primary))
+        return sorted(ready, key=lambda name: (name != wanted, name != self.announced, name))
 
     def hand_over(self, now: int) -> bool:
         """Hands the service to the first of the successors, if everything is confirmed. Returns whether it was done.

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.host import Host
+from atalanta.sim.nodes import Shape, group_id, journal_config, machines_of
+from atalanta.sim.replicas.clock import MachineClock
 from atalanta.sim.replicas.file_check import different_files
+from atalanta.sim.replicas.guards import Guards
 from atalanta.sim.replicas.register import SimRegister
+from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.store.segment import segment_number
+
+FAR_SHARE: Final = 0.4  # of the groups of three
 
 
 class GroupMember(Host):
@@ -17,14 +25,14 @@ class GroupMember(Host):
     epoch: int
     takeovers: int
     losses: int
-    asynchronous: bool
+    clock: MachineClock
 
     def may_send(self) -> bool:
         """Tells whether output to clients may leave now."""
         raise NotImplementedError
 
-    def end_order(self) -> None:
-        """Forgets an operator's order: another machine serves."""
+    def end_process(self) -> None:
+        """Ends the process in good order."""
         raise NotImplementedError
 
     def has_dropped(self, number: int) -> bool:
@@ -36,14 +44,46 @@ class GroupMember(Host):
 class Members:
     """The machines of a group. The first one is the primary."""
 
-    def __init__(self, world: World, name: str, coordinated: bool) -> None:
-        """`coordinated`: all folders have the node id from the configuration; else a new backup learns it."""
-        self.name = name
+    def __init__(
+        self, world: World, network: Network, index: int, shape: Shape, coordinated: bool, min_in_sync: int
+    ) -> None:
+        """`coordinated`: all folders have the node id from the configuration; else a new backup learns it.
+
+        `min_in_sync`: nothing is confirmed with fewer members in sync."""
+        name = self.name = f"n{index}"
+        self.names = machines_of(index, shape)
+        self.node_id = group_id(index)
+        self.journal = journal_config(index, shape)
         self.coordinated = coordinated
+        self.far = self._draw_far(world)  # the asynchronous machine, "" without one
+        self.ordered = False  # an operator wants it to serve
+        self.min_in_sync = min_in_sync
+        self.stops: list[int] = []  # one node has one list of its graceful stops
+        self.guards = Guards(world, network, name)
         self.register = SimRegister(world, name)
         self.machines: list[GroupMember] = []
         self.ids: dict[int, tuple[int, int]] = {}  # message ids by epoch: the first, and the one behind the last
         self.confirmed = 0  # the last lsn that a node has confirmed
+
+    def _draw_far(self, world: World) -> str:
+        drawn = world.random(f"far {self.name}").random() < FAR_SHARE
+        return self.names[-1] if len(self.names) > 2 and drawn else ""
+
+    def is_far(self, machine: GroupMember) -> bool:
+        """Tells whether the machine is asynchronous."""
+        return machine.name == self.far
+
+    def order(self, machine: GroupMember) -> None:
+        """Records that an operator lets a machine serve."""
+        self.ordered = self.ordered or self.is_far(machine)
+
+    def check_order(self, machine: GroupMember) -> None:
+        """Raises Violation if a machine serves that is asynchronous and was not told to. An order ends when another
+        machine serves."""
+        if not self.is_far(machine):
+            self.ordered = False
+        elif not self.ordered:
+            raise Violation(f"{machine.name} is asynchronous, and serves without an order")
 
     def in_sync(self) -> list[GroupMember]:
         """Returns the machines that may take over by the register as it is."""
@@ -84,10 +124,13 @@ class Members:
                 raise Violation(f"epochs {other} and {epoch} both used message ids from {max(begin, first)}")
 
     def check_alone(self, machine: GroupMember) -> None:
-        """Raises Violation if the node of another machine may send, too."""
+        """Raises Violation if the node of another machine may send, too. A clock that stood still excuses it."""
         for other in self.machines:
-            if other is not machine and other.may_send():
+            if other is not machine and other.may_send() and not self._excused(machine, other):
                 raise Violation(f"{machine.name} and {other.name} both may deliver")
+
+    def _excused(self, machine: GroupMember, other: GroupMember) -> bool:
+        return machine.clock.stood_still or other.clock.stood_still
 
     def left(self) -> list[str]:
         """Returns what is missing until every member is in sync and equal."""
@@ -95,7 +138,7 @@ class Members:
         if active.node is None or not active.may_send():
             return [f"no node of {self.register.name} serves: {self.register.value()}"]
         in_sync = self.in_sync()
-        missing = [machine.name for machine in self.machines if machine not in in_sync and not machine.asynchronous]
+        missing = [each.name for each in self.machines if each not in in_sync and not self.is_far(each)]
         if missing:
             return [f"{' '.join(missing)} not in sync"]
         if any(machine.node is not None for machine in self.machines if machine is not active):

@@ -9,7 +9,7 @@ import pytest
 from atalanta.cluster.config import ScaleDownConfig
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
-from atalanta.ha.manager_config import ZooKeeperManager
+from atalanta.ha.manager_config import GuardVoter, ZooKeeperManager
 from atalanta.ha.policy import HaPolicy
 
 DATA = Path(__file__).parents[2] / "data" / "ha"
@@ -19,8 +19,16 @@ TAKEN = {
     "shared-store-backup": (HaPolicy("shared-store", "backup", True), []),
     "shared-store-slave-of-artemis-1": (HaPolicy("shared-store", "backup", True), ["failback-delay"]),
     "replication-primary-classic": (
-        HaPolicy("replication", "primary", group_name="pair-1"),
-        ["check-for-active-server", "vote-on-replication-failure", "quorum-size", "ha-policy"],
+        HaPolicy("replication", "primary", group_name="pair-1", manager=GuardVoter(
+            "host-a:62616", voter="host-a:62616", password="peer:secret",
+        )),
+        ["check-for-active-server", "vote-on-replication-failure", "quorum-size"],
+    ),
+    "replication-backup": (
+        HaPolicy("replication", "backup", group_name="pair-1", manager=GuardVoter(
+            "host-a:62616", password="peer:secret",
+        )),
+        ["max-saved-replicated-journals-size", "scale-down"],
     ),
     "replication-primary-zookeeper": (
         HaPolicy("replication", "primary", allow_failback=True, manager=ZOOKEEPER, coordination_id="pair-1-broker"),
@@ -29,7 +37,6 @@ TAKEN = {
     "primary-only": (HaPolicy(), []),
 }  # fmt: skip
 REFUSED = {
-    "replication-backup": "replication-backup.xml:12: this file describes a backup by replication",
     "colocated-shared-store": "colocated-shared-store.xml:14: this file describes a colocated backup",
     "colocated-replication": "colocated-replication.xml:14: this file describes a colocated backup",
 }

@@ -46,6 +46,7 @@ class MemberStatus:
     behind: int
     followers: list[FollowerStatus]
     beat: int
+    waits: str = ""  # what a passive member without an active one waits for
 
 
 def write_status(journal: Path, status: MemberStatus) -> None:
