@@ -54,8 +54,12 @@ class FilePairs:
         return {label: each.serves for each in self.backings() for label in each.waiting}
 
     def substitutes(self, label: str) -> list[str]:
-        """Returns the node that serves when the node `label` is away: its first backup, or none."""
-        return [waits for each in self.backings() if each.serves == label for waits in each.waiting[:1]]
+        """Returns the node that serves when the node `label` is away: its first backup, or none.
+
+        An asynchronous one comes last, and serves only at an operator's order.
+        """
+        found = [waits for each in self.backings() if each.serves == label for waits in each.waiting[:1]]
+        return [each for each in found if not self.nodes[each].ha.asynchronous]
 
     def sentences(self) -> list[str]:
         """Returns a line for each pair and group, which is not simulated as one."""

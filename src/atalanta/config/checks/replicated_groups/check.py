@@ -61,8 +61,9 @@ def _check_members(
     for node in members[1:]:
         if node.configuration in group.primaries:
             continue
-        text = f"it is a backup of {first.configuration.path} by replication; the manager is {group.manager}"
-        findings.add(INFORMATION, node, KIND, "", text if group.primaries else "it is a backup by replication")
+        what = "an asynchronous backup" if node.configuration.ha.asynchronous else "a backup"
+        text = f"it is {what} of {first.configuration.path} by replication; the manager is {group.manager}"
+        findings.add(INFORMATION, node, KIND, "", text if group.primaries else f"it is {what} by replication")
     if len(group.primaries) > 1:
         _check_primaries(group, members, findings)
     if given < 2:
@@ -130,7 +131,7 @@ def _compare(first: CheckedNode, node: CheckedNode, findings: Findings) -> None:
             "member takes over while the other one still delivers",
             "the same [ha] lease_ms in the atalanta.toml of all members", findings,
         )  # fmt: skip
-    if mine.ha.min_in_sync != theirs.ha.min_in_sync:
+    if mine.ha.min_in_sync != theirs.ha.min_in_sync and not mine.ha.asynchronous:
         _add(
             WARNING, node, "min_in_sync",
             f"min_in_sync is {mine.ha.min_in_sync}, that of {theirs.path} is {theirs.ha.min_in_sync}: after a takeover "

@@ -13,7 +13,9 @@ from atalanta.wire.core.config import ConnectorConfig
 
 @dataclass
 class ReplicatedGroup:
-    """The members, primaries first: the first one is active when all are started. `manager` is that of the first."""
+    """The members, primaries first, asynchronous ones last: the first one is active when all are started.
+
+    `manager` is that of the first."""
 
     members: list[Configuration]
     manager: GroupManager
@@ -39,7 +41,7 @@ def groups_of(configurations: list[Configuration]) -> list[ReplicatedGroup]:
         parts = [part for part in parts if part not in near] + [[*joined, each]]
     found = []
     for part in parts:
-        ordered = sorted(part, key=lambda each: (each.ha.role != PRIMARY, members.index(each)))
+        ordered = sorted(part, key=lambda each: (each.ha.role != PRIMARY, each.ha.asynchronous, members.index(each)))
         manager = ordered[0].ha.manager
         assert manager is not None
         found.append(ReplicatedGroup(ordered, GroupManager.of(ordered[0], manager)))

@@ -87,10 +87,16 @@ def _after(
 ) -> tuple[bool, str, str]:
     """Returns whether the group stops, and two sentences: who serves, and what is lost."""
     active = group.members[0]
-    left = [each for each in group.members if each not in gone]
-    if not left:
+    synchronous = [each for each in group.members if not each.ha.asynchronous]
+    left = [each for each in synchronous if each not in gone]
+    far = [each for each in group.members if each.ha.asynchronous and each not in gone]
+    if not left and not far:
         then = "the group stops: all its members are gone"
         return True, then, f"{NOT_DURABLE}; the rest waits on their disks, and is lost with them"
+    if not left:
+        name = label(far[0])
+        then = f"the group stops: {name} is asynchronous, and serves when it is promoted"
+        return True, then, f"{NOT_DURABLE}, and what {name} lacked then; without a promotion nothing more"
     if active in gone:
         successor = label(left[0])
         if not answers:
@@ -99,10 +105,10 @@ def _after(
         if len(left) < left[0].ha.min_in_sync:
             return True, f"{successor} takes over, and confirms nothing: {_too_few(left)}", NOT_DURABLE
         return False, f"{successor} takes over after about {group.lease_s:g} s", NOT_DURABLE
-    if not gone:
+    if not any(each in synchronous for each in gone):
         more = "" if answers else "; without the manager no member can take over, and none can be removed"
         return False, f"{label(active)} goes on{more}", "nothing"
-    missing = ", ".join(map(label, gone))
+    missing = ", ".join(label(each) for each in gone if each in synchronous)
     if not answers:
         why = f"because it cannot remove {missing} without the manager"
         then = f"the group stops: {label(active)} confirms nothing, {why}"
@@ -110,7 +116,7 @@ def _after(
     if len(left) < active.ha.min_in_sync:
         return True, f"{label(active)} confirms nothing: {_too_few(left)}", "nothing"
     others = len(left) - 1
-    copies = f"with {others} of {len(group.members) - 1} replicas" if others else "without a replica"
+    copies = f"with {others} of {len(synchronous) - 1} replicas" if others else "without a replica"
     return False, f"{label(active)} goes on, {copies}", "nothing"
 
 
