@@ -20,8 +20,8 @@ PYTHON := $(VENV)/bin/python
 STAMPS := $(VENV)/stamps
 QUIET := $(if $(V),,-q)
 PIP := $(PYTHON) -m pip --disable-pip-version-check install $(QUIET)
-# Three workers for two cores: many tests wait for processes (tests/conftest.py has their order).
-WORKERS ?= 3
+# Four workers for two cores: many tests wait for processes (tests/conftest.py has their order).
+WORKERS ?= 4
 # Tests that run against the compiled build too.
 COMPILED_TESTS := $(wildcard tests/message tests/kernel tests/management tests/wire tests/store tests/cluster tests/sim)
 
@@ -179,7 +179,7 @@ interop-soak: $(STAMPS)/installed $(STAMPS)/connect  ## an hour: Spark at two re
 
 .PHONY: soak
 soak: $(STAMPS)/installed fuzz  ## hours: every decoder fuzzed, slow tests, simulated clusters; SEED=N begins elsewhere
-	@ATALANTA_SOAK=1 PYTHONPATH=$(CURDIR)/src $(PYTHON) -m pytest tests/namespaces
+	@ATALANTA_SOAK=1 PYTHONPATH=$(CURDIR)/src $(PYTHON) -m pytest -m "not soak" tests/namespaces
 	$(call in_both_builds,soak,the slow tests)
 	@$(SOAK) --count 2000
 	@$(SOAK) --hours 1

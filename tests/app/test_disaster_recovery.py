@@ -61,7 +61,7 @@ async def receive(url: str, count: int) -> list[str | None]:
         consumer = await connection.consumer("orders", ack="auto")
         found = [await consumer.receive(DEADLINE_S) for _ in range(count)]
         assert await consumer.receive(0.2) is None
-        return [each.text for each in found if each is not None]
+        return [each.text or "" for each in found if each is not None]
 
 
 @pytest.mark.soak

@@ -123,7 +123,7 @@ def test_management_and_metrics_tell_of_the_group_and_settings_follow(tmp_path: 
             metrics = await asyncio.to_thread(page, "metrics")
             assert re.search(rf"artemis_replica_lag_records{labels} \d", metrics)
             assert re.search(rf"artemis_replica_lag_seconds{labels} \d", metrics)
-            [replica] = json.loads(str(await management.get("broker", "ReplicasAsJSON")))
+            [replica] = json.loads(str(await management.get("broker", "ReplicationAsJSON")))["replicas"]
             assert replica["inSync"] and not replica["asynchronous"] and replica["member"].startswith("backup1-")
             while not any(each.backup_port == group.backup.port for each in connection.topology):
                 await asyncio.sleep(0.05)

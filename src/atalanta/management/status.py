@@ -16,16 +16,6 @@ class ReplicaStatus:
     behind: int
     behind_s: float
 
-    def described(self) -> dict[str, object]:
-        """Returns the follower for `ReplicasAsJSON`."""
-        return {
-            "member": self.member,
-            "inSync": self.in_sync,
-            "asynchronous": self.asynchronous,
-            "behindRecords": self.behind,
-            "behindSeconds": round(self.behind_s, 3),
-        }
-
 
 @dataclass(frozen=True)
 class HaStatus:
@@ -38,6 +28,9 @@ class HaStatus:
     """The number of takeovers of a shared store or a replicated group; Artemis' ActivationSequence."""
     replicas: tuple[ReplicaStatus, ...] = ()
     """The followers of an active node."""
+    min_in_sync: int = 1
+    register_problem: str = ""
+    """Why the manager of the group does not answer."""
 
     @property
     def replica_sync(self) -> bool:

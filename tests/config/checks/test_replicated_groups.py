@@ -215,21 +215,6 @@ def test_single_points_of_the_manager(tmp_path: Path, voters: str, said: str) ->
     assert "three voters on three hosts" in hint_of(found, said)
 
 
-def test_an_asynchronous_member_does_not_take_over(tmp_path: Path) -> None:
-    far = "[ha]\nasynchronous = true\n"
-    found = call(member(tmp_path, "a", "b", "primary"), member(tmp_path, "b", "a", toml=far))
-    stop = "without it the group stops: b is asynchronous, and serves when it is promoted"
-    assert f"the host host-a is a single point: {stop}" in told(found, "warning")
-    assert any(each.startswith("it is an asynchronous backup of") for each in told(found, "info"))
-    # With another backup it changes nothing, and needs no min_in_sync of its own.
-    folder = tmp_path / "three"
-    two = "[ha]\nmin_in_sync = 2\n"
-    files = [member(folder, "a", "bc", "primary", toml=two), member(folder, "c", "ab", toml=two)]
-    found = call(*files, member(folder, "b", "ac", toml=far))
-    said = [each for each in told(found, "warning") if "min_in_sync" in each]
-    assert [each.split()[2] for each in said] == ["host-a", "host-c"]
-
-
 def test_two_members_on_one_host(tmp_path: Path) -> None:
     a = member(tmp_path, "a", "b", "primary", host="host-a")
     b = member(tmp_path, "b", "a", host="host-a", port="61617")

@@ -14,12 +14,16 @@ from atalanta.config.configuration import Configuration
 
 @dataclass(frozen=True)
 class Backing:
-    """Nodes of which one serves, and the others wait. `decided_by` says what lets one of them serve."""
+    """Nodes of which one serves, and the others wait. `decided_by` says what lets one of them serve.
+
+    Those that are `asynchronous` serve at an operator's order only.
+    """
 
     serves: str
     waiting: list[str]
     form: str
     decided_by: str
+    asynchronous: tuple[str, ...] = ()
 
 
 class FilePairs:
@@ -46,7 +50,8 @@ class FilePairs:
         ]
         for group in self.groups:
             labels = [self.label(each) for each in group.members]
-            found.append(Backing(labels[0], labels[1:], "replication", str(group.manager)))
+            far = tuple(self.label(each) for each in group.members if each.ha.asynchronous)
+            found.append(Backing(labels[0], labels[1:], "replication", str(group.manager), far))
         return found
 
     def passive(self) -> dict[str, str]:
@@ -54,12 +59,14 @@ class FilePairs:
         return {label: each.serves for each in self.backings() for label in each.waiting}
 
     def substitutes(self, label: str) -> list[str]:
-        """Returns the node that serves when the node `label` is away: its first backup, or none.
-
-        An asynchronous one comes last, and serves only at an operator's order.
-        """
-        found = [waits for each in self.backings() if each.serves == label for waits in each.waiting[:1]]
-        return [each for each in found if not self.nodes[each].ha.asynchronous]
+        """Returns the node that serves when the node `label` is away: its first backup, or none."""
+        return [
+            waits
+            for each in self.backings()
+            if each.serves == label
+            for waits in each.waiting[:1]
+            if waits not in each.asynchronous
+        ]
 
     def sentences(self) -> list[str]:
         """Returns a line for each pair and group, which is not simulated as one."""

@@ -13,9 +13,10 @@ from atalanta.wire.core.config import ConnectorConfig
 
 @dataclass
 class ReplicatedGroup:
-    """The members, primaries first, asynchronous ones last: the first one is active when all are started.
+    """The members: primaries, backups, asynchronous ones. The first one is active when all are started.
 
-    `manager` is that of the first."""
+    `manager` is that of the first.
+    """
 
     members: list[Configuration]
     manager: GroupManager
@@ -24,6 +25,11 @@ class ReplicatedGroup:
     def primaries(self) -> list[Configuration]:
         """The members that may found the group."""
         return [each for each in self.members if each.ha.role == PRIMARY]
+
+    @property
+    def required(self) -> list[Configuration]:
+        """The members that take over by themselves, and for which the active one waits."""
+        return [each for each in self.members if not each.ha.asynchronous]
 
     @property
     def lease_s(self) -> float:
