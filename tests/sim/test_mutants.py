@@ -138,7 +138,7 @@ BY_GROUPS = [
     (replicas.lease_never_ends, 4, 6),
     (replicas.output_is_not_held, 4, 6),
     (replicas.tail_is_not_cut, 5, 8),
-    (replicas.dropped_before_the_register_says_so, 4, 6),
+    (replicas.dropped_before_the_register_says_so, 31, 3),
     (replicas.page_files_follow_their_records, 3, 8),
     pytest.param(replicas.joins_without_being_required, 7, 8, marks=SOAK),
     pytest.param(replicas.unknown_write_counts_as_failed, 7, 8, marks=SOAK),

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from atalanta.cluster.replication.backup_config import nothing
 from atalanta.cluster.replication.disk_check import DiskCheck
 from atalanta.cluster.replication.follower_files import FollowerFiles, WriteBarrier
 from atalanta.cluster.replication.member_codec import (
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
 
 FileMessage: TypeAlias = PageFile | LargeData | LargeEnd | FileDeletion | KeptFiles
 JournalMessage: TypeAlias = JournalBlock | SegmentPart | DropPart | JumpPart
-
-
-def _nothing() -> None:
-    return None
 
 
 class FollowerStore:
@@ -121,7 +118,7 @@ class FollowerStore:
     def end_replay(self) -> None:
         """Ends the replay for good: the node will read its journal."""
         self.replay = None
-        self._prepare = _nothing
+        self._prepare = nothing
 
     def tell_cut(self, trace: Trace) -> None:
         """Tells what the first `read` has left out."""
