@@ -31,6 +31,7 @@ from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.tls.errors import TlsError
 
 if TYPE_CHECKING:
+    from atalanta.cluster.connection.colocation_seat import ColocationSeat
     from atalanta.cluster.replication.seat import ReplicationSeat
     from atalanta.web.server import WebServer
 
@@ -61,11 +62,12 @@ async def run_node(
     server: WebServer | None,
     begun: Callable[[Node, FileDisk | MemoryDisk], None] | None = None,
     seat: ReplicationSeat | None = None,
+    colocation: ColocationSeat | None = None,
 ) -> int:
     """Runs the node of a bound shell to its end. Returns the exit status.
 
     `begun` is called with the node and its disk before it recovers. With a `seat` it is the active node of a replicated
-    group.
+    group. `colocation`: it may host backups of other members.
     """
     broker = configuration.broker
     disk = storage.disk(shell.loop, shell.driver, configuration.own.commits_in_loop)
@@ -77,7 +79,7 @@ async def run_node(
     )
     if storage.folder is not None:
         shell.watch_disk(storage.folder.journal, broker.disk_scan_period_ms / 1_000, storage.reserve)
-    node = Node(config, ports(shell, disk, large, seat))
+    node = Node(config, ports(shell, disk, large, seat, colocation))
     if seat is not None:
         shell.connections.gate(lambda: node.may_send(shell.clock.now()))
     log_event(
@@ -154,7 +156,11 @@ def users_changed(configuration: Configuration, operation: UserOperation) -> Use
 
 
 def ports(
-    shell: Shell, disk: Disk, large: LargeFiles, seat: ReplicationSeat | None = None
+    shell: Shell,
+    disk: Disk,
+    large: LargeFiles,
+    seat: ReplicationSeat | None = None,
+    colocation: ColocationSeat | None = None,
 ) -> Ports:
     """Returns the shell's implementations of all ports."""
     return Ports(
@@ -168,4 +174,5 @@ def ports(
         large=large,
         process=shell,
         replication=seat,
+        colocation=colocation,
     )

@@ -18,7 +18,7 @@ from atalanta.config.problems import ConfigError
 from atalanta.ha.policy import BACKUP
 from atalanta.ha.replication import Follower
 from atalanta.kernel.security.security import Security
-from atalanta.management.status import HaStatus
+from atalanta.management.status import COLOCATED_POLICY, HaStatus
 from atalanta.node.config import NodeConfig
 from atalanta.runtime.ha.group.disk_watch import DiskWatch
 from atalanta.runtime.ha.group.member_status import FollowerStatus
@@ -74,7 +74,7 @@ class ActiveRun:
             withdraw_requests(member.folder.journal)
             self.status = await run_node(
                 self.shell, config, member.configuration, storage, self._ready, self.server, self._begun,
-                self._seat(calls, epoch),
+                self._seat(calls, epoch), member.colocated,
             )  # fmt: skip
         finally:
             if self._attendance is not None:
@@ -135,7 +135,8 @@ class ActiveRun:
             followers = self._followers(node)
             replicas = tuple((each.member, each.in_sync, each.behind) for each in followers)
             epoch = 0 if self.follower.view.known is None else self.follower.view.known.epoch
-            node.status.set_ha(HaStatus(POLICY, False, True, epoch, replicas))
+            policy = POLICY if member.colocated is None else COLOCATED_POLICY
+            node.status.set_ha(HaStatus(policy, False, True, epoch, replicas))
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 await member.tell("active", epoch, member.folder.member, node.journal.durable, 0, followers)

@@ -133,7 +133,7 @@ class ReplicaRun:
             member=member.folder.member,
             node_id=None if node_id is None else node_id.bytes,
             group=member.group,
-            candidates=candidates(member.configuration),
+            candidates=self._candidates(),
             terms=member.terms,
             primary=member.primary,
             journal=None if node_id is None else member.configuration.journal.journal_config(node_id.bytes),
@@ -141,6 +141,13 @@ class ReplicaRun:
             connectors=member.connectors,
             folder=str(member.folder.journal),
         )
+
+    def _candidates(self) -> list[Candidate]:
+        member = self.member
+        if member.colocated is None:
+            return candidates(member.configuration)
+        hosts = member.colocated.hosts()
+        return [colocated_candidate(member.configuration, each.host, each.port) for each in hosts]
 
     def _ports(
         self, shell: PassiveShell, disk: Disk, large: LargeFiles, calls: RegisterCalls, guard: GuardCalls
@@ -171,7 +178,7 @@ class ReplicaRun:
 
         Not in a larger group: another member may take over, and clients must find it.
         """
-        if len(candidates(self.member.configuration)) == 1:
+        if len(self._candidates()) == 1:
             self._open_doors()
 
     def _open_doors(self) -> None:
@@ -208,11 +215,22 @@ class ReplicaRun:
                 shell.driver.promote()
 
 
+def colocated_candidate(configuration: Configuration, host: str, port: int) -> Candidate:
+    """Returns the other half of a colocated pair. It is dialled as this node's own connector says, with TLS or not."""
+    connection = configuration.group_connection()
+    assert connection is not None
+    own = configuration.connectors[connection.connector]
+    return Candidate(own.name, host, port, own.tls is not None)
+
+
 def candidates(configuration: Configuration) -> list[Candidate]:
     """Returns the other members of the group: the static connectors of its cluster connection, without the own ones."""
     connection = configuration.group_connection()
     if connection is None:
         return []
+    hosted = configuration.ha.hosted
+    if hosted is not None:
+        return [colocated_candidate(configuration, hosted.host, hosted.port)]
     own = {(each.host, each.port) for each in configuration.acceptors}
     found = []
     for name in connection.static_connectors:

@@ -11,6 +11,7 @@ from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
 from atalanta.ha.manager_config import ZooKeeperManager
 from atalanta.ha.policy import HaPolicy
+from atalanta.ha.policy_elements import Colocation, ReplicationBackup, SharedStoreBackup
 
 DATA = Path(__file__).parents[2] / "data" / "ha"
 ZOOKEEPER = ZooKeeperManager("zoo-1:2181,zoo-2:2181,zoo-3:2181", "brokers", 9000)
@@ -28,10 +29,24 @@ TAKEN = {
     ),
     "primary-only": (HaPolicy(), []),
 }  # fmt: skip
+TAKEN["colocated-shared-store"] = (
+    HaPolicy(
+        "shared-store", "primary", failover_on_shutdown=True,
+        colocation=Colocation(request_backup=True, backup=SharedStoreBackup()),
+    ),
+    ["scale-down"],
+)  # fmt: skip
+TAKEN["colocated-replication"] = (
+    HaPolicy(
+        "replication", "primary", allow_failback=True,
+        colocation=Colocation(
+            request_backup=True, excluded=["other-connector"], backup=ReplicationBackup(restart_backup=False)
+        ),
+    ),
+    ["vote-on-replication-failure", "restart-backup", "ha-policy"],
+)  # fmt: skip
 REFUSED = {
     "replication-backup": "replication-backup.xml:12: this file describes a backup by replication",
-    "colocated-shared-store": "colocated-shared-store.xml:14: this file describes a colocated backup",
-    "colocated-replication": "colocated-replication.xml:14: this file describes a colocated backup",
 }
 
 
