@@ -20,8 +20,8 @@ PYTHON := $(VENV)/bin/python
 STAMPS := $(VENV)/stamps
 QUIET := $(if $(V),,-q)
 PIP := $(PYTHON) -m pip --disable-pip-version-check install $(QUIET)
-# Three workers for two cores: many tests wait for processes (tests/conftest.py has their order).
-WORKERS ?= 3
+# Four workers for two cores: many tests wait for processes (tests/conftest.py has their order).
+WORKERS ?= 4
 # Tests that run against the compiled build too.
 COMPILED_TESTS := $(wildcard tests/message tests/kernel tests/management tests/wire tests/store tests/cluster tests/sim)
 

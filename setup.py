@@ -85,7 +85,8 @@ class BuildAllOrNone(build_ext):
             self.extensions = fall_back(f"the C compiler failed ({error})")
 
     def build_extensions(self) -> None:
-        """One file of C for each module, and all cores at work on them."""
+        """One file of C and a small library for each module, and all cores at work on them."""
+        self.parallel = self.parallel or os.cpu_count()
         compile_serially = self.compiler.compile
 
         def compile_files(sources: list[str], **options: Any) -> list[str]:

@@ -1,8 +1,11 @@
-"""The build of atalanta that the suite tests, and the order of files for several workers."""
+"""The build of atalanta that the suite tests, the order of files for several workers, and their open descriptors."""
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
+from collections.abc import Iterator
 from itertools import chain, groupby, zip_longest
 from pathlib import Path
 
@@ -17,6 +20,9 @@ TESTS = Path(__file__).parent
 # Folders whose tests wait for processes, and those of which some tests take long, the longest first.
 WAITING = {"app", "cli", "client", "runtime", "stress"}
 EARLY = {"sim": 0, "fuzz": 1, "examples": 2}
+# A file may leave that many descriptors open: Spark, which starts once, has some.
+LEFT_OPEN_MAX = 20
+DESCRIPTORS = Path("/proc/self/fd")
 
 # The same examples every time, and no deadline: the machine may be busy.
 settings.register_profile("atalanta", derandomize=True, deadline=None, database=None)
@@ -36,6 +42,26 @@ def pytest_sessionstart() -> None:
     found = "compiled" if compiled_modules() else "interpreted"
     if wanted != found:
         pytest.exit(f"ATALANTA_BUILD={wanted}, but {atalanta.__file__} is {found}", returncode=4)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closed_descriptors(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A file of tests closes what it opens. Else others fail: some have few descriptors, or expect low numbers."""
+    before = open_descriptors()
+    yield
+    if len(open_descriptors() - before) > LEFT_OPEN_MAX:
+        gc.collect()
+        left = sorted(open_descriptors() - before)
+        assert len(left) <= LEFT_OPEN_MAX, f"{request.path} leaves open descriptors: {left}"
+
+
+def open_descriptors() -> set[str]:
+    """The open descriptors of this process with what they are, where the system tells them."""
+    found: set[str] = set()
+    for number in os.listdir(DESCRIPTORS) if DESCRIPTORS.exists() else []:
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            found.add(f"{number} {os.readlink(DESCRIPTORS / number)}")
+    return found
 
 
 class SuiteScheduling(LoadFileScheduling):  # type: ignore[misc]

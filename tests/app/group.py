@@ -86,12 +86,16 @@ class Member(PairProcess):
 
 
 class Group:
-    """`with Group(tmp_path) as group:` ends all processes. `policy` and `backup_policy` are elements of the roles."""
+    """`with Group(tmp_path) as group:` ends all processes. `policy` and `backup_policy` are elements of the roles.
+
+    `far`: the last member is asynchronous.
+    """
 
     def __init__(
         self, folder: Path, backups: int = 1, policy: str = "", backup_policy: str = "", own: str = "", more: str = "",
-        arguments: tuple[str, ...] = (),
+        arguments: tuple[str, ...] = (), far: bool = False,
     ) -> None:
+        self.far = far
         self.locks = folder / "locks"
         self.locks.mkdir()
         ports = [free_port() for _ in range(1 + backups)]
@@ -113,8 +117,11 @@ class Group:
                 more=more,
             )
             (etc / "broker.xml").write_text(text)
-            if own:
-                (etc / "atalanta.toml").write_text(own)
+            text = own
+            if far and at == backups:
+                text = (own or "[ha]\n") + "asynchronous = true\n"
+            if text:
+                (etc / "atalanta.toml").write_text(text)
             self.members.append(Member(etc / "broker.xml", port, *arguments))
         self.primary, self.backup = self.members[0], self.members[1]
         servers = ",".join(f"tcp://127.0.0.1:{port}" for port in ports)
@@ -128,7 +135,7 @@ class Group:
             each.start()
         for each in self.members[1:]:
             each.until_role("passive")
-        self.primary.until_logged("replica_in_sync")
+        self.primary.until_logged("replica_connected" if self.far and len(self.members) == 2 else "replica_in_sync")
 
     def __enter__(self) -> Group:
         return self

@@ -174,6 +174,29 @@ def test_the_primary_goes_on_after_the_loss_of_its_backup(tmp_path: Path) -> Non
     run(Group(tmp_path, own=LEASE), lose)
 
 
+def damage(journal: Path) -> None:
+    """Flips bits in the middle of what the first segment has."""
+    segment = min(journal.glob("journal-*.log"))
+    data = bytearray(segment.read_bytes())
+    data[len(bytes(data).rstrip(b"\0")) // 2] ^= 0x55
+    segment.write_bytes(data)
+
+
+def test_a_member_with_a_damaged_journal_is_repaired_and_takes_over(tmp_path: Path) -> None:
+    async def repair(group: Group, load: Load) -> None:
+        group.backup.end(signal.SIGKILL)
+        await asyncio.to_thread(group.primary.until_logged, "replica_removed")
+        damage(group.backup.data / "journal")
+        group.backup.start()
+        await in_sync(group.primary, 2)
+        assert "journal_damaged" in group.backup.log() and "member_renamed" in group.backup.log()
+        await load.past(20)
+        group.primary.end(signal.SIGKILL)
+        await has_role(group.backup, "active")
+
+    run(Group(tmp_path, own=LEASE), repair)
+
+
 def test_handovers(tmp_path: Path) -> None:
     async def hand_over(group: Group, load: Load) -> None:
         for one, other in ((group.primary, group.backup), (group.backup, group.primary)):

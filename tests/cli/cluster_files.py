@@ -59,7 +59,8 @@ def member_file(folder: Path, name: str, others: str, role: str, voters: str = "
     """Node `name` as a member of a replicated group with `others`."""
     path = broker_file(folder, name, others)
     policy = f"<ha-policy><replication><{role}/></replication></ha-policy>"
-    folders = "".join(f"<{kind}-directory>data/{name}/{kind}</{kind}-directory>" for kind in ("paging", "large-messages"))
+    kinds = ("paging", "large-messages")
+    folders = "".join(f"<{kind}-directory>data/{name}/{kind}</{kind}-directory>" for kind in kinds)
     path.write_text(path.read_text().replace("<cluster-user>", f"{policy}{folders}<cluster-user>"))
     toml = f'[ha.manager]\nkind = "quorum"\nvoters = "{voters}"\n'
     path.with_name(f"{name}.atalanta.toml").write_text(toml)

@@ -9,6 +9,7 @@ import pytest
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.hosted_backup import hosted_configuration
+from atalanta.ha.manager_config import GuardVoter
 from atalanta.ha.policy_elements import HostedBackup
 
 FILE = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
@@ -75,3 +76,8 @@ def test_with_a_shared_store_it_has_the_folders_of_its_primary(tmp_path: Path) -
 def test_a_host_whose_file_is_not_colocated_any_more_hosts_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no <colocated> any more"):
         hosted(tmp_path, "<shared-store><primary/></shared-store>", HostedBackup(NODE, 1, "h", 1))
+
+
+def test_without_a_manager_the_voter_is_that_of_the_primary_it_backs_up(tmp_path: Path) -> None:
+    made = hosted(tmp_path, REPLICATION, HostedBackup(NODE, 1, "10.0.0.2", 61616)).ha.manager
+    assert isinstance(made, GuardVoter) and (made.voters, made.voter) == ("10.0.0.2:62616", None)

@@ -82,7 +82,8 @@ def test_a_group_has_at_most_16_members() -> None:
 def test_an_operator_promotes_a_member_above_every_known_epoch() -> None:
     promoted = promote(PAIR, "far", 2, TOKEN)
     assert (promoted.epoch, promoted.in_sync, promoted.forced_epoch) == (5, ("far",), 5)
-    assert promote(None, "far", 9, TOKEN).epoch == 10
+    # The register of a data centre that comes back may have gone on: no epoch of it is used twice.
+    assert promote(None, "far", 9, TOKEN).epoch > 60_000
     # The mark stays, so that members that return later know.
     assert take_over(promoted, "far", TOKEN).forced_epoch == 5
 

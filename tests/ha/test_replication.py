@@ -42,13 +42,13 @@ def follower(name: str, table: EpochTable = (), last: int = 0, register: Registe
     return made
 
 
-def active(*others: str, last: int = 0, min_in_sync: int = 1, asynchronous: tuple[str, ...] = ()) -> Active:
+def active(*others: str, last: int = 0, min_in_sync: int = 1) -> Active:
     """Returns A, active in epoch 3 with the named members in sync, all of whom have answered at `LATER`."""
     start = follower("A", ((1, 1),) if last else (), last, Register(2, "B", ("A",), 0, EMPTY))
     (write,) = start.take_over(LATER)
     assert isinstance(write, CompareAndSet)
     assert start.on_register(LATER, 6, write.value) == [Activate(3)]
-    made = Active(start, LATER, 5 * SECOND, min_in_sync, asynchronous)
+    made = Active(start, LATER, 5 * SECOND, min_in_sync)
     made.on_durable(LATER, last)
     for other in others:
         made.on_answer(LATER, other, Answer(3, last, last, LATER))
@@ -144,12 +144,28 @@ def test_a_member_too_many_follows_and_is_not_added() -> None:
 
 
 def test_an_asynchronous_member_follows_and_is_never_required() -> None:
-    node = active(asynchronous=("far",))
+    node = active()
+    node.set_asynchronous("far", True)
     node.on_answer(LATER, "far", Answer(3, 0, 0, LATER))
     assert node.join(LATER, "far") == []
     node.on_append(LATER, 1)
     assert node.unsent("far") == 1
     assert node.on_durable(LATER, 1) == [Confirm(1)]
+
+
+def test_a_member_that_became_asynchronous_is_removed_and_gets_no_service() -> None:
+    node = active("B")
+    node.set_asynchronous("B", True)
+    assert node.hand_over(LATER, "B") == []
+    heartbeat, write = node.on_tick(LATER)
+    assert isinstance(heartbeat, Send) and isinstance(write, CompareAndSet)
+    assert write.value.in_sync == ("A",)
+    assert node.required() == ["B"], "until the register is known to be without it"
+    # An operator wants it to serve.
+    node.on_register(LATER, node.view.version + 1, write.value)
+    node.set_asynchronous("B", False)
+    (write,) = node.join(LATER, "B")
+    assert isinstance(write, CompareAndSet) and write.value.in_sync == ("A", "B")
 
 
 def test_a_member_that_stores_nothing_is_removed_and_required_until_that_is_known() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.harness.failover import Failover
-from tests.interop.harness.jms import Jms, run_scenarios, scenario_names, until
+from tests.interop.harness.jms import until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
 from tests.interop.harness.replicated_group import ReplicatedGroup, kill_broker, role
@@ -33,9 +32,8 @@ def quorum(tmp_path: Path) -> Iterator[str]:
 
 def hand_over(node: BrokerProcess) -> None:
     """`atalanta ha handover`; the node is passive then."""
-    done = subprocess.run(
-        [sys.executable, "-m", "atalanta", "ha", "handover", str(node.folder)], capture_output=True, text=True, timeout=60
-    )
+    command = [sys.executable, "-m", "atalanta", "ha", "handover", str(node.folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     until("it is passive", lambda: role(node) == "passive")
 
@@ -71,7 +69,7 @@ def test_kills_handovers_and_a_rolling_restart_lose_and_double_nothing(brokers: 
             for end in WAYS:
                 leaves = group.active()
                 end(leaves)
-                until("another one serves", lambda gone=leaves: group.active() is not gone, 60)
+                group.active(other_than=leaves)
                 working(jms, 100)
                 if not leaves.running:
                     leaves.launch()

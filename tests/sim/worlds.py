@@ -62,8 +62,7 @@ def world_with_pauses_in_commits(seed: int) -> Scenario:
 def group_with_slow_bodies(seed: int) -> Scenario:
     """A group without faults whose backups are slow to write large messages."""
     scenario = Scenario(seed, 1, 8.0, faults=False, grouped=True)
-    group = scenario.group
-    assert group is not None
+    [group] = scenario.groups
     for machine in group.backups:
         machine.large.job_min_ns, machine.large.job_max_ns = SECOND // 100, SECOND // 20
     return scenario

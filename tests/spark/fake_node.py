@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyspark.sql.datasource import DataSourceStreamReader
+
 from atalanta.client import Chunk, Lease, LostRange, Plan, Position
 from atalanta.client.log.log_entries import BYTES, TEXT, PropertyValue
 from atalanta.kernel.routing.wildcard import WildcardConfiguration, WildcardMatch
@@ -31,6 +33,7 @@ from atalanta.spark.errors import (
     RangeLost,
 )
 from atalanta.spark.gateway.gateway import Credentials, Member, OutMessage
+from atalanta.spark.read.partition_reader import _idle
 from atalanta.spark.source import AtalantaDataSource
 from atalanta.wire.core.packets.log_chunk import ChunkWriter
 
@@ -315,6 +318,7 @@ class FakeCluster:
 
     def __init__(self, count: int) -> None:
         self.nodes: list[FakeNode] = []
+        self.readers: list[DataSourceStreamReader] = []  # of queries without Spark, which stops its own
         for _ in range(count):
             self.join()
 
@@ -330,6 +334,10 @@ class FakeCluster:
     def close(self) -> None:
         for node in self.nodes:
             node.stop()
+        for reader in self.readers:
+            reader.stop()
+        while _idle:
+            _idle.popitem()[1].close()
 
 
 class FakeGateway:

@@ -13,27 +13,10 @@ from atalanta.sim.world.disk import SimDisk
 from atalanta.store.recovery import JournalRecovery, read_back
 from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment, segment_name
 from atalanta.store.tail_cut import CUT_PREFIX
+from tests.store.grown_journal import grown, images
 from tests.store.journal_rig import JOURNAL_ID, Collector, Rig, config
 from tests.store.key_table import Table
 from tests.store.version_7 import version_7
-
-SEGMENT = 1024
-
-
-def grown(count: int = 40) -> tuple[Rig, list[int]]:
-    """Returns a journal of some segments and two epochs, with the last lsn of each block."""
-    rig = Rig(config(SEGMENT))
-    rig.start()
-    ends = []
-    for number in range(count):
-        if number == count // 2:
-            rig.journal.begin_epoch(7)
-        rig.commit(*[f"record {number}.{part}".encode() * 4 for part in range(1 + number % 3)])
-        ends.append(rig.journal.last)
-    rig.commit(b"large" * SEGMENT)
-    rig.commit(b"behind it")
-    ends += [rig.journal.last - 1, rig.journal.last]
-    return rig, ends
 
 
 def cut(rig: Rig, lsn: int) -> list[tuple[int, int, bytes]]:
@@ -55,10 +38,6 @@ def blocks(disk: SimDisk, prefix: str) -> dict[int, bytes]:
             for block in blocks_of(segment, bytes(content)):
                 found[block.first] = bytes(content[block.offset : block.end])
     return found
-
-
-def images(rig: Rig) -> dict[str, bytes]:
-    return {name: bytes(content) for name, content in rig.disk.files.items()}
 
 
 def test_a_cut_behind_every_block() -> None:

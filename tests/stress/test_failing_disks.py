@@ -242,6 +242,6 @@ def test_a_member_serves_at_once_when_the_disk_of_the_active_one_hangs(launcher:
 def test_disks_of_60_active_members_fail_or_hang(launcher: Launcher, tmp_path: Path) -> None:
     for index in range(60):
         action = (ERROR, HANG)[index % 2]
-        plan = Plan(100 + index * 7, action, error=ERRORS[index // 2 % 3], only=("data/journal",))
+        plan = Plan(80 + index * 5, action, error=ERRORS[index // 2 % 3], only=("data/journal",))
         group_failing(launcher, tmp_path / f"{index}", plan, guard=action == HANG)
         shutil.rmtree(tmp_path / f"{index}")

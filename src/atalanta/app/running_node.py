@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from atalanta.app.configuration_files import change_settings, read_again, watched_files
@@ -19,7 +20,9 @@ from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.node import Node
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.disk.disk import FileDisk
+from atalanta.runtime.disk.large_files import FolderLargeFiles
 from atalanta.runtime.disk.memory_disk import MemoryDisk
+from atalanta.runtime.disk.memory_large_files import MemoryLargeFiles
 from atalanta.runtime.lifecycle.critical_analyzer import critical_analyzer
 from atalanta.runtime.lifecycle.lifecycle import Lifecycle
 from atalanta.runtime.lifecycle.reloader import Reloader
@@ -53,6 +56,40 @@ def bound_shell(configuration: Configuration, signals: bool, clock: Clock | None
     return shell
 
 
+@dataclass
+class NewNode:
+    """A node and its files, before it recovers."""
+
+    node: Node
+    disk: FileDisk | MemoryDisk
+    large: FolderLargeFiles | MemoryLargeFiles
+
+    def close(self) -> None:
+        """Closes the files of a node that was not run."""
+        self.disk.close()
+        self.large.close()
+
+
+def new_node(
+    shell: Shell,
+    config: NodeConfig,
+    configuration: Configuration,
+    storage: Storage,
+    seat: ReplicationSeat | None,
+    colocation: ColocationSeat | None,
+) -> NewNode:
+    """Returns a new node. With a `seat` it is the active one of a replicated group. `colocation`: it may host backups
+    of other members."""
+    disk = storage.disk(shell.loop, shell.driver, configuration.own.commits_in_loop)
+    large = storage.large_files(
+        shell.loop,
+        shell.driver,
+        configuration.broker.global_max_size_bytes,
+        configuration.journal.large_message_sync,
+    )
+    return NewNode(Node(config, ports(shell, disk, large, seat, colocation)), disk, large)
+
+
 async def run_node(
     shell: Shell,
     config: NodeConfig,
@@ -61,26 +98,20 @@ async def run_node(
     ready: Ready,
     server: WebServer | None,
     begun: Callable[[Node, FileDisk | MemoryDisk], None] | None = None,
-    seat: ReplicationSeat | None = None,
+    new: NewNode | None = None,
     colocation: ColocationSeat | None = None,
 ) -> int:
     """Runs the node of a bound shell to its end. Returns the exit status.
 
-    `begun` is called with the node and its disk before it recovers. With a `seat` it is the active node of a replicated
-    group. `colocation`: it may host backups of other members.
+    `begun` is called with the node and its disk before it recovers. `new`: the node was made before, as the active one
+    of a replicated group. `colocation`: it may host backups of other members.
     """
     broker = configuration.broker
-    disk = storage.disk(shell.loop, shell.driver, configuration.own.commits_in_loop)
-    large = storage.large_files(
-        shell.loop,
-        shell.driver,
-        broker.global_max_size_bytes,
-        configuration.journal.large_message_sync,
-    )
+    made = new or new_node(shell, config, configuration, storage, None, colocation)
+    node, disk, large = made.node, made.disk, made.large
     if storage.folder is not None:
         shell.watch_disk(storage.folder.journal, broker.disk_scan_period_ms / 1_000, storage.reserve)
-    node = Node(config, ports(shell, disk, large, seat, colocation))
-    if seat is not None:
+    if new is not None:
         shell.connections.gate(lambda: node.may_send(shell.clock.now()))
     log_event(
         log,

@@ -93,13 +93,15 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
     ),
     (
         "`<ha-policy><replication><primary>`",
-        "Also `<master>`. With `<manager>`; without one, and without `[ha.manager]`, the node serves alone."
+        "Also `<master>`. With `<manager>` or `[ha.manager]`. Without one a node that names one other has its only"
+        " voter in its guard, and any other one serves alone."
         " See [high availability](../guide/high-availability.md).",
         ReplicationPrimary,
     ),
     (
         "`<ha-policy><replication><backup>`",
-        "Also `<slave>`. With `<manager>`; without one, and without `[ha.manager]`, the node does not start.",
+        "Also `<slave>`. With `<manager>` or `[ha.manager]`. Without one a node that names one other asks the voter"
+        " beside that one, and any other one does not start.",
         ReplicationBackup,
     ),
     (

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.config.configuration import Configuration
-from atalanta.ha.manager_config import QuorumManager
+from atalanta.config.sections.ha.default_manager import voter_of
+from atalanta.ha.manager_config import GuardVoter, QuorumManager
 from atalanta.ha.policy import BACKUP, REPLICATION, SHARED_STORE, HaPolicy
 from atalanta.ha.policy_elements import Colocation, HostedBackup
 from atalanta.store.config import JournalOptions
@@ -54,7 +55,9 @@ def hosted_configuration(configuration: Configuration, hosted: HostedBackup) -> 
 
 def _policy(policy: HaPolicy, colocation: Colocation, hosted: HostedBackup, shift: int) -> HaPolicy:
     manager = policy.manager
-    if isinstance(manager, QuorumManager):
+    if isinstance(manager, GuardVoter):
+        manager = replace(manager, voter=None, voters=voter_of(hosted.host, hosted.port))
+    elif isinstance(manager, QuorumManager):
         manager = replace(manager, voter=None)  # the guard of the host runs it
     made = replace(
         policy,

@@ -46,7 +46,7 @@ class JournalCopy:
         self._gone = 0  # commits without an answer from before a jump
         self._opened: Write | None = None  # the header of a segment that has no block yet
         self._spare: str = ""  # an empty file for the next segment
-        if state.report.cut.blocks == 0:
+        if not state.report.cut.exists():
             self._clean(state)
         epochs = state.report.epochs
         segment = self.segments[-1] if self.segments else None

@@ -88,6 +88,16 @@ class QuorumManager(ManagerConfig):
     )
 
 
+@dataclass(eq=False, repr=False)
+class GuardVoter(QuorumManager):
+    """The manager of a pair whose files name none: the guard of the primary runs the only voter.
+
+    `password` is made of that of the cluster. The voter's folder is made with that of the journal.
+    """
+
+    password: str = ""
+
+
 MANAGERS: Final[dict[str, type[ManagerConfig]]] = {
     "file": FileManager,
     "etcd": EtcdManager,

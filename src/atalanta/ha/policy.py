@@ -34,7 +34,7 @@ class HaPolicy(OptionGroup):
     restart_backup: bool = True
     group_name: str | None = None  # replication: pairs only with nodes of the same group
     cluster_name: str | None = None  # replication: the cluster connection that finds the others
-    manager: ManagerConfig | None = None  # replication: without one a primary serves alone
+    manager: ManagerConfig | None = None  # replication; None: a primary that serves alone
     lease_ms: int = option(
         2000,
         "lease_ms",
@@ -66,6 +66,12 @@ class HaPolicy(OptionGroup):
         " 0: it waits for its disk",
         unit="ms",
         minimum=0,
+    )
+    asynchronous: bool = option(
+        False,
+        "asynchronous",
+        "replication, a backup: nobody waits for this member, and it serves only when `atalanta ha promote` orders it;"
+        " for a copy in another data centre",
     )
     guard_port: int = option(
         0,

@@ -26,6 +26,8 @@ REGISTER_FORMAT: Final = 1
 TOKEN_SIZE: Final = 16
 MEMBERS_MAX: Final = 16
 NAME_SIZE_MAX: Final = 255
+# Left out when a register is lost, so that no two journals have different records of one epoch.
+LOST_EPOCHS: Final = 1 << 16
 # u8 format · u64 epoch · u64 forced epoch · token · u8 size of the active node's name
 HEAD_SIZE: Final = 1 + 8 + 8 + TOKEN_SIZE
 
@@ -125,11 +127,13 @@ def promote(register: Register | None, member: str, journal_epoch: int, token: b
     """Returns the value with which an operator makes `member` active though it may lack confirmed messages.
 
     It is for an asynchronous member, for members of which no other is left, and for a lost register (None). The
-    epoch is higher than any that the register or the member's journal knows.
+    epoch is higher than any that the register or the member's journal knows, by far if the register is lost: the one
+    of a data centre that comes back may have gone on.
     """
-    epoch = journal_epoch
-    if register is not None:
-        epoch = max(epoch, register.epoch)
+    if register is None:
+        epoch = journal_epoch + LOST_EPOCHS
+    else:
+        epoch = max(journal_epoch, register.epoch)
     return Register(epoch + 1, member, (member,), epoch + 1, token)
 
 

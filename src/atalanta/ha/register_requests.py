@@ -50,13 +50,14 @@ class RegisterRequests:
         self._busy = False
         self._next()
 
-    def on_uncertain(self, now: int, why: str) -> None:
-        """Records that the outcome of the request is unknown, and reads a little later."""
+    def on_uncertain(self, now: int, why: str, again: bool = True) -> None:
+        """Records that the outcome of the request is unknown, and reads a little later if `again`."""
         if why != self._told:
             self._told = why
             self._trace.event("register_uncertain", {"why": why})
         self._busy = False
-        self.read_later(now)
+        if again:
+            self.read_later(now)
         self._next()
 
     def _next(self) -> None:

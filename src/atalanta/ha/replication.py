@@ -382,16 +382,14 @@ class Active:
         now: int,
         drop_after_ns: int,
         min_in_sync: int = 1,
-        asynchronous: tuple[str, ...] = (),
     ) -> None:
-        """`asynchronous` members follow, but are never required. One that does not progress is dropped after a time."""
         register = follower.view.known
         if register is None or register.active != follower.name:
             raise AssertionError(f"{follower.name} has not taken over")
         self.name = follower.name
         self.view = follower.view
         self.min_in_sync = min_in_sync
-        self.asynchronous = asynchronous
+        self.asynchronous: list[str] = []  # followers that are never required
         self.drop_after_ns = drop_after_ns
         self.epoch = register.epoch
         self.table: EpochTable = (
@@ -524,11 +522,24 @@ class Active:
         for member in sorted(self.cursors):
             actions.append(Send(member, Heartbeat(self.epoch, now, self.commit)))
         for member in self.required():
-            if now - self.progress_ns.get(member, self.began_ns) >= self.drop_after_ns:
+            silent = now - self.progress_ns.get(member, self.began_ns) >= self.drop_after_ns
+            if silent or member in self.asynchronous:
                 return actions + self.drop(now, member)
         return actions
 
     # --- the in-sync set --------------------------------------------------------------------------------------
+
+    def set_asynchronous(self, member: str, asynchronous: bool) -> None:
+        """Records whether `member` follows without being required: it never joins.
+
+        `on_tick` removes one that is in the in-sync set, because it has served, or was not asynchronous before.
+        """
+        if not asynchronous and member in self.asynchronous:
+            self.asynchronous.remove(member)
+        elif asynchronous and member not in self.asynchronous:
+            self.asynchronous.append(member)
+            if member in self.joining:
+                self.joining.remove(member)
 
     def join(self, now: int, member: str) -> list[Action]:
         """Requires the answers of a follower that has caught up, and adds it to the register when it has everything."""
@@ -569,7 +580,7 @@ class Active:
     def hand_over(self, now: int, successor: str) -> list[Action]:
         """Ends the appends, and stops once every required member has everything. `successor` then takes over."""
         known = self.view.known
-        if known is None or not self.accepts() or successor not in known.in_sync:
+        if known is None or not self.accepts() or successor not in known.in_sync or successor in self.asynchronous:
             return []
         self.joining.clear()
         self.successor = successor

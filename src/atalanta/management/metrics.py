@@ -157,10 +157,17 @@ class Metrics:
         if not replicas:
             return ""
         name = escape(self.broker.config.name)
+        labels = [
+            f'{{broker="{name}",replica="{escape(each.member)}",in_sync="{int(each.in_sync)}",'
+            f'asynchronous="{int(each.asynchronous)}"}}'
+            for each in replicas
+        ]
         lines = [head("replica_lag_records", "records that a follower has not confirmed yet")]
-        for member, in_sync, behind in replicas:
-            label = f'{{broker="{name}",replica="{escape(member)}",in_sync="{int(in_sync)}"}}'
-            lines.append(f"artemis_replica_lag_records{label} {behind}\n")
+        for label, each in zip(labels, replicas, strict=True):
+            lines.append(f"artemis_replica_lag_records{label} {each.behind}\n")
+        lines.append(head("replica_lag_seconds", "since when a follower has not had everything"))
+        for label, each in zip(labels, replicas, strict=True):
+            lines.append(f"artemis_replica_lag_seconds{label} {each.behind_s:.3f}\n")
         return "".join(lines)
 
     def own_figures(self) -> Iterator[str]:

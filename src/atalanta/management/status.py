@@ -9,6 +9,18 @@ COLOCATED_POLICY: Final = "Colocated"
 
 
 @dataclass(frozen=True)
+class ReplicaStatus:
+    """A follower as its active node sees it. `behind` counts the records that it has not confirmed, and since
+    `behind_s` it lacks any."""
+
+    member: str
+    in_sync: bool
+    asynchronous: bool
+    behind: int
+    behind_s: float
+
+
+@dataclass(frozen=True)
 class HaStatus:
     """The high availability of a node that serves. `policy` is a text of Artemis (HAPolicyConfiguration.TYPE)."""
 
@@ -17,13 +29,13 @@ class HaStatus:
     failover_on_shutdown: bool = False
     epoch: int = 0
     """The number of takeovers of a shared store or a replicated group; Artemis' ActivationSequence."""
-    replicas: tuple[tuple[str, bool, int], ...] = ()
-    """The followers of an active node: member name, in sync or not, records that it has not confirmed."""
+    replicas: tuple[ReplicaStatus, ...] = ()
+    """The followers of an active node."""
 
     @property
     def replica_sync(self) -> bool:
         """Tells whether a follower has everything that was confirmed."""
-        return any(in_sync for _, in_sync, _ in self.replicas)
+        return any(each.in_sync for each in self.replicas)
 
 
 class NodeStatus:

@@ -162,10 +162,20 @@ class Node:
 
     # -- start and stop -------------------------------------------------------------------------
     def recover(self, now: int) -> None:
-        """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid."""
-        recovery = Recovery(self.broker)
+        """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid.
+
+        What a member of a group has replayed while it was passive is not read again.
+        """
+        seat = self.ports.replication
+        recovery = (None if seat is None else seat.end_preparation()) or Recovery(self.broker)
+        live_records = LiveRecords(self.broker)
         try:
-            report = self.journal.recover(recovery, LiveRecords(self.broker))
+            if seat is None or seat.replay is None:
+                report = self.journal.recover(recovery, live_records)
+            else:
+                state = seat.replay.complete(self.ports.disk)
+                report = state.report
+                self.journal.take_over(state, live_records)
         except JournalDamaged as error:
             raise error.with_contents(recovery.described(error.records)) from error
         report.check_first(recovery.first_segment)

@@ -285,9 +285,9 @@ class Driver:
         """Calls `on_process_ended` of a passive member."""
         self._call("on_process_ended", epoch)
 
-    def promote(self) -> None:
+    def promote(self, lossy: bool) -> None:
         """Calls `promote` of a passive member."""
-        self._call("promote")
+        self._call("promote", lossy)
 
     def committed(self, token: int) -> None:
         """Calls `on_committed` of the node."""

@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=12.0, help="virtual seconds under load")
     parser.add_argument("--hours", type=float, default=0.0, help="the same in hours")
     parser.add_argument("--calm", action="store_true", help="without faults")
-    parser.add_argument("--grouped", action="store_true", help="one node is a replicated group")
+    parser.add_argument("--grouped", action="store_true", help="one node or several are replicated groups")
     options = parser.parse_args(arguments)
     seconds = options.hours * 3600 or options.seconds
     failed = 0

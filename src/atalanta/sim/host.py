@@ -15,6 +15,8 @@ from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
 from atalanta.sim.world.network import Machine, Network
 from atalanta.sim.world.world import World
 
+MILLION: Final = 1_000_000
+
 MakeNode = Callable[[Ports], Node]
 
 
@@ -30,16 +32,23 @@ class SimWire(Wire):
 
 
 class SimTimers(Timers):
-    def __init__(self, host: Host) -> None:
+    """The timers of a node, whose clock gains `rate_ppm` millionths of a second in a second."""
+
+    def __init__(self, host: Host, rate_ppm: int = MILLION) -> None:
         self.host = host
+        self.rate_ppm = rate_ppm
         self.due: dict[str, int] = {}
 
     def set(self, key: str, at_ns: int) -> None:
         self.due[key] = at_ns
         life = self.host.life
         late_ns = self.host.late_by_ns if self.host.late and self.host.late in key else 0
-        due_ns = self.host.world.now + self.host.world_ns(at_ns - self.host.now()) + late_ns
+        due_ns = self.host.world.now + self._world_ns(at_ns - self.host.now()) + late_ns
         self.host.world.at_time(due_ns, lambda: self._fire(key, at_ns, life))
+
+    def _world_ns(self, own_ns: int) -> int:
+        """Returns how long it takes until the node's clock has advanced by `own_ns`."""
+        return -(-own_ns * MILLION // self.rate_ppm)
 
     def cancel(self, key: str) -> None:
         self.due.pop(key, None)
@@ -50,7 +59,7 @@ class SimTimers(Timers):
                 return
             early_ns = at_ns - self.host.now()
             if early_ns > 0:  # the node's clock has stood still
-                self.host.world.at(self.host.world_ns(early_ns), lambda: self._fire(key, at_ns, life))
+                self.host.world.at(self._world_ns(early_ns), lambda: self._fire(key, at_ns, life))
                 return
             del self.due[key]
             self.host.timer(key)
@@ -249,10 +258,6 @@ class Host(Machine):
     def now(self) -> int:
         """Returns the time by the node's clock."""
         return self.world.now + self.ahead_ns
-
-    def world_ns(self, own_ns: int) -> int:
-        """Returns how long it takes until the node's clock has advanced by `own_ns`."""
-        return own_ns
 
     def holds_back(self, call: Callable[[], None]) -> bool:
         """Returns True if the machine keeps this call for later, because it processes nothing at the moment."""

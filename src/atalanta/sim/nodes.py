@@ -72,8 +72,7 @@ class Shape:
         self.departures: bool = False
         self.subjects: list[Subject] = []
         self.pair: int = -1  # a node on two machines with a shared folder
-        self.group: int = -1  # a node on `members` machines that replicate its journal
-        self.members: int = 2
+        self.groups: dict[int, int] = {}  # nodes that replicate their journals; how many machines each has
         self.joiner: int = (
             -1
         )  # a node that no static connectors name: it joins later, and the topology names it
@@ -106,21 +105,27 @@ class Shape:
             self.pair = draw.choice([index for index in range(nodes) if index != self.joiner])
             self.departures = False
 
-    def draw_group(self, world: World, nodes: int, wanted: bool) -> None:
-        """Draws the replicated group, in a share of the simulations or because it is wanted. Its nodes do not scale
-        down, and find each other by static connectors."""
+    def draw_groups(self, world: World, nodes: int, wanted: bool) -> None:
+        """Draws a replicated group in a share of the simulations, one or several if they are wanted. The nodes do not
+        scale down, and find each other by static connectors."""
         draw = world.random(GROUPS_DRAW)
-        if wanted or (nodes > 1 and self.pair < 0 and draw.random() < GROUPS_SHARE):
-            self.pair = -1
-            self.group = draw.choice([index for index in range(nodes) if index != self.joiner])
-            self.members = draw.choice((2, 2, 3))
-            self.departures = False
-            self.discovery = False
+        if not wanted and (nodes < 2 or self.pair >= 0 or draw.random() >= GROUPS_SHARE):
+            return
+        indexes = [index for index in range(nodes) if index != self.joiner]
+        first = draw.choice(indexes)
+        self.groups[first] = draw.choice((2, 2, 3))
+        if wanted:
+            others = [index for index in indexes if index != first]
+            for index in sorted(draw.sample(others, draw.randint(0, len(others)))):
+                self.groups[index] = draw.choice((2, 2, 3))
+        self.pair = -1
+        self.departures = False
+        self.discovery = False
 
     @property
     def several(self) -> bool:
         """Tells whether a node has several machines."""
-        return self.pair >= 0 or self.group >= 0
+        return self.pair >= 0 or bool(self.groups)
 
     def taken_everywhere(self) -> bool:
         """Returns True if every node needs consumers: messages are not moved to other nodes, or (with scale-down and
@@ -162,8 +167,8 @@ def backup_name(index: int) -> str:
 
 def machines_of(index: int, shape: Shape) -> list[str]:
     """Returns the names of the machines of node `index`: two for a pair, two or three for a group."""
-    if index == shape.group:
-        return [f"n{index}", backup_name(index), f"n{index}c"][: shape.members]
+    if index in shape.groups:
+        return [f"n{index}", backup_name(index), f"n{index}c"][: shape.groups[index]]
     return [f"n{index}", backup_name(index)] if index == shape.pair else [f"n{index}"]
 
 
@@ -188,7 +193,7 @@ def cluster_settings(index: int, count: int, shape: Shape, name: str) -> Cluster
     else:
         connection.static = True
         # The members of a group find each other by these connectors.
-        machines = [name] if index == shape.group else machines_of(index, shape)
+        machines = [name] if index in shape.groups else machines_of(index, shape)
         own = (*machines, f"n{shape.joiner}")
         connection.static_connectors = [each for each in names if each not in own]
     settings.cluster_connections.append(connection)
@@ -232,7 +237,7 @@ def security() -> Security:
 
 def journal_config(index: int, shape: Shape) -> JournalConfig:
     return JournalConfig(
-        group_id(index) if index == shape.group else bytes([index]) * 16,
+        group_id(index) if index in shape.groups else bytes([index]) * 16,
         shape.segment_bytes,
         compact_min_segments=2,
         compact_percentage=50,
@@ -273,7 +278,7 @@ def node_maker(index: int, count: int, shape: Shape, name: str) -> Callable[[Por
     """Returns a function that creates the node on machine `name` at each start, like a restarted process."""
 
     def make(ports: Ports) -> Node:
-        clustered = count > 1 or index == shape.group
+        clustered = count > 1 or index in shape.groups
         cluster = cluster_settings(index, count, shape, name) if clustered else None
         config = node_config(index, shape, cluster, addresses(index))
         for subject in shape.subjects:

@@ -33,7 +33,6 @@ LAST_MESSAGES: Final = 12  # of one producer, after the end of the faults
 LATE_SECONDS_MAX: Final = 60.0
 REPLAY_CHECK_NS: Final = 30 * SECOND
 LOOK_NS: Final = SECOND
-GROUP_RETRY_NS: Final = SECOND // 50  # at least, between two tries of a client to reach a machine of a group
 PATIENT_SHARE: Final = 0.4  # of the clients reattach their sessions after a lost connection
 NEAR_NS: Final = 2 * SECOND  # events of the nodes this close to a message's history are part of it
 
@@ -64,7 +63,7 @@ class Outcome:
 class Scenario:
     """A run. `telling` records the history of every message, or of `about` only (history_of), without other effects.
 
-    `load` makes the only subject, in place of those that the seed draws. `grouped`: one node is a replicated group.
+    `load` makes the only subject, in place of those that the seed draws. `grouped`: nodes are replicated groups.
     """
 
     def __init__(
@@ -92,15 +91,17 @@ class Scenario:
         if load is None:
             self.shape.draw_pair(self.world, nodes)
         if load is None or grouped:
-            self.shape.draw_group(self.world, nodes, grouped)
+            self.shape.draw_groups(self.world, nodes, grouped)
         self.shape.subjects = self._make_subjects(nodes, load)
         self.hosts = make_hosts(self.world, self.network, nodes, self.shape)
         self.pair = self._make_pair(nodes)
-        self.group = self._make_group(nodes)
-        # The node that has several machines.
-        self.several: Pair | ReplicaGroup | None = self.pair or self.group
-        if self.several is not None:
-            self.hosts[max(self.shape.pair, self.shape.group)] = self.several.primary
+        self.groups = [
+            ReplicaGroup(self.world, self.network, nodes, self.shape, index) for index in sorted(self.shape.groups)
+        ]
+        # The nodes that have several machines.
+        self.several: list[Pair | ReplicaGroup] = [*([] if self.pair is None else [self.pair]), *self.groups]
+        for several in self.several:
+            self.hosts[several.index] = several.primary
         self.producers = self._make_producers()
         self.consumers = self._make_consumers(nodes)
         self.readers = self._make_readers()
@@ -142,15 +143,10 @@ class Scenario:
             return None
         return Pair(self.world, self.network, nodes, self.shape)
 
-    def _make_group(self, nodes: int) -> ReplicaGroup | None:
-        if self.shape.group < 0:
-            return None
-        return ReplicaGroup(self.world, self.network, nodes, self.shape)
-
     def _add_backups(self) -> None:
-        """Adds the other machines of the node that has several."""
-        if self.several is not None:
-            for backup in self.several.backups:
+        """Adds the other machines of nodes that have several."""
+        for several in self.several:
+            for backup in several.backups:
                 self.hosts.append(backup)
                 self.network.names[HEADLESS].append((backup.name, 0))
 
@@ -166,8 +162,6 @@ class Scenario:
     def _give_patience(self) -> None:
         """Lets some clients reattach their sessions after a lost connection."""
         for client in self._clients():
-            if self.group is not None:
-                client.retry_ns = max(client.retry_ns, GROUP_RETRY_NS)
             patience = self.world.random(f"patience/{client.name}")
             if patience.random() < PATIENT_SHARE:
                 client.window_bytes = patience.choice((1, 2_000, 1 << 20))
@@ -280,10 +274,10 @@ class Scenario:
                 self.world.at(delay_ns, client.start)
         if self.with_faults:
             self.world.at(SECOND, self.faults.strike)
-            if self.several is not None:
-                self.several.begin(self.seconds)
-        if self.group is not None:
-            self.group.watch()
+            for several in self.several:
+                several.begin(self.seconds)
+        for group in self.groups:
+            group.watch()
         self.world.at(REPLAY_CHECK_NS, self._check_replays)
         self.world.run_until(EPOCH + int(self.seconds * SECOND))
         self._heal()
@@ -316,8 +310,8 @@ class Scenario:
             producer.total = min(producer.total, producer.next + LAST_MESSAGES)
         if self.with_faults:
             self.faults.end()
-        if self.several is not None:
-            self.several.end()
+        for several in self.several:
+            several.end()
         for host in self.hosts:
             start(host)
         if self.shape.taken_everywhere():
@@ -359,8 +353,8 @@ class Scenario:
         ]
         for subject in self.subjects:
             left.extend(subject.left())
-        if self.group is not None:
-            left.extend(self.group.members.left())
+        for group in self.groups:
+            left.extend(group.members.left())
         for host in self.hosts:
             if host.standby():
                 continue
@@ -417,9 +411,9 @@ class Scenario:
         outcome.steps = self.world.steps
         outcome.confirmed = len(self.ledger.confirmed)
         outcome.crashes = self.faults.crashes
-        if self.several is not None:
-            outcome.failovers = self.several.takeovers() - 1
-            outcome.lost_epochs = self.several.losses()
+        for several in self.several:
+            outcome.failovers += several.takeovers() - 1
+            outcome.lost_epochs += several.losses()
         outcome.departures = self.faults.departures
         outcome.failed_disks = self.faults.failed_disks
         outcome.redeliveries = self.ledger.redelivered

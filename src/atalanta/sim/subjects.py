@@ -43,7 +43,7 @@ def draw_subjects(
     everywhere = shape.taken_everywhere()
     paired = shape.several  # then there are no subjects that look into one machine of a node
     if nodes < 2:
-        if shape.group >= 0 and drawn("large messages", large.SHARE):
+        if shape.groups and drawn("large messages", large.SHARE):
             subjects.append(large.LargeMessages(world, network, ledger, everywhere))
         return subjects
     if faults and drawn("slow readers", slow_readers.SHARE):

@@ -120,7 +120,7 @@ class Journal(ports.Journal):
         if self.segments:
             raise RuntimeError("a journal recovers once")
         state = read_back(self.disk, self.config, replay, cut)
-        if state.report.cut.blocks == 0:
+        if not state.report.cut.exists():
             self._take_set_aside(state)
         self.take_over(state, live_records)
         return state.report

@@ -43,3 +43,10 @@ class Replay(Protocol):
 
     def on_record(self, lsn: int, kind: int, payload: bytes) -> None:
         """Replays one record. An exception ends the recovery."""
+
+
+class GrowingReplay(Replay, Protocol):
+    """Receives the records of a journal that another node still compacts."""
+
+    def forget_before(self, lsn: int) -> None:
+        """Forgets what only records before `lsn` say: their segments are gone, and live ones were appended again."""

@@ -63,6 +63,20 @@ def read_back(
     return recovery.state
 
 
+def read_front(disk: Disk, config: JournalConfig, replay: Replay) -> RecoveredState:
+    """Does the same as `read_back` for a damaged journal, which ends behind its last whole block before the damage.
+
+    The rest is kept aside: `report.cut`. Another member of the group has what it had. JournalForeign or OSError.
+    """
+    recovery = JournalRecovery(disk, config, replay)
+    try:
+        recovery.read()
+    except JournalDamaged:
+        recovery.leave_damage()
+    recovery.repair()
+    return recovery.state
+
+
 class JournalRecovery:
     """Reads a journal folder once."""
 
@@ -77,6 +91,7 @@ class JournalRecovery:
         # Lsn of the next block; 0 = unknown, if the oldest segments were deleted.
         self._expected = 0
         self._last_block: FileRange | None = None
+        self._segment: Segment | None = None  # the one that is being read
         # The first incomplete block, and the bytes there that must be zeroed.
         self._torn: FileRange | None = None
         self._leftovers: FileRange | None = None
@@ -128,6 +143,29 @@ class JournalRecovery:
         if state.segments:
             state.position = state.segments[len(state.segments) - 1].end
 
+    def leave_damage(self) -> None:
+        """Leaves everything behind the last whole block out of the state, after JournalDamaged."""
+        state = self.state
+        last = self._last_block
+        segment = self._segment
+        front = 0  # the number of the last segment that stays
+        if last is not None and segment is not None:
+            if last.name == segment.name and segment not in state.segments:
+                state.segments += [*state.spares, segment]
+            kept = state.segments[len(state.segments) - 1]
+            front = kept.number
+            state.position = last.end
+            self._cut.add_damaged(kept, last.end)
+        state.spares = []
+        state.incomplete = ""
+        self._leftovers = None
+        self._report.last = self._expected - 1 if last is not None else 0
+        for name in self._disk.names():
+            number = segment_number(name)
+            if number > front:
+                size = self._disk.size(name)
+                self._cut.add_damaged(Segment(self._config.journal_id, number, size, False), SEGMENT_HEAD_SIZE)
+
     def _check_last(self, name: str) -> None:
         """Names the file behind the last one if it is missing: it is created when the last one is half full."""
         segments = self.state.segments
@@ -161,6 +199,7 @@ class JournalRecovery:
                 why = "the header is not whole, but the file was written to"
                 raise JournalDamaged(window.name, 0, why)
             return
+        self._segment = segment
         blocks = self._report.blocks + self._cut.blocks
         position = self._read_blocks(window, segment)
         why = f"the block of record {self._expected} is not whole"
@@ -316,7 +355,7 @@ class JournalRecovery:
             self._disk.repair(last.name, last.offset, block)
         for spare in self.state.spares:
             self._disk.repair(spare.name, 0, spare.head())
-        if self._cut.blocks > 0:
+        if self._cut.exists():
             self._cut.start(self._disk)
 
     def _zero(self, file_range: FileRange) -> None:

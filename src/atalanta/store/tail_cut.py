@@ -8,6 +8,9 @@ Epoch and lsn are those of the first block in the file. A segment without other 
 From a segment with blocks on both sides the rear ones are copied. Then a file with the blocks that stay takes its
 place. So after a crash in between, the journal is whole up to some block of the old tail, and the same cut completes
 what is left.
+
+A damaged journal is cut in the same way behind its last whole block. Whatever the files behind it have is kept aside
+as it is, in `damaged-<name of the segment>`.
 """
 
 from __future__ import annotations
@@ -25,26 +28,28 @@ from atalanta.store.segment import (
 )
 
 CUT_PREFIX: Final = "cut-"
+DAMAGED_PREFIX: Final = "damaged-"
 
 
 class CutPart:
-    """The blocks of one segment from offset `begin` to `end` that are cut; `name` is the file that keeps them."""
+    """The bytes of one segment from offset `begin` to `end` that are cut; `name` is the file that keeps them."""
 
-    def __init__(self, segment: Segment, begin: int, end: int, head: BlockHead) -> None:
+    def __init__(self, segment: Segment, begin: int, end: int, name: str) -> None:
         self.segment = segment
         self.begin = begin
         self.end = end
-        self.name = f"{CUT_PREFIX}{head.epoch:010d}-{head.first:020d}-{segment.number:020d}{NAME_SUFFIX}"
+        self.name = name
 
 
 class TailCut:
     """The blocks that are cut, by segment, oldest first.
 
-    A recovery without a cut has none.
+    A recovery without a cut has none. `damaged`: they are not blocks, but what is behind damage.
     """
 
     def __init__(self) -> None:
         self.blocks: int = 0
+        self.damaged: bool = False
         self.parts: list[CutPart] = []
         self._spares: list[Segment] = []
         self._incomplete: str = ""
@@ -55,7 +60,17 @@ class TailCut:
         if self.parts and self.parts[len(self.parts) - 1].segment is segment:
             self.parts[len(self.parts) - 1].end = end
         else:
-            self.parts.append(CutPart(segment, position, end, head))
+            name = f"{CUT_PREFIX}{head.epoch:010d}-{head.first:020d}-{segment.number:020d}{NAME_SUFFIX}"
+            self.parts.append(CutPart(segment, position, end, name))
+
+    def add_damaged(self, segment: Segment, begin: int) -> None:
+        """Adds what a segment has from offset `begin` on, because of damage there or in an earlier segment."""
+        self.damaged = True
+        self.parts.append(CutPart(segment, begin, segment.size, DAMAGED_PREFIX + segment.name))
+
+    def exists(self) -> bool:
+        """Tells whether anything is cut."""
+        return len(self.parts) > 0
 
     def take_empty(self, spares: list[Segment], incomplete: str) -> None:
         """Adds the empty segments behind the blocks. `incomplete` names one whose creation was cut off, or is empty."""

@@ -17,6 +17,7 @@ from atalanta.cluster.replication.member_codec import (
 )
 from atalanta.cluster.replication.member_handshake import FollowerHandshake, Hello, Welcome
 from atalanta.cluster.replication.seat import ReplicationSeat
+from atalanta.ha.copy_replay import CopyReplay
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import CompareAndSet, Register, RegisterView, found
 from atalanta.ha.register_port import RegisterPort
@@ -80,12 +81,14 @@ class MemberRegister(RegisterPort):
     def __init__(self, manager: MemoryRegister, member: Member) -> None:
         self.manager = manager
         self.member = member
-        self.life = member.life
+        self.life = 0  # of the process at the request
 
     def read(self) -> None:
+        self.life = self.member.life
         self.manager.schedule.at(self.manager.delay_ns, self._read)
 
     def compare_and_set(self, request: CompareAndSet) -> None:
+        self.life = self.member.life
         self.manager.schedule.at(self.manager.delay_ns, lambda: self._set(request))
 
     def _read(self) -> None:
@@ -228,6 +231,7 @@ class Member:
         self.stored_settings = b""
         self.min_in_sync = 1
         self.node: Node
+        self.replay: CopyReplay | None = None  # of a node that was prepared
         self.wire: GatedWire
         self.trace: RecordingTrace
         self._next_conn = 1
@@ -266,17 +270,14 @@ class Member:
         """The guard of the process, as its followers are told; None without one."""
         return None
 
-    def start(self, follower: Follower | None = None) -> None:
-        self.life += 1
-        follower = follower or self.follower()
-        self.wire = GatedWire(self)
-        self.trace = RecordingTrace()
+    def make_node(self) -> Node:
+        """A new node, which has not taken over yet."""
         security = Security()
         security.add_user("u", "p", ["all"])
         security.add_rule("#", {name: ["all"] for name in PERMISSIONS})
         seat = ReplicationSeat(
-            follower, MemberRegister(self.manager, self), GROUP, KEY, DROP_AFTER_NS, self.min_in_sync,
-            settings=lambda: self.stored_settings, guard=self.process_guard(follower),
+            MemberRegister(self.manager, self), GROUP, KEY, DROP_AFTER_NS, self.min_in_sync,
+            settings=lambda: self.stored_settings,
         )  # fmt: skip
         config = NodeConfig(
             JOURNAL_ID.hex(), self.broker_config(), self.settings(), security, self.journal,
@@ -286,7 +287,19 @@ class Member:
             self.wire, self.disk, MemberTimers(self), Links(), CountingIds(), self.trace,
             large=self.large, replication=seat,
         )  # fmt: skip
-        self.node = Node(config, ports)
+        return Node(config, ports)
+
+    def start(self, follower: Follower | None = None) -> None:
+        self.life += 1
+        follower = follower or self.follower()
+        replay, self.replay = self.replay, None
+        if replay is None:
+            self.wire = GatedWire(self)
+            self.trace = RecordingTrace()
+            self.node = self.make_node()
+        seat = self.node.ports.replication
+        assert seat is not None
+        seat.take(follower, self.process_guard(follower), replay)
         self._attach()
         self.node.recover(self.now)
         self.node.start(self.now)

@@ -10,14 +10,17 @@ from atalanta.cluster.replication.backup import Backup
 from atalanta.cluster.replication.backup_config import (
     BackupConfig,
     BackupPorts,
+    Damaged,
     Identity,
     TakenOver,
 )
 from atalanta.ha.guard_port import GuardPort
 from atalanta.ha.replication import Follower
+from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.ports import Ids, Links
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.node.node import Node
 from atalanta.runtime.inputs import NodeInputs
 from atalanta.store.config import JournalConfig
 from atalanta.store.pages import page_number
@@ -122,14 +125,19 @@ class Machine(Member):
             group.schedule, group.manager, name, group.journal, BrokerConfig, group.settings
         )
         self.group = group
+        self.member_name = name  # changes when its journal is cut because of damage
         self.primary = primary
+        self.asynchronous = False
         self.up = False
         self.backup: Backup | None = None
         self.pipes: list[Pipe] = []
         self.why: list[str] = []  # of the ends of its runs
         self.past: list[tuple[str, dict[str, object]]] = []  # the events of earlier runs
-        self.outcomes: list[Identity | TakenOver] = []
+        self.outcomes: list[Identity | TakenOver | Damaged] = []
+        self.repair = False
         self.guard: GuardPort | None = None
+        self.prepares = True  # its journal is replayed while it is passive
+        self.prepared: Node | None = None
         self.node_id: bytes | None = JOURNAL_ID
         self.key = KEY
         self.group_name = GROUP
@@ -157,21 +165,35 @@ class Machine(Member):
         others = [Candidate(name, name, 1) for name in self.group.machines if name != self.name]
         connector = {"c": TransportConfiguration.tcp(self.name, self.name, 1)}
         config = BackupConfig(
-            self.name, self.node_id, self.group_name, others, LEASE, self.primary,
+            self.member_name, self.node_id, self.group_name, others, LEASE, self.primary,
             None if self.node_id is None else self.journal, self.key, connector, f"/data/{self.name}",
+            repair=self.repair,
+            asynchronous=self.asynchronous,
         )  # fmt: skip
         ports = BackupPorts(
             self.wire, self.disk, self.large, MemberTimers(self), MachineLinks(self), RandomIds(self.group.draw),
-            self.trace, MemberRegister(self.manager, self), self._store_settings, self.guard,
+            self.trace, MemberRegister(self.manager, self), self._store_settings, self.guard, prepare=self._prepare,
         )  # fmt: skip
+        self.repair = False
         self.backup = Backup(config, ports)
         self._attach()
         self.backup.recover(self.now)
         self.backup.start(self.now)
         self.end_turn()
 
-    def _store_settings(self, data: bytes) -> None:
+    def _store_settings(self, data: bytes) -> bool:
+        changed = data != self.stored_settings
         self.stored_settings = data
+        return changed
+
+    def _prepare(self) -> Recovery | None:
+        """Makes the node that may take over. Its wire is that of the passive run."""
+        if not self.prepares:
+            return None
+        self.prepared = self.make_node()
+        seat = self.prepared.ports.replication
+        assert seat is not None
+        return seat.prepare(Recovery(self.prepared.broker))
 
     def _keep_events(self) -> None:
         if hasattr(self, "trace"):
@@ -183,8 +205,15 @@ class Machine(Member):
 
     def start(self, follower: Follower | None = None) -> None:
         self.backup = None
-        self._keep_events()
+        if self.replay is None:
+            self._keep_events()
         super().start(follower)
+
+    def _take_over(self, outcome: TakenOver) -> None:
+        if self.prepared is not None and outcome.replay is not None:
+            self.node = self.prepared
+            self.replay = outcome.replay
+        self.start(outcome.follower)
 
     def crash(self) -> None:
         self.up = False
@@ -200,7 +229,7 @@ class Machine(Member):
     def end_turn(self) -> None:
         super().end_turn()
         servers = [each.name for each in self.group.machines.values() if each.may_serve()]
-        assert len(servers) <= 1, f"{servers} serve at the same time"
+        assert self.group.forced or len(servers) <= 1, f"{servers} serve at the same time"
         backup = self.backup
         if not self.up:
             return
@@ -217,10 +246,15 @@ class Machine(Member):
             else:
                 self._next(self.follow)
 
-    def _on_outcome(self, outcome: Identity | TakenOver) -> None:
+    def _on_outcome(self, outcome: Identity | TakenOver | Damaged) -> None:
         self.outcomes.append(outcome)
+        if isinstance(outcome, Damaged):
+            self.member_name += "'"
+            self.repair = True
+            self._next(self.follow)
+            return
         if isinstance(outcome, TakenOver):
-            self._next(lambda: self.start(outcome.follower))
+            self._next(lambda: self._take_over(outcome))
         else:
             self.node_id = outcome.node_id
             self._next(self.follow)
@@ -275,6 +309,7 @@ class Machines:
         self.journal = journal or JournalConfig(JOURNAL_ID)
         self.settings = settings
         self.silent = False  # the network carries nothing
+        self.forced = False  # an operator has promoted a member though another one serves
         self.on_bytes: Callable[[Machine, bytes], bytes] = lambda sender, data: data
         self.machines: dict[str, Machine] = {}
         for name in names:

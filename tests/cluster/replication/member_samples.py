@@ -14,6 +14,7 @@ from atalanta.cluster.replication.member_codec import (
     LargeData,
     LargeEnd,
     PageFile,
+    ServiceRequest,
     SettingsFile,
     StoredFiles,
 )
@@ -50,6 +51,7 @@ FROM_FOLLOWER: tuple[FromFollower, ...] = (
     Answer(7, 104, 101, -1),
     Answer(7, 104, 104, 123456789),
     Refusal(8),
+    ServiceRequest(7),
     StoredFiles(((1, 5000, 77), (4, 11, 78)), ((5, 262160),)),
     StoredFiles((), ()),
 )

@@ -212,7 +212,7 @@ def test_an_operator_promotes_a_member_that_is_not_in_sync() -> None:
     a.crash()
     b.follow()
     world.run(5_000)
-    b.input("promote")
+    b.input("promote", True)
     world.until(lambda: world.serves("b"))
     a.follow()
     world.until(lambda: world.in_sync() == ["a", "b"])
@@ -279,7 +279,7 @@ def test_a_primary_whose_register_is_gone_founds_no_other_one() -> None:
     [waits] = world["a"].happened("replica_waits")
     assert "restore the register" in str(waits["why"])
     assert world.manager.value is None
-    world["a"].input("promote")
+    world["a"].input("promote", True)
     world.until(lambda: world.serves("a"))
 
 

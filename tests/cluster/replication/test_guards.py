@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from atalanta.cluster.replication.member_codec import Guard
+from atalanta.cluster.replication.replicator import HANDOVER_TIMER
 from atalanta.ha.guard_port import GuardPort
 from atalanta.ha.replication import Follower
 from tests.cluster.replication.group_rig import LEASE, MS, publish
@@ -110,6 +111,64 @@ def test_the_guard_of_the_next_active_node_is_watched_and_its_end_is_another() -
     assert world.serves(successor) and not world[other].outcomes
     watched = watches[other].watched
     assert watched is not None and watched[0] == successor and watched[3] == 2
+
+
+def test_the_member_that_clients_know_takes_over_before_others() -> None:
+    """JMS clients dial the node that they have lost, and the backup that it has announced, for ever."""
+    world, _ = guarded("abc")
+    assert announced(world) == "b"
+    world["a"].crash()
+    world["c"].input("on_process_ended", 1)
+    world.run(100)
+    world["b"].input("on_process_ended", 1)
+    world.until(lambda: world.serves("b"), 1_000)
+    assert announced(world) in ("", "c")
+
+
+def test_another_member_takes_over_when_the_one_that_clients_know_is_away() -> None:
+    world, _ = guarded("abc")
+    world["a"].crash()
+    world["b"].crash()
+    before = world.schedule.now
+    world["c"].input("on_process_ended", 1)
+    world.until(lambda: world.serves("c"))
+    assert world.schedule.now - before < 1_500 * MS
+
+
+def with_a_late_primary() -> World:
+    """Returns a group in which "b" serves, and the primary "c" comes behind "a"."""
+    world, _ = guarded("abc")
+    for name in "ac":
+        world[name].crash()
+        world[name].primary = name == "c"
+    world.until(lambda: world.serves("b"))
+    for name in "ac":
+        world[name].follow()
+    world.until(lambda: world.in_sync() == ["a", "b", "c"])
+    world.run(500)
+    assert announced(world) == "a"
+    return world
+
+
+def test_a_handover_goes_to_the_member_that_clients_know() -> None:
+    world = with_a_late_primary()
+    world.stop("b")
+    world.until(lambda: world.serves("a"), 1_000)
+
+
+def test_a_failback_goes_to_the_primary_and_clients_know_it_before() -> None:
+    world = with_a_late_primary()
+    world["b"].input("on_timer", HANDOVER_TIMER)
+    assert announced(world) == "c"
+    world.stop("b")
+    world.until(lambda: world.serves("c"), 1_000)
+
+
+def announced(world: World) -> str:
+    """Returns the member that the active node has announced as its backup."""
+    active = world.active()
+    assert active is not None and active.node.replicator is not None
+    return active.node.replicator.announced
 
 
 def test_an_active_node_without_a_guard_is_not_watched() -> None:

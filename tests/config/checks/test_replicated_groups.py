@@ -242,3 +242,14 @@ def test_a_manager_s_folder_on_the_disk_of_a_member(tmp_path: Path) -> None:
         path.with_name("atalanta.toml").write_text(elsewhere)
     found = call(*files, strict=True)
     assert any(f"the manager's folder {tmp_path}/locks is a single point" in each for each in told(found, "info"))
+
+
+def test_a_pair_without_a_manager_depends_on_the_primary_s_host(tmp_path: Path) -> None:
+    found = call(*pair(tmp_path, ""))
+    said = told(found, "warning")
+    voter = "no manager is configured: the voter host-a:62616, in the guard of this primary"
+    assert any(voter in each for each in said)
+    stop = "the group stops: b cannot take over without the manager"
+    assert f"the host host-a is a single point: without it {stop}" in said
+    (text,) = [each for each in told(found, "info") if "it is a backup of" in each]
+    assert text.endswith("the manager is the voter host-a:62616")

@@ -21,8 +21,8 @@ TAKEOVER_SECONDS = 60.0
 
 
 class ReplicatedGroup:
-    """`size` members, not started. `manager` are the lines of [ha.manager], `others` the kinds of further members of the
-    cluster, `more` the elements that `shape` adds for the node of an index."""
+    """`size` members, not started. `manager` are the lines of [ha.manager], `others` the kinds of further nodes of the
+    cluster, `core` the elements that the node of an index has besides."""
 
     def __init__(
         self, brokers: Lineup, manager: str, size: int = 2, others: tuple[str, ...] = (), failback: bool = False,
@@ -57,13 +57,13 @@ class ReplicatedGroup:
             node.launch()
         self.until_synced()
 
-    def active(self) -> BrokerProcess:
+    def active(self, other_than: BrokerProcess | None = None) -> BrokerProcess:
         """Returns the member that serves, when there is one."""
         found: list[BrokerProcess] = []
 
         def one() -> bool:
             found[:] = [node for node in self.members if role(node) == "active"]
-            return len(found) == 1
+            return len(found) == 1 and found[0] is not other_than
 
         until("one member serves", one, TAKEOVER_SECONDS)
         return found[0]

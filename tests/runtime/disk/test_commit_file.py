@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,13 @@ from atalanta.runtime.disk.commit_file import BLOCK_BYTES, BUFFER_BYTES, DIRECT,
 from atalanta.runtime.disk.descriptors import DescriptorReserve
 
 SIZE = 64 * BLOCK_BYTES
+
+
+@pytest.fixture
+def reserve() -> Iterator[DescriptorReserve]:
+    made = DescriptorReserve()
+    yield made
+    made.close_all()
 
 
 def new_file(folder: Path, size: int = SIZE) -> Path:
@@ -40,10 +47,12 @@ def run_of_commits(path: Path, file: CommitFile, draw: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("direct", [True, False])
-def test_commits_lie_one_behind_the_other(tmp_path: Path, direct: bool) -> None:
+def test_commits_lie_one_behind_the_other(
+    tmp_path: Path, reserve: DescriptorReserve, direct: bool
+) -> None:
     for seed in range(8):
         path = new_file(tmp_path)
-        file = CommitFile(DescriptorReserve())
+        file = CommitFile(reserve)
         file.direct = file.direct and direct
         written = run_of_commits(path, file, random.Random(seed))
         found = path.read_bytes()
@@ -53,10 +62,10 @@ def test_commits_lie_one_behind_the_other(tmp_path: Path, direct: bool) -> None:
         assert found[rest:] == b"\xff" * (SIZE - rest)
 
 
-def test_a_commit_longer_than_the_buffer(tmp_path: Path) -> None:
+def test_a_commit_longer_than_the_buffer(tmp_path: Path, reserve: DescriptorReserve) -> None:
     size = BUFFER_BYTES + 4 * BLOCK_BYTES
     path = new_file(tmp_path, size)
-    file = CommitFile(DescriptorReserve())
+    file = CommitFile(reserve)
     file.open("journal", path)
     data = random.Random(1).randbytes(BUFFER_BYTES + 5_000)
     file.write(64, data[:28], data[28:])
@@ -65,9 +74,11 @@ def test_a_commit_longer_than_the_buffer(tmp_path: Path) -> None:
     assert path.read_bytes()[64 : 64 + len(data) + 4] == data + b"more"
 
 
-def test_a_file_of_odd_length_is_not_changed_behind_the_commit(tmp_path: Path) -> None:
+def test_a_file_of_odd_length_is_not_changed_behind_the_commit(
+    tmp_path: Path, reserve: DescriptorReserve
+) -> None:
     path = new_file(tmp_path, SIZE + 1)
-    file = CommitFile(DescriptorReserve())
+    file = CommitFile(reserve)
     file.open("journal", path)
     file.write(64, b"data")
     file.write(SIZE - 1, b"xy")
@@ -79,7 +90,7 @@ def test_a_file_of_odd_length_is_not_changed_behind_the_commit(tmp_path: Path) -
 @pytest.mark.skipif(not DIRECT, reason="no direct writes on this system")
 @pytest.mark.parametrize("refused", ["open", "write", "synced"])
 def test_a_system_that_refuses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
+    tmp_path: Path, reserve: DescriptorReserve, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
     """A file system without direct files, without direct writes, or without synced ones."""
     real_open, real_write = os.open, os.pwritev
@@ -102,7 +113,7 @@ def test_a_system_that_refuses(
     monkeypatch.setattr(os, "open", open_file)
     monkeypatch.setattr(os, "pwritev", write)
     path = new_file(tmp_path)
-    written = run_of_commits(path, CommitFile(DescriptorReserve()), random.Random(7))
+    written = run_of_commits(path, CommitFile(reserve), random.Random(7))
     assert path.read_bytes().startswith(written)
 
 
@@ -114,9 +125,9 @@ def failing(number: int) -> Callable[..., int]:
 
 
 def test_a_failed_write_is_not_tried_another_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, reserve: DescriptorReserve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = CommitFile(DescriptorReserve())
+    file = CommitFile(reserve)
     file.open("journal", new_file(tmp_path))
     monkeypatch.setattr(os, "pwritev", failing(errno.EIO))
     monkeypatch.setattr(os, "pwrite", failing(errno.EIO))

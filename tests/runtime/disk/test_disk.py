@@ -49,10 +49,10 @@ def test_jobs_are_done_in_order(tmp_path: Path) -> None:
     disk.commit("a", 9_999_997, b"end", 3)
     disk.delete("b")
     assert [answers.next() for _ in range(3)] == [1, 2, 3]
-    disk.close()
-    assert disk.names() == ["a"] and disk.size("a") == 10_000_000
     assert disk.read("a", 0, 8) == b"headone\0"
     assert disk.read("a", 9_999_995, 100) == b"\0\0end"
+    disk.close()
+    assert disk.names() == ["a"] and disk.size("a") == 10_000_000
     assert (tmp_path / "a").read_bytes() == b"headone" + bytes(9_999_990) + b"end"
 
 
@@ -230,6 +230,7 @@ def test_short_commits_are_done_at_the_end_of_the_turn(tmp_path: Path) -> None:
     assert disk.end_turn()
     assert answers.next() == 2 and disk.idle() and not disk.end_turn()
     assert (tmp_path / "a").read_bytes()[:6] == b"onetwo"
+    disk.close()
 
 
 def test_what_comes_behind_a_commit_of_the_turn_keeps_its_place(tmp_path: Path) -> None:

@@ -132,6 +132,7 @@ def submitted(
         assert brokers.waiting("out") == 300
 
 
+@pytest.mark.soak
 @pytest.mark.spark
 @pytest.mark.process
 @pytest.mark.timeout(300)

@@ -23,6 +23,7 @@ class Query:
         settings = {"servers": cluster.servers, "queue": QUEUE, "nodeTimeout": "20s"}
         settings |= {"positionCache": "0s"} | options
         self.reader = AtalantaStreamReader(read_options(settings), COLUMNS, FakeGateway, load)
+        cluster.readers.append(self.reader)
         self.reader.getDefaultReadLimit()
 
     def plan(self, start: Json, limited: bool = False) -> Json:

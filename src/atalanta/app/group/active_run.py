@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Final
 from atalanta.app.group.member import GroupMember
 from atalanta.app.group.replica_run import ATTEND_S
 from atalanta.app.node_config import node_config
-from atalanta.app.running_node import run_node
+from atalanta.app.running_node import NewNode, new_node, run_node
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
+from atalanta.cluster.replication.replicator import HANDOVER_TIMER
 from atalanta.cluster.replication.seat import ReplicationSeat
 from atalanta.config.problems import ConfigError
 from atalanta.ha.policy import BACKUP
 from atalanta.ha.replication import Follower
+from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.security.security import Security
-from atalanta.management.status import COLOCATED_POLICY, HaStatus
+from atalanta.management.status import COLOCATED_POLICY, HaStatus, ReplicaStatus
 from atalanta.node.config import NodeConfig
 from atalanta.runtime.ha.group.disk_watch import DiskWatch
 from atalanta.runtime.ha.group.member_status import FollowerStatus
@@ -28,6 +30,7 @@ from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
 
 if TYPE_CHECKING:
+    from atalanta.ha.copy_replay import CopyReplay
     from atalanta.node.node import Node
     from atalanta.runtime.disk.disk import FileDisk
     from atalanta.runtime.disk.memory_disk import MemoryDisk
@@ -42,52 +45,101 @@ DROP_S: Final = 1.0
 
 
 class ActiveRun:
-    """One epoch of this process: from the takeover to its end."""
+    """One epoch of this process: from the takeover to its end. Its node can be prepared before."""
 
-    def __init__(
-        self, member: GroupMember, security: Security, server: WebServer | None, shell: Shell, follower: Follower
-    ) -> None:
+    def __init__(self, member: GroupMember, security: Security, server: WebServer | None, shell: Shell) -> None:
         self.member = member
         self.security = security
         self.server = server
         self.shell = shell
-        self.follower = follower
+        self.follower: Follower
         self.status = exit_codes.BUG  # until the run has ended without an error
         self.gives = ""  # why the service is given to another member
+        self._calls: RegisterCalls | None = None
+        self._storage: Storage
+        self._config: NodeConfig
+        self._seat: ReplicationSeat
+        self._new: NewNode | None = None
         self._node: Node | None = None
         self._serves = False
         self._attendance: asyncio.Task[None] | None = None
         self._disk_watch: DiskWatch | None = None
         self._primary_since = -1.0  # since when a primary is in sync
 
-    async def run(self) -> bool:
-        """Serves to the end of the epoch. Returns whether the process ends then; `status` is its exit status."""
+    def prepare(self) -> Recovery | None:
+        """Makes the node, and returns what replays its journal. None if the settings of the group cannot be used."""
+        try:
+            self._make()
+        except StartupError:
+            return None  # it is told when this member takes over
+        return None if self._new is None else self._seat.prepare(Recovery(self._new.node.broker))
+
+    def _make(self) -> None:
+        """Makes the node with the settings that the group has stored. StartupError."""
         member = self.member
-        register = self.follower.view.known
+        self._close()
+        self._storage = member.storage(reserved=True)
+        self._config = self._configure(self._storage)
+        if self._calls is None:
+            self._calls = RegisterCalls(member.manager, self.shell.driver)
+        self._seat = ReplicationSeat(
+            register=self._calls,
+            group=member.group,
+            key=member.key,
+            drop_after_ns=member.terms.length_ns + int(DROP_S * 1e9),
+            min_in_sync=member.policy.min_in_sync,
+            settings=member.read_settings,
+        )
+        self._new = new_node(
+            self.shell, self._config, member.configuration, self._storage, self._seat, member.colocated
+        )
+
+    def _close(self) -> None:
+        """Closes the files of a node that does not run."""
+        if self._new is not None:
+            self._new.close()
+            self._new = None
+
+    async def close(self) -> None:
+        """Ends what was prepared, if this member has not taken over."""
+        self._close()
+        if self._calls is not None:
+            await self._calls.close()
+
+    async def run(self, follower: Follower, replay: CopyReplay | None) -> bool:
+        """Serves to the end of the epoch. Returns whether the process ends then; `status` is its exit status.
+
+        `replay`: that of the node that was prepared last.
+        """
+        member = self.member
+        self.follower = follower
+        register = follower.view.known
         epoch = 0 if register is None else register.epoch
         log_event(log, "member_active", {"member": member.folder.member, "role": member.policy.role, "epoch": epoch})
-        calls = RegisterCalls(member.manager, self.shell.driver)
         try:
-            storage = member.storage(reserved=True)
-            config = self._config(storage)
+            if replay is None:
+                self._make()
+            new = self._new
+            assert new is not None
+            self._seat.take(follower, None if member.guard is None else member.guard.begin(epoch), replay)
             self.shell.give_store_with(lambda: self._give("an operator asked for a failover"))
             withdraw_requests(member.folder.journal)
             self.status = await run_node(
-                self.shell, config, member.configuration, storage, self._ready, self.server, self._begun,
-                self._seat(calls, epoch), member.colocated,
+                self.shell, self._config, member.configuration, self._storage, self._ready, self.server, self._begun,
+                new,
             )  # fmt: skip
         finally:
             if self._attendance is not None:
                 self._attendance.cancel()
             if self._disk_watch is not None:
                 self._disk_watch.stop()
-            await calls.close()
+            await self.close()
         deposed = "" if self._node is None else self._node.deposed
         if deposed:
             log_event(log, "member_deposed", {"epoch": epoch, "why": deposed})
         return not deposed and not self.gives
 
-    def _config(self, storage: Storage) -> NodeConfig:
+    def _configure(self, storage: Storage) -> NodeConfig:
         """Returns the configuration of the node, with the settings that the group has stored."""
         member = self.member
         try:
@@ -96,19 +148,6 @@ class ActiveRun:
             lines = [str(problem) for problem in error.problems]
             raise StartupError(exit_codes.BAD_CONFIGURATION, lines) from error
         return node_config(member.configuration, self.security, storage.node_id)
-
-    def _seat(self, calls: RegisterCalls, epoch: int) -> ReplicationSeat:
-        member = self.member
-        return ReplicationSeat(
-            follower=self.follower,
-            register=calls,
-            group=member.group,
-            key=member.key,
-            drop_after_ns=member.terms.length_ns + int(DROP_S * 1e9),
-            min_in_sync=member.policy.min_in_sync,
-            settings=member.read_settings,
-            guard=None if member.guard is None else member.guard.begin(epoch),
-        )
 
     def _ready(self, words: list[str]) -> None:
         self._serves = True
@@ -133,7 +172,10 @@ class ActiveRun:
         member = self.member
         while True:
             followers = self._followers(node)
-            replicas = tuple((each.member, each.in_sync, each.behind) for each in followers)
+            replicas = tuple(
+                ReplicaStatus(each.member, each.in_sync, each.asynchronous, each.behind, each.behind_s)
+                for each in followers
+            )
             epoch = 0 if self.follower.view.known is None else self.follower.view.known.epoch
             policy = POLICY if member.colocated is None else COLOCATED_POLICY
             node.status.set_ha(HaStatus(policy, False, True, epoch, replicas))
@@ -144,12 +186,15 @@ class ActiveRun:
             except OSError as error:
                 member.tell_unusable(str(error))
                 requested = False
-            ready = any(each.in_sync for each in followers)
-            if requested and ready:
+            if requested and node.has_successor():
                 self._give("an operator asked for a handover")
             elif requested:
                 log_event(log, "handover_refused", {"why": "no other member is in sync"})
+            elif node.replicator is not None and node.replicator.has_wanted():
+                self.shell.driver.timer(HANDOVER_TIMER)
+                self._give(f"an operator promoted {node.replicator.followers.wanted}")
             elif self._gives_back(node):
+                self.shell.driver.timer(HANDOVER_TIMER)
                 self._give("the primary is back and in sync")
             await asyncio.sleep(ATTEND_S)
 
@@ -158,10 +203,17 @@ class ActiveRun:
         if replicator is None or not self._serves:
             return []
         in_sync = replicator.in_sync()
-        answered = replicator.active.answered
-        last = node.journal.last
-        names = sorted({*replicator.streams, *(each for each in in_sync if each != self.member.folder.member)})
-        return [FollowerStatus(each, each in in_sync, last - answered.get(each, 0)) for each in names]
+        answered, known = replicator.active.answered, replicator.followers
+        last, now = node.journal.last, self.shell.clock.now()
+        own = self.member.folder.member
+        names = {*replicator.streams, *(each for each in in_sync if each != own), *known.asynchronous()}
+        found = []
+        for name in sorted(names):
+            lag = known.lags.get(name)
+            behind_s = 0.0 if lag is None else lag.behind_ns(now, last) / 1e9
+            far = lag is not None and lag.asynchronous
+            found.append(FollowerStatus(name, name in in_sync, last - answered.get(name, 0), far, behind_s))
+        return found
 
     def _gives_back(self, node: Node) -> bool:
         """Tells whether a primary is in sync for a while, and this backup gives its service back."""

@@ -58,8 +58,13 @@ def open_member(configuration: Configuration) -> MemberFolder:
         line = f"the data folder {journal} cannot be used: {error}"
         raise StartupError(exit_codes.DISK_FAILED, [line]) from error
     if folder.lost:
-        log_event(log, "member_renamed", {"was": folder.lost, "member": folder.member, "folder": journal})
+        tell_renamed(folder)
     return folder
+
+
+def tell_renamed(folder: MemberFolder) -> None:
+    """Tells that the folder has a new name, because it lacks what it had under the former one."""
+    log_event(log, "member_renamed", {"was": folder.lost, "member": folder.member, "folder": folder.journal})
 
 
 class UnknownGroup:
@@ -122,6 +127,15 @@ class GroupMember:
                 raise StartupError(exit_codes.BAD_CONFIGURATION, [line]) from error
         return self._manager
 
+    def rename(self) -> None:
+        """Gives this member a new name: its journal is cut next. StartupError if that cannot be stored."""
+        try:
+            self.folder.rename()
+        except OSError as error:
+            line = f"the data folder {self.folder.journal} cannot be used: {error}"
+            raise StartupError(exit_codes.DISK_FAILED, [line]) from error
+        tell_renamed(self.folder)
+
     def storage(self, reserved: bool) -> Storage:
         """Returns the storage of the next run. `reserved`: files of the journal are made ahead."""
         configuration, folder = self.configuration, self.folder
@@ -146,18 +160,20 @@ class GroupMember:
         except FileNotFoundError:
             return b""
 
-    def write_settings(self, data: bytes) -> None:
-        """Stores the management settings of the active node. Raises OSError."""
+    def write_settings(self, data: bytes) -> bool:
+        """Stores the management settings of the active node. Returns whether they have changed. Raises OSError."""
         path = self.stored_settings.path
         if path is None or data == self.read_settings():
-            return
+            return False
         if data:
             replace_file(path, data)
         else:
             path.unlink(missing_ok=True)
+        return True
 
     async def tell(
-        self, state: str, epoch: int, active: str, durable: int, behind: int, followers: list[FollowerStatus]
+        self, state: str, epoch: int, active: str, durable: int, behind: int, followers: list[FollowerStatus],
+        waits: str = "",
     ) -> None:
         """Writes the status of this process. Raises OSError."""
         self._beat += 1
@@ -171,6 +187,7 @@ class GroupMember:
             behind=behind,
             followers=followers,
             beat=self._beat,
+            waits=waits,
         )
         await asyncio.to_thread(write_status, self.folder.journal, status)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from atalanta.app.group.member import GroupMember
 from atalanta.app.passive_run import Doors
@@ -21,6 +22,7 @@ from atalanta.cluster.replication.backup import Backup
 from atalanta.cluster.replication.backup_config import (
     BackupConfig,
     BackupPorts,
+    Damaged,
     Identity,
     TakenOver,
 )
@@ -31,11 +33,15 @@ from atalanta.message.encoding.buffer import DecodeError
 from atalanta.runtime.ha.group.guard_calls import GuardCalls
 from atalanta.runtime.ha.group.passive_shell import PassiveShell
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
-from atalanta.runtime.ha.store_requests import PROMOTE, take_request
+from atalanta.runtime.ha.store_requests import PROMOTE, PROMOTE_LOSSY, take_request
 from atalanta.runtime.net.limits import limits_of_this_process
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
-from atalanta.store.errors import JournalDamaged, JournalForeign
+from atalanta.store.errors import JournalForeign
+
+if TYPE_CHECKING:
+    from atalanta.ha.copy_replay import CopyReplay
+    from atalanta.store.ports import GrowingReplay
 
 log = logging.getLogger("atalanta.app")
 
@@ -48,15 +54,26 @@ class ReplicaRun:
     """One passive run. A stop signal, or a lost network, ends it.
 
     Afterwards `follower` is set if it has taken over, `node_id` if it has learned that of its group and begins again,
-    `again` if its ports must be bound anew.
+    `damaged` if it begins again with `repair` under a new name, `again` if its ports must be bound anew.
     """
 
-    def __init__(self, member: GroupMember, doors: Doors) -> None:
+    def __init__(
+        self,
+        member: GroupMember,
+        doors: Doors,
+        prepare: Callable[[], GrowingReplay | None],
+        repair: bool = False,
+    ) -> None:
+        """`prepare`: that of BackupPorts. `repair`: the journal is damaged."""
         self.member = member
+        self._prepare = prepare
+        self.repair = repair
+        self.damaged = False
         self.again = False
         self.paused = False
         self.stopping = False
         self.follower: Follower | None = None
+        self.replay: CopyReplay | None = None
         self.clock_floor_ns = 0  # of the node to come
         self.node_id: uuid.UUID | None = None
         self._doors = doors
@@ -104,7 +121,7 @@ class ReplicaRun:
         timer = None if wait_s is None else loop.call_later(wait_s, shell.end)
         try:
             await shell.run(backup, disk, large)
-        except (JournalDamaged, JournalForeign, DecodeError) as error:
+        except (JournalForeign, DecodeError) as error:
             line = f"the journal in {member.folder.journal} cannot be read: {error}"
             raise StartupError(exit_codes.BAD_DATA, [line]) from error
         finally:
@@ -122,8 +139,10 @@ class ReplicaRun:
         outcome = backup.outcome
         if isinstance(outcome, TakenOver):
             self.follower = outcome.follower
+            self.replay = outcome.replay
             self.clock_floor_ns = outcome.clock_floor_ns
-        elif isinstance(outcome, Identity):
+        self.damaged = isinstance(outcome, Damaged)
+        if isinstance(outcome, Identity):
             self.node_id = uuid.UUID(bytes=outcome.node_id)
 
     def _config(self) -> BackupConfig:
@@ -140,6 +159,8 @@ class ReplicaRun:
             key=member.key,
             connectors=member.connectors,
             folder=str(member.folder.journal),
+            repair=self.repair,
+            asynchronous=member.policy.asynchronous,
         )
 
     def _candidates(self) -> list[Candidate]:
@@ -162,8 +183,9 @@ class ReplicaRun:
             trace=shell.trace,
             register=calls,
             settings=self.member.write_settings,
-            guard=guard,
+            guard=None if self.member.policy.asynchronous else guard,  # no proof lets it take over
             suspect=self._suspect,
+            prepare=self._prepare,
         )
 
     def _on_ended(self, epoch: int) -> None:
@@ -176,9 +198,9 @@ class ReplicaRun:
     def _suspect(self) -> None:
         """Opens the doors before any proof, because clients dial again within milliseconds.
 
-        Not in a larger group: another member may take over, and clients must find it.
+        Not in a larger group: another member may take over, and clients must find it. An asynchronous member does not.
         """
-        if len(self._candidates()) == 1:
+        if not self.member.policy.asynchronous and len(self._candidates()) == 1:
             self._open_doors()
 
     def _open_doors(self) -> None:
@@ -203,16 +225,19 @@ class ReplicaRun:
         while True:
             await asyncio.sleep(ATTEND_S)
             member.tell_passive()
+            if self._closing is not None and backup.linked:
+                self._close_doors()  # another member serves: clients that wait here must find it
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 seen = backup.status()
-                await member.tell("passive", seen.epoch, seen.active, seen.durable, seen.behind, [])
+                await member.tell("passive", seen.epoch, seen.active, seen.durable, seen.behind, [], seen.waits)
                 promoted = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE)
+                forced = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE_LOSSY)
             except OSError as error:
                 member.tell_unusable(str(error))
                 continue
-            if promoted:
-                shell.driver.promote()
+            if promoted or forced:
+                shell.driver.promote(lossy=forced)
 
 
 def colocated_candidate(configuration: Configuration, host: str, port: int) -> Candidate:

@@ -78,13 +78,16 @@ class ReplicatedRuns:
         while True:
             self._tell_web("passive")
             shell = bound_shell(self.member.configuration, signals=False, clock=Clock(steady_ns))
+            active = ActiveRun(self.member, self.security, self.server, shell)
             try:
-                passive = await self._follow(shell)
+                passive = await self._follow(shell, active)
             except BaseException:
                 shell.accept_no_more()
+                await active.close()
                 raise
             if passive.follower is None:
                 shell.accept_no_more()
+                await active.close()
                 if passive.again and not passive.stopping:
                     continue
                 return None if passive.paused else exit_codes.STOPPED
@@ -92,18 +95,18 @@ class ReplicatedRuns:
             shell.clock.begin_above(passive.clock_floor_ns)
             shell.listen_early()
             self._tell_web("active")
-            active = ActiveRun(self.member, self.security, self.server, shell, passive.follower)
             self.guard.born(shell)
-            if await active.run():
+            if await active.run(passive.follower, passive.replay):
                 return active.status
             unsettle_collector()
             trim_allocator()
 
-    async def _follow(self, doors: Doors) -> ReplicaRun:
+    async def _follow(self, doors: Doors, active: ActiveRun) -> ReplicaRun:
         """Runs passively until the member has taken over, or ends. It learns the node id of its group first."""
         member = self.member
+        damaged = False
         while True:
-            run = ReplicaRun(member, doors)
+            run = ReplicaRun(member, doors, active.prepare, damaged)
             self.guard.born(run)
             if not member.primary:
                 member.tell_passive()  # a primary that serves at once does not say so
@@ -112,6 +115,10 @@ class ReplicatedRuns:
             await run.run(member.terms.wait_ns / 1e9 if founds else None)
             if run.stopping or run.again or run.follower is not None:
                 return run
+            damaged = run.damaged
+            if damaged:
+                member.rename()
+                continue
             found = run.node_id or uuid.UUID(bytes=SystemIds().uuid())
             member.folder.identify(found)
             log_event(log, "member_identified", {"node_id": found, "founded": run.node_id is None})

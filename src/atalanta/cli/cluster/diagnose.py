@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
+from pathlib import Path
 from typing import Final
 
 import typer
@@ -12,15 +14,18 @@ from rich.table import Table
 from rich.text import Text
 
 from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, merged, sorted_findings
+from atalanta.cli.cluster.findings_group import group_findings
 from atalanta.cli.cluster.findings_members import member_findings
 from atalanta.cli.cluster.findings_messages import message_findings
+from atalanta.cli.cluster.replicated_group import group_of, look
 from atalanta.cli.cluster.survey import Survey
 from atalanta.cli.cluster.view import LiveCluster
 from atalanta.cli.output.escape import plain
-from atalanta.cli.output.outcome import FAILED, reported
+from atalanta.cli.output.outcome import FAILED, Refused, reported
 from atalanta.cli.output.tables import FILE_COLUMNS
 from atalanta.cli.target import Target
 from atalanta.client import run
+from atalanta.runtime.process.exit_codes import BAD_DATA
 
 NODE_MAX: Final = 24  # characters; the rest of the line is for the problem
 STYLES: Final = {ERROR: "bold red", WARNING: "yellow", NOTE: "dim"}
@@ -31,15 +36,18 @@ def run_doctor(
 ) -> None:
     """Prints the findings. Exit status 1 if one is more than a note."""
     with reported():
+        members = [each for each in nodes if is_place(each)]
+        named = [each for each in nodes if each not in members]
         target = Target("", user, password)
-        cluster = run(Survey(target, wait).run(nodes))
+        cluster = run(Survey(target, wait).run(named)) if named else LiveCluster()
         if not json_output:
             cluster.shorten()
-        found = diagnosed(cluster, target.user, target.password)
+        own = [finding for each in members for finding in of_member(Path(each))]
+        found = sorted_findings([*diagnosed(cluster, target.user, target.password), *own])
     if json_output:
         typer.echo(json.dumps(as_json(cluster, found), indent=2, ensure_ascii=False))
     else:
-        show(cluster, found)
+        show(cluster, found, len(members))
     if any(each.severity != NOTE for each in found):
         raise typer.Exit(FAILED)
 
@@ -47,6 +55,19 @@ def run_doctor(
 def diagnosed(cluster: LiveCluster, user: str | None, password: str | None) -> list[Finding]:
     """Returns all findings, the worst first. `user` and `password` are the operator's."""
     return sorted_findings([*message_findings(cluster), *member_findings(cluster, user, password)])
+
+
+def is_place(node: str) -> bool:
+    """Tells whether an argument is the folder of an instance, or its broker.xml, and no host."""
+    return (Path(node) / "etc" / "broker.xml").is_file() or (node.endswith(".xml") and Path(node).is_file())
+
+
+def of_member(place: Path) -> list[Finding]:
+    """Returns the findings about the member of a replicated group in a folder. Raises Refused."""
+    configuration = group_of(place)
+    if configuration is None:
+        raise Refused(f"{place} is not of a replicated group: name host:port of the node", BAD_DATA)
+    return list(group_findings(configuration, asyncio.run(look(configuration))))
 
 
 def as_json(cluster: LiveCluster, found: list[Finding]) -> dict[str, object]:
@@ -69,7 +90,7 @@ def as_json(cluster: LiveCluster, found: list[Finding]) -> dict[str, object]:
     }
 
 
-def show(cluster: LiveCluster, found: list[Finding]) -> None:
+def show(cluster: LiveCluster, found: list[Finding], members: int = 0) -> None:
     """Prints a table of findings, each with its remedy below, then a summary line."""
     console = Console(width=None if sys.stdout.isatty() else FILE_COLUMNS, highlight=False)
     if found:
@@ -84,7 +105,7 @@ def show(cluster: LiveCluster, found: list[Finding]) -> None:
                 cell.append("\n→ " + plain(each.remedy), style="green")
             table.add_row(Text(each.severity, STYLES[each.severity]), Text(plain(each.node)), cell)
         console.print(table)
-    count = len(cluster.nodes)
+    count = len(cluster.nodes) + members
     counts = {
         severity: sum(each.severity == severity for each in merged(found)) for severity in STYLES
     }

@@ -24,14 +24,26 @@ from atalanta.runtime.ha.group.member_folder import read_member
 from atalanta.runtime.ha.group.member_status import MemberStatus, read_status
 from atalanta.runtime.ha.managers.configured_manager import ManagerRefused, configured_manager
 from atalanta.runtime.ha.managers.manager import Manager, ManagerUnavailable
-from atalanta.runtime.ha.store_requests import HANDOVER, PROMOTE, post_request, take_request
+from atalanta.runtime.ha.store_requests import (
+    HANDOVER,
+    PROMOTE,
+    PROMOTE_LOSSY,
+    post_request,
+    take_request,
+)
 from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, BAD_DATA, UNAVAILABLE
 
 LIFE_S: Final = 1.2  # in which a process that lives writes its status at least once
 LOOK_S: Final = 0.1
+UNREADABLE: Final = "the register cannot be read, and without it nobody can stop the member that serves"
+REMEDY: Final = (
+    "Start the manager. If it is lost for good, and every other member is stopped and stays so: name another manager "
+    "in the atalanta.toml of this member, start the member again, and promote it with --lossy"
+)
+LOSSY: Final = "With --lossy this member serves all the same, and what it lacks is lost, though it was confirmed"
 ACTIVE: Final = "active"
 STOPPED: Final = "stopped"
-HEADS: Final = ("state", "member", "in sync", "epoch", "records", "behind")
+HEADS: Final = ("state", "member", "in sync", "epoch", "records", "behind", "for")
 
 
 def group_of(place: Path) -> Configuration | None:
@@ -66,22 +78,27 @@ class GroupState:
 def run_status(configuration: Configuration, json_output: bool) -> None:
     """Shows the member, its followers and the register."""
     with reported():
-        seen = asyncio.run(_look(configuration))
+        seen = asyncio.run(look(configuration))
         if json_output:
             typer.echo(json.dumps(_described(seen)))
             return
         register = seen.register
         in_sync = () if register is None else register.in_sync
+        ordered = configuration.ha.asynchronous
         rows = []
         if seen.status is None:
-            rows.append([STOPPED, seen.member, _yes(seen.member in in_sync), "", "", ""])
+            rows.append([STOPPED, seen.member, _sync(seen.member in in_sync, ordered), "", "", "", ""])
         else:
             own = seen.status
             behind = "" if own.state == ACTIVE else str(own.behind)
-            rows.append([own.state, own.member, _yes(own.member in in_sync), str(own.epoch), str(own.durable), behind])
+            in_step = _sync(own.member in in_sync, ordered)
+            rows.append([own.state, own.member, in_step, str(own.epoch), str(own.durable), behind, ""])
             for each in own.followers:
-                rows.append(["follows", each.member, _yes(each.in_sync), "", "", str(each.behind)])
+                in_step = _sync(each.in_sync, each.asynchronous)
+                rows.append(["follows", each.member, in_step, "", "", str(each.behind), f"{each.behind_s:.1f} s"])
         show_table(HEADS, rows, right=HEADS[3:])
+        if seen.status is not None and seen.status.waits:
+            typer.echo(f"it waits: {seen.status.waits}", err=True)
         if seen.why:
             typer.echo(f"the register cannot be read: {seen.why}", err=True)
         elif register is None:
@@ -94,7 +111,7 @@ def run_status(configuration: Configuration, json_output: bool) -> None:
 def run_handover(configuration: Configuration, wait_s: float) -> None:
     """Lets another member serve."""
     with reported():
-        seen = asyncio.run(_look(configuration))
+        seen = asyncio.run(look(configuration))
         if seen.status is None or seen.status.state != ACTIVE:
             active = seen.register.active if seen.register is not None else ""
             raise Refused(
@@ -108,21 +125,26 @@ def run_handover(configuration: Configuration, wait_s: float) -> None:
 
 
 def run_promote(configuration: Configuration, wait_s: float, lossy: bool) -> None:
-    """Lets this member serve though its group does not allow it."""
+    """Lets this member serve: the active node that it follows hands over. Without one, a member in sync takes over.
+
+    `lossy`: at once, whatever it lacks.
+    """
     with reported():
-        seen = asyncio.run(_look(configuration))
+        seen = asyncio.run(look(configuration))
         if seen.status is None:
             raise Refused(f"the process of this member, {seen.member}, does not run: start it", TIMED_OUT)
         if seen.status.state == ACTIVE:
             raise Refused(f"this member, {seen.member}, is active already", TIMED_OUT)
+        if seen.why:
+            raise Refused(f"{UNREADABLE}: {seen.why}. {REMEDY}", TIMED_OUT)
         register = seen.register
-        if register is not None and seen.member not in register.in_sync and not lossy:
-            raise Refused(
-                f"{seen.member} is not in sync ({', '.join(register.in_sync)}: start one of these); with --lossy it "
-                "serves all the same, and what it lacks is lost, though it was confirmed",
-                FAILED,
-            )
-        asyncio.run(_request(configuration, seen, PROMOTE, wait_s))
+        if not lossy and not seen.status.active:
+            if register is None:
+                raise Refused(f"the group has no register: start its primary. {LOSSY}", FAILED)
+            if seen.member not in register.in_sync:
+                others = ", ".join(register.in_sync)
+                raise Refused(f"{seen.member} is not in sync ({others}: start one of these). {LOSSY}", FAILED)
+        asyncio.run(_request(configuration, seen, PROMOTE_LOSSY if lossy else PROMOTE, wait_s))
 
 
 async def _request(configuration: Configuration, seen: GroupState, what: str, wait_s: float) -> None:
@@ -140,11 +162,16 @@ async def _request(configuration: Configuration, seen: GroupState, what: str, wa
                 return
     finally:
         await manager.close()
-    take_request(seen.journal, what)
-    raise Refused(f"the group has no new epoch after {wait_s:g} s; the request is withdrawn", TIMED_OUT)
+    if take_request(seen.journal, what) or what != PROMOTE:
+        raise Refused(f"the group has no new epoch after {wait_s:g} s; the request is withdrawn", TIMED_OUT)
+    raise Refused(
+        f"{seen.member} does not serve after {wait_s:g} s. It will as soon as it has everything: `atalanta ha status` "
+        "shows how far it is",
+        TIMED_OUT,
+    )
 
 
-async def _look(configuration: Configuration) -> GroupState:
+async def look(configuration: Configuration) -> GroupState:
     """Looks twice at the member's status: that of a process that lives has changed."""
     journal = configuration.journal_folder
     member = read_member(journal)
@@ -203,5 +230,8 @@ def _described(seen: GroupState) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"
+def _sync(in_sync: bool, asynchronous: bool) -> str:
+    """Returns the word for a member: one that is asynchronous is in sync only when an operator has let it serve."""
+    if in_sync:
+        return "yes"
+    return "asynchronous" if asynchronous else "no"

@@ -17,7 +17,8 @@ Nodes = Annotated[
     list[str],
     typer.Argument(
         metavar="NODE…",
-        help="host, host:port or a URL of one node; the others are discovered",
+        help="host, host:port or a URL of one node; the others are discovered. Or the folder of a member of a "
+        "replicated group, on this host",
         show_default=False,
     ),
 ]
@@ -38,6 +39,7 @@ def doctor(
     \b
     atalanta doctor localhost:61616
     atalanta doctor broker1 broker2 --user admin --json
+    atalanta doctor /var/lib/broker
     """
     from atalanta.cli.cluster.diagnose import run_doctor
 

@@ -46,8 +46,6 @@ class ReadOnlyDisk(Disk):
     def __init__(self, folder: Path, pages: Path) -> None:
         self._folder = folder
         self._pages = pages
-        self._name = ""
-        self._file = -1
 
     def names(self) -> list[str]:
         folders = [self._folder] + ([self._pages] if self._pages.is_dir() else [])
@@ -61,11 +59,8 @@ class ReadOnlyDisk(Disk):
         return (self._pages if name.startswith(NAME_PREFIX) else self._folder) / name
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        if name != self._name:
-            self.close()
-            self._file = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
-            self._name = name
-        return os.pread(self._file, size, offset)
+        with self._path(name).open("rb", buffering=0) as file:
+            return os.pread(file.fileno(), size, offset)
 
     def create(self, name: str, size: int, head: bytes) -> None:
         return None
@@ -82,10 +77,6 @@ class ReadOnlyDisk(Disk):
     def reuse(self, spare_name: str, name: str, head: bytes) -> None:
         return None
 
-    def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-        self._name, self._file = "", -1
 
 
 class NoJournal(ports.Journal):

@@ -17,11 +17,13 @@ from atalanta.cluster.replication.backup_config import (
     BackupConfig,
     BackupPorts,
     BackupStatus,
+    Damaged,
     Identity,
     TakenOver,
 )
 from atalanta.cluster.replication.follower_store import FollowerStore
 from atalanta.cluster.replication.incoming_stream import IncomingStream, StreamFailed
+from atalanta.cluster.replication.member_codec import ServiceRequest
 from atalanta.cluster.replication.member_handshake import NO_NODE_ID, Hello, Welcome
 from atalanta.cluster.replication.passive_inputs import PassiveInputs
 from atalanta.ha.block_stream import BlockRefused
@@ -46,6 +48,7 @@ from atalanta.ha.replication import (
     Store,
 )
 from atalanta.message.encoding.buffer import DecodeError
+from atalanta.store.errors import JournalDamaged
 from atalanta.store.segment import SEGMENT_VERSION
 from atalanta.wire.connection import ProtocolError
 
@@ -53,57 +56,75 @@ TICK_TIMER: Final = "backup.tick"
 TICK_NS: Final = 50_000_000
 # Between two reads of the register while nobody sends heartbeats.
 READ_NS: Final = 500_000_000
+# Clients know one backup, and may dial no other member: it takes over before the other ones.
+TURN_NS: Final = 500_000_000
 # At a cold start a primary goes first.
 PRIMARY_FIRST_NS: Final = 300_000_000
 # After this time without an active node the member tells what it waits for.
 TELL_NS: Final = 5_000_000_000
 LIFE_SIZE: Final = 8
+REPLAY_TIMER: Final = "backup.replay"
 ASKS: Final = "this member asks to become active"
 
 
 class Backup(PassiveInputs):
     """A passive member. `outcome` and `failed` end it; each is None before.
 
-    `follower` and `store` are None in a folder without a node id.
+    `follower` and `store` are None in a folder without a node id, or with a damaged journal: `damage` says what is
+    damaged, "" before. Such a member cannot take over. It waits for an active node, which has what it lost.
     """
 
     def __init__(self, config: BackupConfig, ports: BackupPorts) -> None:
         self.config = config
         self.ports = ports
         self.failed: str | None = None
-        self.outcome: Identity | TakenOver | None = None
+        self.outcome: Identity | TakenOver | Damaged | None = None
+        self.damage = ""
         self.follower: Follower | None = None
         self.store: FollowerStore | None = None
         self._register = RegisterRequests(ports.register, ports.timers, ports.trace)
         hello = Hello(
             config.member, config.node_id or NO_NODE_ID, config.group, SEGMENT_VERSION, config.connectors,
-            config.primary,
+            config.primary, config.asynchronous,
         )  # fmt: skip
         self._search = ActiveSearch(
             self, config.candidates, hello, config.key, ports.wire, ports.links, ports.timers, ports.ids, ports.trace
         )
         self._stream: IncomingStream | None = None
         self._promoted = False
+        self._lossy = False  # the operator's order stands, whatever the register says
         self._last_barrier = 0  # the one before the outcome
         self._alone_since_ns = 0
         self._read_ns = 0  # when the register was read because nobody sent heartbeats
         self._version = 0  # of the register, since `_version_ns`
         self._version_ns = 0
+        self._free_ns = 0  # when it was seen first that the promise is over, since the last active node
         self._told = ""
 
     # --- life -------------------------------------------------------------------------------------
 
     def recover(self, now: int) -> None:
-        """Reads the journal. Raises JournalDamaged, JournalForeign or OSError."""
+        """Reads the journal. Raises JournalForeign or OSError."""
         config, ports = self.config, self.ports
         if config.journal is None:
             return
-        store = self.store = FollowerStore(ports.disk, ports.large, config.journal)
+        try:
+            store = FollowerStore(ports.disk, ports.large, config.journal, ports.prepare, config.repair)
+        except JournalDamaged as error:
+            self._on_damage(error)
+            return
+        self.store = store
+        store.tell_cut(ports.trace)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
         report = store.report
         follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
         self.follower = follower
         self._stream = IncomingStream(follower, store, self._search, ports, self._do)
+
+    def _on_damage(self, error: JournalDamaged) -> None:
+        """Records that the journal cannot be read: this member cannot take over."""
+        self.damage = str(error)
+        self.ports.trace.event("journal_damaged", {"folder": self.config.folder, "why": self.damage})
 
     def start(self, now: int) -> None:
         """Reads the register, or looks for the active node to learn the node id."""
@@ -119,9 +140,26 @@ class Backup(PassiveInputs):
         """Ends the connection to the active node."""
         self._search.halt("the member stops")
 
-    def promote(self, now: int) -> None:
-        """Takes over at an operator's order, in sync or not, as soon as nothing waits for the disk."""
+    def promote(self, now: int, lossy: bool) -> None:
+        """Obeys an operator's order to serve. `lossy`: at once, in sync or not, as soon as nothing waits for the disk.
+
+        Else the active node is asked to hand over. Without one, a member in sync takes over.
+        """
+        if self.damage:
+            self._tell_once(f"a member with a damaged journal cannot be promoted: {self.damage}")
+            return
+        follower, stream = self.follower, self._stream
+        if follower is None or stream is None or self._over():
+            return
+        if not lossy and stream.following:
+            stream.send(ServiceRequest(follower.epoch))
+            return
+        known = follower.view.known
+        if not lossy and (known is None or self.config.member not in known.in_sync):
+            self.ports.trace.event("promotion_refused", {"why": "this member follows nobody, and is not in sync"})
+            return
         self._promoted = True
+        self._lossy = lossy
         self._unlink("this member was promoted")
         self._consider(now)
 
@@ -135,12 +173,17 @@ class Backup(PassiveInputs):
         """Returns how far the member is."""
         follower, stream = self.follower, self._stream
         if follower is None or stream is None:
-            return BackupStatus(0, "", 0, 0, ())
+            return BackupStatus(0, "", 0, 0, (), self._told)
         known = follower.view.known
         in_sync = () if known is None else known.in_sync
-        active = follower.active if follower.epoch else ""
+        active = follower.active if stream.following else ""
         behind = max(0, stream.end_lsn - follower.durable)
-        return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync)
+        return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync, self._told)
+
+    @property
+    def linked(self) -> bool:
+        """Tells whether the member is connected to an active node."""
+        return self._search.link is not None
 
     def _over(self) -> bool:
         """Tells whether the member has ended, or is about to: it has become active."""
@@ -165,7 +208,7 @@ class Backup(PassiveInputs):
 
     def _make_identity(self) -> None:
         """Makes the node id of a new group, if no other member can be reached."""
-        if self.config.primary and self._search.nobody():
+        if self.config.primary and not self.damage and self._search.nobody():
             self.outcome = Identity(self.ports.ids.uuid())
             self._unlink("this member begins a new group")
 
@@ -200,12 +243,17 @@ class Backup(PassiveInputs):
     def on_linked(self, now: int, welcome: Welcome) -> None:
         """Implements SearchOwner.on_linked."""
         link = self._search.link
+        if self.damage:
+            self.outcome = Damaged(self.damage)
+            self._unlink("the journal of this member is damaged")
+            return
         if self.follower is None or link is None:
             self.outcome = Identity(welcome.node_id)
             self._unlink("the node id is known")
             return
         self.ports.wire.logged_in(link.conn)
         self._told = ""
+        self._free_ns = 0
         self.ports.trace.event("replication_linked", {"active": welcome.active, "remote": link.remote})
 
     def on_link_lost(self, now: int, why: str) -> None:
@@ -232,6 +280,10 @@ class Backup(PassiveInputs):
             take()
         except (ProtocolError, DecodeError, BlockRefused) as error:
             self._search.drop(now, str(error))
+        except JournalDamaged as error:
+            self._on_damage(error)
+            self.outcome = Damaged(self.damage)
+            self._unlink(self.damage)
         except StreamFailed as failure:
             self._fail(str(failure))
 
@@ -243,7 +295,7 @@ class Backup(PassiveInputs):
         if stream is None:
             return
         if self.failed is None and token == self._last_barrier != 0:
-            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns)
+            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns, stream.store.replay)
         else:
             self._try(now, lambda: stream.on_committed(now, token))
             follower = stream.follower
@@ -275,6 +327,18 @@ class Backup(PassiveInputs):
     def on_large_failed(self, now: int, file: int, why: str) -> None:
         """Implements NodeInputs.on_large_failed."""
         self._fail(f"large message file {file} cannot be written: {why}")
+
+    def flush(self, now: int) -> None:
+        """Implements NodeInputs.flush: replays some of what the disk has."""
+        store = self.store
+        if store is None or self._over():
+            return
+        try:
+            if store.step():
+                self.ports.timers.set(REPLAY_TIMER, now)
+        except (JournalDamaged, DecodeError, OSError) as error:
+            store.end_replay()
+            self.ports.trace.event("replica_replay_failed", {"why": str(error)})
 
     # --- becoming active --------------------------------------------------------------------------
 
@@ -308,10 +372,16 @@ class Backup(PassiveInputs):
         name = self.config.member
         if known is None or name not in known.in_sync or follower.durable < follower.last:
             return False
+        if self.config.asynchronous and known.active != name:
+            return False  # it serves again after a restart, because an operator's order made it active
         if known.in_sync == (name,):
             return True
         promise = follower.promise
         if not promise.is_over(now):
+            return False
+        if self._free_ns == 0:
+            self._free_ns = now
+        if now < self._free_ns + turn_of(name, known) * TURN_NS:
             return False
         if follower.ended == known.epoch:
             return True  # nobody serves in the epoch that this member would end
@@ -330,12 +400,18 @@ class Backup(PassiveInputs):
         follower = self.follower
         if self._search.link is not None or now < self._alone_since_ns + TELL_NS:
             return
-        if follower is None:
+        if self.damage:
+            why = "the journal is damaged, and no active member was found that has what is lost"
+            self._tell_once(f"{why}: start the others, or restore a copy of this member's folders")
+        elif follower is None:
             self._tell_once("no active member was found that knows the node id of the group")
-        elif follower.view.known is not None and self.config.member not in follower.view.known.in_sync:
+        elif follower.view.known is not None:
             names = ", ".join(follower.view.known.in_sync)
-            why = f"in sync are {names}: start one of these, or promote this member, which may lose confirmed messages"
-            self._tell_once(why)
+            if self.config.member not in follower.view.known.in_sync:
+                start = f"in sync are {names}: start one of these, or promote this member"
+                self._tell_once(f"{start}, which may lose confirmed messages")
+            elif self.config.asynchronous:
+                self._tell_once(f"this member is asynchronous, and in sync with {names}: start these, or promote it")
 
     def _tell_once(self, why: str) -> None:
         if why != self._told:
@@ -405,7 +481,7 @@ class Backup(PassiveInputs):
             elif isinstance(action, Read):
                 self._register.read()
             elif isinstance(action, CompareAndSet):
-                self._promoted = False
+                self._promoted = self._promoted and self._lossy  # what was known of the register may be old
                 self._unlink(ASKS)
                 self._register.write(action)
             elif isinstance(action, Activate):
@@ -420,3 +496,9 @@ class Backup(PassiveInputs):
         store.files.forget_incomplete()
         self._last_barrier = store.barrier.begin()
         self.ports.trace.event("replica_takes_over", {"epoch": action.epoch})
+
+
+def turn_of(member: str, register: Register) -> int:
+    """Returns the number of members in sync that take over before this one, as the active node has announced."""
+    names = [name for name in register.in_sync if name != register.active]
+    return names.index(member) if member in names else 0

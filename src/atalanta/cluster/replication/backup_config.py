@@ -11,10 +11,12 @@ from atalanta.ha.replication import Follower
 
 if TYPE_CHECKING:
     from atalanta.cluster.replication.active_search import Candidate
+    from atalanta.ha.copy_replay import CopyReplay
     from atalanta.ha.guard_port import GuardPort
     from atalanta.ha.register_port import RegisterPort
     from atalanta.kernel.ports import Disk, Ids, LargeFiles, Links, Timers, Trace, Wire
     from atalanta.store.config import JournalConfig
+    from atalanta.store.ports import GrowingReplay
     from atalanta.wire.core.transport import TransportConfiguration
 
 # How long an active node may take to read its journal before it can be followed.
@@ -26,7 +28,9 @@ class BackupConfig:
     """The configuration of a passive member. `node_id` and `journal` are None in a folder without a node id.
 
     `key` is that of the handshake, `connectors` are told to the active node (member_handshake.Hello), `folder` is named
-    in errors. `patience_ns`: an active node that has not served yet may read its journal for so long.
+    in errors. `patience_ns`: an active node that has not served yet may read its journal for so long. `repair`: a
+    damaged journal is cut behind its whole front, because the member has a new name. An `asynchronous` member serves
+    only at an operator's order.
     """
 
     member: str
@@ -40,6 +44,8 @@ class BackupConfig:
     connectors: dict[str, TransportConfiguration] = field(default_factory=dict)
     folder: str = "the data folder"
     patience_ns: int = PATIENCE_NS
+    repair: bool = False
+    asynchronous: bool = False
 
 
 def _nothing() -> None:
@@ -48,7 +54,9 @@ def _nothing() -> None:
 
 @dataclass(eq=False, repr=False)
 class BackupPorts:
-    """The ports of a passive member. `settings` stores the management settings of the active node; OSError.
+    """The ports of a passive member. `settings` stores the management settings of the active node, and returns whether
+    they have changed; OSError. `prepare` makes the node that would take over, with these settings, and returns its
+    replay; None if the node will read its journal.
 
     Without `guard` the end of the active process is known by its lease only. `suspect` is called when the connection
     to an active node is lost: that proves nothing, but this member may soon serve.
@@ -62,9 +70,10 @@ class BackupPorts:
     ids: Ids
     trace: Trace
     register: RegisterPort
-    settings: Callable[[bytes], None]
+    settings: Callable[[bytes], bool]
     guard: GuardPort | None = None
     suspect: Callable[[], None] = _nothing
+    prepare: Callable[[], GrowingReplay | None] = _nothing
 
 
 @dataclass(frozen=True)
@@ -74,9 +83,21 @@ class Identity:
     node_id: bytes
 
 
+@dataclass(frozen=True)
+class Damaged:
+    """The outcome of a member whose journal is damaged, when an active node is there that has everything.
+
+    The shell gives the member a new name, because the register may say of the old one that it has everything, and
+    begins again with `repair`.
+    """
+
+    why: str
+
+
 @dataclass(eq=False)
 class TakenOver:
-    """The outcome of a member that has become active: nothing waits for the disk.
+    """The outcome of a member that has become active: nothing waits for the disk. `replay` is that of the node that was
+    prepared last, None if it must read its journal.
 
     No output of the former node left at a later time of its clock than `clock_floor_ns`: the new node's begins above
     it. 0 if this process has heard no active node.
@@ -84,6 +105,7 @@ class TakenOver:
 
     follower: Follower
     clock_floor_ns: int = 0
+    replay: CopyReplay | None = None
 
 
 @dataclass(frozen=True)
@@ -98,3 +120,4 @@ class BackupStatus:
     durable: int
     behind: int
     in_sync: tuple[str, ...]
+    waits: str = ""  # for what, without an active node

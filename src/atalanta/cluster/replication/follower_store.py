@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from atalanta.cluster.replication.follower_files import FollowerFiles, WriteBarrier
@@ -15,42 +16,59 @@ from atalanta.cluster.replication.member_codec import (
     PageFile,
 )
 from atalanta.ha.block_stream import DropPart, JumpPart, SegmentPart
+from atalanta.ha.copy_replay import CopyReplay
 from atalanta.ha.journal_copy import JournalCopy
-from atalanta.store.recovery import CUT_NOTHING, read_back
+from atalanta.kernel.broker.damaged_records import DamagedRecords, QueueNames
+from atalanta.store.errors import JournalDamaged
+from atalanta.store.recovery import CUT_NOTHING, read_back, read_front
 
 if TYPE_CHECKING:
-    from atalanta.kernel.ports import Disk, LargeFiles
+    from atalanta.kernel.ports import Disk, LargeFiles, Trace
     from atalanta.store.config import JournalConfig
-    from atalanta.store.recovery_report import RecoveryReport
+    from atalanta.store.ports import GrowingReplay
+    from atalanta.store.recovery_report import RecoveredState, RecoveryReport
 
 FileMessage: TypeAlias = PageFile | LargeData | LargeEnd | FileDeletion | KeptFiles
 JournalMessage: TypeAlias = JournalBlock | SegmentPart | DropPart | JumpPart
 
 
-class _NoReplay:
-    """A recovery whose records nobody needs."""
-
-    def on_record(self, lsn: int, kind: int, payload: bytes) -> None:
-        """Implements Replay.on_record."""
+def _nothing() -> None:
+    return None
 
 
 class FollowerStore:
     """The journal and the files. `report` and `copy` are those of the last `read`.
 
-    Parts of the journal wait while a large body before them is being synced.
+    Parts of the journal wait while a large body before them is being synced. `replay` takes the records of the copy to
+    a new node; None without one.
     """
 
-    def __init__(self, disk: Disk, large: LargeFiles, config: JournalConfig) -> None:
-        """Reads the journal. Raises JournalDamaged, JournalForeign or OSError."""
+    def __init__(
+        self,
+        disk: Disk,
+        large: LargeFiles,
+        config: JournalConfig,
+        prepare: Callable[[], GrowingReplay | None],
+        repair: bool = False,
+    ) -> None:
+        """Reads the journal. Raises JournalDamaged, JournalForeign or OSError. `prepare`: that of BackupPorts.
+
+        With `repair` a damaged journal is cut behind its whole front.
+        """
         self.barrier = WriteBarrier(disk)
         self.files = FollowerFiles(disk, large, config.journal_id, self.barrier)
         self.report: RecoveryReport
         self.copy: JournalCopy
+        self.replay: CopyReplay | None = None
+        self._prepare = prepare
         self._disk = disk
         self._config = config
         self._waiting: deque[JournalMessage | LargeEnd] = deque()
         self._waiting_bytes = 0
-        self.read()
+        if repair:
+            self._take(read_front(disk, config, QueueNames()))
+        else:
+            self.read()
 
     @property
     def waiting_bytes(self) -> int:
@@ -59,9 +77,54 @@ class FollowerStore:
 
     def read(self, cut: int = CUT_NOTHING) -> None:
         """Reads the journal while no job of the disk waits, and cuts it behind lsn `cut`. Errors as at the begin."""
-        state = read_back(self._disk, self._config, _NoReplay(), cut)
+        queues = QueueNames()
+        try:
+            self._take(read_back(self._disk, self._config, queues, cut))
+        except JournalDamaged as error:
+            found = DamagedRecords()
+            for kind, payload in error.records:
+                found.add(kind, payload)
+            raise error.with_contents(found.text(queues.names)) from error
+
+    def _take(self, state: RecoveredState) -> None:
         self.report = state.report
         self.copy = JournalCopy(self._disk, self._config, state)
+        if self.replay is None or not self.replay.follow(self.copy):
+            self.begin_replay()
+
+    # --- the replay -------------------------------------------------------------------------------
+
+    def begin_replay(self) -> None:
+        """Begins the replay with an empty node: what the former one has is of no use."""
+        replay = self._prepare()
+        self.replay = None if replay is None else CopyReplay(self.copy, replay)
+
+    def step(self) -> bool:
+        """Replays some durable records. Returns whether more are left. Raises JournalDamaged, DecodeError or OSError.
+        """
+        if self.replay is not None and self.replay.overtaken():
+            self.begin_replay()
+        replay = self.replay
+        if replay is None or not replay.has_work():
+            return False
+        replay.step()
+        return replay.has_work()
+
+    def end_replay(self) -> None:
+        """Ends the replay for good: the node will read its journal."""
+        self.replay = None
+        self._prepare = _nothing
+
+    def tell_cut(self, trace: Trace) -> None:
+        """Tells what the first `read` has left out."""
+        report = self.report
+        if report.torn_bytes:
+            trace.event("journal_tail_cut", {"at": report.torn_at, "bytes": report.torn_bytes})
+        if report.cut.exists():
+            names = " ".join(report.cut.names())
+            trace.event(
+                "journal_damage_cut", {"behind": report.last, "bytes": report.cut.size_bytes(), "files": names}
+            )
 
     # --- the stream -------------------------------------------------------------------------------
 

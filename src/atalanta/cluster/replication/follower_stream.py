@@ -61,6 +61,7 @@ class FollowerStream:
     """The stream to one follower, from its welcome to the end of its connection.
 
     `read_token` is the token of its reads of large bodies. `failed` says why the stream cannot go on, "" before.
+    `favoured`: its member is announced as the backup, and is to get the service.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class FollowerStream:
         self.connection = connection
         self.read_token: int = -connection.conn  # those of the broker are above 0
         self.blocked: bool = False
+        self.favoured: bool = False
         self.failed: str = ""
         self.unfinished: bool = False
         # A file was sent, and no block behind it: no answer says yet that the file is on the follower's disk.
@@ -84,6 +86,10 @@ class FollowerStream:
         self._reader: JournalReader | None = None
         self._reading: int = -1  # the large body that is being read
         self._jumped: bool = False
+
+    def favour(self, favoured: bool) -> None:
+        """Sets whether the member is to get the service."""
+        self.favoured = favoured
 
     def fail(self, why: str) -> None:
         """Records that the stream cannot go on."""

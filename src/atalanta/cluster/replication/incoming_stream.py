@@ -19,6 +19,7 @@ from atalanta.cluster.replication.member_codec import (
     LargeData,
     LargeEnd,
     PageFile,
+    ServiceRequest,
     SettingsFile,
     decode_from_active,
     encode_message,
@@ -89,7 +90,7 @@ class IncomingStream:
         self.following = False
         self.store.clear()
 
-    def send(self, message: Answer | Refusal) -> None:
+    def send(self, message: Answer | Refusal | ServiceRequest) -> None:
         """Sends a message to the active node, if there is a connection."""
         link = self._search.link
         if link is not None:
@@ -187,7 +188,8 @@ class IncomingStream:
 
     def _store_settings(self, message: SettingsFile) -> None:
         try:
-            self._settings(message.data)
+            if self._settings(message.data):
+                self.store.begin_replay()
         except OSError as error:
             raise StreamFailed(f"the management settings of the active node cannot be stored: {error}") from error
 
@@ -240,6 +242,7 @@ class IncomingStream:
                 store.copy.on_part(part)
                 if isinstance(part, JumpPart):
                     follower.on_emptied()
+                    store.begin_replay()
                 continue
             block = part.block
             self.end_lsn = max(self.end_lsn, block.last)

@@ -20,6 +20,7 @@ Numbers are big-endian; an lsn, a file number and a size have 8 bytes.
     GUARD        epoch · u16 port · 16 bytes of salt
     ANSWER       epoch · last · durable · sent_ns
     REFUSAL      epoch
+    REQUEST      epoch
     FILES        u32 count · count * (page · size · u32 checksum of the table) · u32 count · count * (large file · size)
 """
 
@@ -60,6 +61,7 @@ GUARD: Final = 15
 ANSWER: Final = 32
 REFUSAL: Final = 33
 FILES: Final = 34
+REQUEST: Final = 35
 
 # Kinds of files in DELETE.
 PAGE_FILE: Final = 1
@@ -150,11 +152,18 @@ class StoredFiles:
     large: tuple[tuple[int, int], ...]
 
 
+@dataclass(frozen=True)
+class ServiceRequest:
+    """An operator wants the follower to serve: the active node of `epoch` hands over when it has everything."""
+
+    epoch: int
+
+
 FromActive: TypeAlias = (
     Offer | JournalBlock | SegmentPart | DropPart | JumpPart | Heartbeat | HandOver | Ended | PageFile | LargeData
     | LargeEnd | FileDeletion | KeptFiles | SettingsFile | Guard
 )  # fmt: skip
-FromFollower: TypeAlias = Answer | Refusal | StoredFiles
+FromFollower: TypeAlias = Answer | Refusal | StoredFiles | ServiceRequest
 MemberMessage: TypeAlias = FromActive | FromFollower
 
 
@@ -237,6 +246,8 @@ def _encode_rare(message: MemberMessage) -> bytes:
         return _frame(ENDED, _numbers(message.epoch))
     if isinstance(message, Refusal):
         return _frame(REFUSAL, _numbers(message.epoch))
+    if isinstance(message, ServiceRequest):
+        return _frame(REQUEST, _numbers(message.epoch))
     if isinstance(message, LargeEnd):
         return _frame(LARGE_SYNC, _numbers(message.file, message.size))
     if isinstance(message, FileDeletion):
@@ -332,6 +343,8 @@ def decode_from_follower(frame: bytes) -> FromFollower:
         message = Answer(epoch, last, durable, reader.int64("sent_ns"))
     elif code == REFUSAL:
         message = Refusal(_number(reader, "epoch"))
+    elif code == REQUEST:
+        message = ServiceRequest(_number(reader, "epoch"))
     elif code == FILES:
         pages = list(PAGE_ENTRY.iter_unpack(_entries(reader, "page", PAGE_ENTRY.size)))
         large = list(PAIR.iter_unpack(_entries(reader, "large file", PAIR.size)))

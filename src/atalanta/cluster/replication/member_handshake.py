@@ -6,8 +6,8 @@
     active → follower   proof · u16 size · welcome
 
     proof     HMAC-SHA256 of a label, both random numbers, and what follows, with a key from user and password
-    hello     16 bytes node id, zeros without one · u16 version of the segments · bool primary · member name ·
-              group name · u16 count · count * (name of a cluster connection · connector)
+    hello     16 bytes node id, zeros without one · u16 version of the segments · bool primary · bool asynchronous ·
+              member name · group name · u16 count · count * (name of a cluster connection · connector)
     welcome   16 bytes node id · u64 epoch · member name · refusal, "" if the follower is accepted
 
 Before the follower's proof the active node reads nothing but fixed sizes and one frame of at most 16 KiB, and shows
@@ -46,7 +46,8 @@ class Hello:
     """A follower: its member name, the node id of its folder, its group, the segments that it reads, its connectors.
 
     `connectors` go by the name of the cluster connection, as for `NodeInputs.on_backups`. `primary` is the configured
-    role: an active node of role backup may hand over to it.
+    role: an active node of role backup may hand over to it. `asynchronous`: it is never in sync, unless it asks for
+    the service.
     """
 
     member: str
@@ -55,6 +56,7 @@ class Hello:
     segment_version: int
     connectors: dict[str, TransportConfiguration] = field(default_factory=dict)
     primary: bool = False
+    asynchronous: bool = False
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,7 @@ def encode_hello(hello: Hello) -> bytes:
     writer.raw(hello.node_id)
     writer.int16(hello.segment_version)
     writer.boolean(hello.primary)
+    writer.boolean(hello.asynchronous)
     writer.string(hello.member)
     writer.string(hello.group)
     writer.int16(len(hello.connectors))
@@ -219,6 +222,7 @@ def decode_hello(body: bytes) -> Hello:
     node_id = reader.take(NODE_ID_SIZE, "node id")
     segment_version = reader.int16("segment version")
     primary = reader.boolean("primary")
+    asynchronous = reader.boolean("asynchronous")
     member = reader.string("member")
     if not 0 < len(member.encode("utf-8", "replace")) <= NAME_SIZE_MAX or not member.isprintable():
         raise DecodeError("member", int(reader.position), f"{member!r} is no name for the register")
@@ -228,7 +232,7 @@ def decode_hello(body: bytes) -> Hello:
         name = reader.string("connection")
         connectors[name] = decode_transport(reader, "connector")
     _end(reader)
-    return Hello(member, node_id, group, segment_version, connectors, primary)
+    return Hello(member, node_id, group, segment_version, connectors, primary, asynchronous)
 
 
 def encode_welcome(welcome: Welcome) -> bytes:

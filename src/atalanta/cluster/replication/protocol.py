@@ -75,7 +75,6 @@ class ReplicationProtocol(Protocol):
         self.host = host
         self.members = members
         self.seat = members.seat
-        self.name_here: str = members.seat.follower.name
         self.node_id = node_id
         self.ids = ids
         self.trace = host.broker.trace
@@ -100,7 +99,7 @@ class ReplicationProtocol(Protocol):
         """Returns the reason why a member cannot follow this node, "" if it can."""
         if self.members.stopped:
             return f"this node is not active any more: {self.members.stopped}"
-        if hello.member == self.name_here:
+        if hello.member == self.seat.follower.name:
             return (
                 f"it has this node's own member name, {hello.member}: give every member an empty data folder, "
                 "not a copy of another one"
@@ -128,6 +127,7 @@ class MemberConnection(Connection):
         self.remote = remote
         self.member: str = ""
         self.primary: bool = False  # its configured role
+        self.asynchronous: bool = False
         self.connectors: Mapping[str, TransportConfiguration] = {}
         self._protocol = protocol
         self._wire = protocol.host.wire
@@ -181,7 +181,7 @@ class MemberConnection(Connection):
         """Ends the handshake: with a stream, or with a refusal."""
         protocol = self._protocol
         refusal = protocol.refusal(hello)
-        welcome = Welcome(protocol.node_id, protocol.members.epoch, protocol.name_here, refusal)
+        welcome = Welcome(protocol.node_id, protocol.members.epoch, protocol.seat.follower.name, refusal)
         self._wire.write(self.conn, self._handshake.answer(welcome))
         if refusal:
             self._refuse(now, hello.member, refusal)
@@ -189,6 +189,7 @@ class MemberConnection(Connection):
         self.member = hello.member
         self.connectors = hello.connectors
         self.primary = hello.primary
+        self.asynchronous = hello.asynchronous
         self._wire.logged_in(self.conn)
         protocol.members.on_member(now, self)
 

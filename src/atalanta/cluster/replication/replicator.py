@@ -17,7 +17,13 @@ from atalanta.cluster.replication.file_changes import (
     ReplicatedPages,
 )
 from atalanta.cluster.replication.follower_stream import FollowerStream, Sources
-from atalanta.cluster.replication.member_codec import FromFollower, SettingsFile, StoredFiles
+from atalanta.cluster.replication.known_followers import KnownFollowers
+from atalanta.cluster.replication.member_codec import (
+    FromFollower,
+    ServiceRequest,
+    SettingsFile,
+    StoredFiles,
+)
 from atalanta.cluster.replication.protocol import MemberConnection
 from atalanta.cluster.replication.seat import ReplicationSeat
 from atalanta.ha.register import CompareAndSet, Read, Register
@@ -32,8 +38,12 @@ REPLICATION_PART: Final = "replication"
 TICK_TIMER: Final = "replication.tick"
 PUMP_TIMER: Final = "replication.pump"
 READ_TIMER: Final = "replication.register"
+LOOK_TIMER: Final = "replication.look"
+HANDOVER_TIMER: Final = "replication.handover"  # set by the process, directly before it stops for a chosen follower
 # A required follower without a connection is removed from the in-sync set after this time.
 GONE_NS: Final = 500_000_000
+# An operator may promote a member that is not required. Nothing but the register tells this node.
+LOOK_NS: Final = 2_000_000_000
 
 
 class Replicator(Part):
@@ -63,6 +73,7 @@ class Replicator(Part):
         self.active: Active
         self.streams: dict[str, FollowerStream] = {}
         self.successor: str = ""
+        self.followers = KnownFollowers()
         self.changes = FileChanges(journal)
         # The ports that the node uses instead of its own.
         self.pages = None if pages is None else ReplicatedPages(pages, self.changes)
@@ -71,9 +82,8 @@ class Replicator(Part):
         self._append_mark = append_mark
         self._on_stop = on_stop
         self._announce = announce
-        self._announced: str = ""
+        self.announced: str = ""
         self._in_sync: tuple[str, ...] = ()
-        self._gone_ns: dict[str, int] = {}  # since when a required follower has no stream
         self._register = RegisterRequests(seat.register, timers, trace, READ_TIMER)
         self._told_missing = False
 
@@ -82,7 +92,7 @@ class Replicator(Part):
     def begin(self, now: int) -> None:
         """Begins the epoch with the recovered journal, before anything is appended."""
         seat = self.seat
-        self.active = Active(seat.follower, now, seat.drop_after_ns, seat.min_in_sync, seat.asynchronous)
+        self.active = Active(seat.follower, now, seat.drop_after_ns, seat.min_in_sync)
         if self.active.last != self.journal.last:
             raise AssertionError(f"the journal ends at {self.journal.last}, the member at {self.active.last}")
         self.journal.begin_epoch(self.active.epoch)
@@ -93,6 +103,7 @@ class Replicator(Part):
     def begin_service(self, now: int) -> None:
         """Starts the timer: the node serves."""
         self.timers.set(TICK_TIMER, now)
+        self.timers.set(LOOK_TIMER, now + LOOK_NS)
 
     @property
     def epoch(self) -> int:
@@ -162,6 +173,8 @@ class Replicator(Part):
             self._end(now, before)
             before.connection.close("the member has a newer connection")
         self.streams[member] = FollowerStream(member, connection, self.active, self._sources)
+        self.active.set_asynchronous(member, connection.asynchronous)
+        self.followers.on_member(now, member, connection.asynchronous)
         self.trace.event("replica_connected", {"member": member, "remote": connection.peer()})
         self._do(now, [self.active.offer(member)])
         if self.seat.guard is not None:
@@ -179,10 +192,15 @@ class Replicator(Part):
             self._do(now, self.active.on_refusal(now, stream.member, message.epoch))
             if not self.active.stopped:
                 stream.fail("it refuses the stream, which begins again")
+        elif isinstance(message, ServiceRequest):
+            if message.epoch == self.epoch and not self.active.stopped:
+                self.followers.on_request(stream.member)
+                self.active.set_asynchronous(stream.member, False)
+                self.trace.event("service_requested", {"member": stream.member})
         elif stream.begun:
             stream.on_answer(message)
-            if not stream.failed:
-                self._gone_ns.pop(stream.member, None)
+            if not stream.failed and message.epoch == self.epoch:
+                self.followers.on_answer(now, stream.member, message, self.active.last)
                 self._do(now, self.active.on_answer(now, stream.member, message))
                 # Without its lease, a member that is required would stop the service.
                 leased = self.active.lease.holds(now, [stream.member])
@@ -208,7 +226,7 @@ class Replicator(Part):
         stream.close()
         self.streams.pop(stream.member, None)
         self.active.on_disconnected(now, stream.member)
-        self._gone_ns.setdefault(stream.member, now)
+        self.followers.on_gone(now, stream.member)
 
     def on_blocked(self, connection: MemberConnection, blocked: bool) -> None:
         """Records that a follower reads too slowly, or reads again."""
@@ -234,6 +252,12 @@ class Replicator(Part):
             return
         if key == READ_TIMER:
             self._register.read()
+        elif key == LOOK_TIMER:
+            self.timers.set(LOOK_TIMER, now + LOOK_NS)
+            if self.active.view.pending is None:
+                self._register.read()
+        elif key == HANDOVER_TIMER:
+            self._favour_next(now)
         elif key == TICK_TIMER:
             self._tick(now)
             terms = self.seat.follower.terms
@@ -243,7 +267,7 @@ class Replicator(Part):
         active = self.active
         self._do(now, active.on_tick(now))
         for member in active.required():
-            if member not in self.streams and now >= self._gone_ns.setdefault(member, now) + GONE_NS:
+            if member not in self.streams and self.followers.gone_for_ns(now, member) >= GONE_NS:
                 self._do(now, active.drop(now, member))
         self._tell_missing()
         self._announce_backup(now)
@@ -272,7 +296,7 @@ class Replicator(Part):
     def on_register_uncertain(self, now: int, why: str) -> None:
         """Handles that the outcome of a request is unknown: the register is read again, until it is known."""
         if not self.active.stopped:
-            self._register.on_uncertain(now, why)
+            self._register.on_uncertain(now, why, again=self.active.view.pending is not None)
 
     def _tell_members(self, now: int) -> None:
         """Reports changes of the in-sync set, and announces the backup to the cluster."""
@@ -287,12 +311,24 @@ class Replicator(Part):
         self._announce_backup(now)
 
     def _announce_backup(self, now: int) -> None:
-        """Announces the connectors of a follower that would take over: one in sync, else any."""
+        """Announces the connectors of the follower that takes over before others: the first one in sync, else any.
+
+        The passive members keep to this order, because clients may dial no other member.
+        """
         names = [name for name in self._in_sync if name in self.streams] or sorted(self.streams)
-        backup = names[0] if names else ""
-        if backup != self._announced:
-            self._announced = backup
+        names = [name for name in names if name not in self.active.asynchronous]
+        backup = min(names, key=lambda name: (not self.streams[name].favoured, name), default="")
+        if backup != self.announced:
+            self.announced = backup
             self._announce(now, dict(self.streams[backup].connection.connectors) if backup else {})
+
+    def _favour_next(self, now: int) -> None:
+        """Announces the follower that is about to get the service: the one that an operator wants, else a primary."""
+        wanted = self.followers.wanted
+        for name, stream in self.streams.items():
+            chosen = name == wanted if wanted else stream.connection.primary
+            stream.favour(chosen and name in self._in_sync)
+        self._announce_backup(now)
 
     # --- handover -----------------------------------------------------------------------------------------------------
 
@@ -303,26 +339,31 @@ class Replicator(Part):
 
     def has_successor(self) -> bool:
         """Tells whether a follower is in sync and connected."""
-        return any([member in self.streams for member in self.in_sync()])
+        return bool(self._successors())
+
+    def has_wanted(self) -> bool:
+        """Tells whether the follower that an operator wants to serve is in sync."""
+        return self.followers.wanted in self._successors()
+
+    def _successors(self) -> list[str]:
+        """Returns the followers in sync, sorted: the one that an operator wants, then the announced one."""
+        ready = [name for name in self.in_sync() if name in self.streams and name not in self.active.asynchronous]
+        wanted = self.followers.wanted
+        return sorted(ready, key=lambda name: (name != wanted, name != self.announced, name))
 
     def hand_over(self, now: int) -> bool:
-        """Hands the service to a follower in sync, a primary before others, if everything is confirmed. Returns whether
-        it was done.
+        """Hands the service to the first of the successors, if everything is confirmed. Returns whether it was done.
 
         Nothing may be appended any more. Call it again while it returns False and there is time.
         """
         active = self.active
         if active.stopped or active.view.pending is not None or not self.journal.idle():
             return bool(self.successor)
-        ready = [
-            stream
-            for member, stream in sorted(self.streams.items())
-            if member in self.in_sync() and active.answered.get(member, -1) >= active.last
-        ]
-        for stream in sorted(ready, key=lambda stream: not stream.connection.primary):
-            self.successor = stream.member
-            self._do(now, active.hand_over(now, stream.member))
-            return True
+        for member in self._successors():
+            if active.answered.get(member, -1) >= active.last:
+                self.successor = member
+                self._do(now, active.hand_over(now, member))
+                return True
         return False
 
     def resign(self, now: int, why: str) -> None:

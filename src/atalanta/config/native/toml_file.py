@@ -14,7 +14,7 @@ from atalanta.config.native.zones import read_own_zones
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml.reader import BadValue, convert
 from atalanta.files.regular import read_regular
-from atalanta.ha.policy import NONE, REPLICATION, HaPolicy
+from atalanta.ha.policy import BACKUP, NONE, REPLICATION, HaPolicy
 from atalanta.kernel.option import OptionGroup
 from atalanta.wire.uri import UriError
 
@@ -23,6 +23,7 @@ DNS: Final = "dns-discovery"
 HA: Final = "ha"
 MANAGER: Final = "manager"
 OF_REPLICATION: Final = ("min_in_sync", "failback_after_s", "disk_timeout_ms", "guard_port")
+ASYNCHRONOUS: Final = "asynchronous"
 KIND: Final = "kind"
 SIZE_MAX_BYTES: Final = 1 << 20
 KINDS: Final[dict[str, tuple[type, ...]]] = {
@@ -131,8 +132,31 @@ class OwnReader:
                 self.problem(key, text, nearest(key, [*known, MANAGER]))
             else:
                 self._assign(ha, known[key], key, value)
-                if ha.form == NONE or (key in OF_REPLICATION and ha.form != REPLICATION):
+                if key == ASYNCHRONOUS:
+                    self._check_asynchronous(ha)
+                elif ha.form == NONE or (key in OF_REPLICATION and ha.form != REPLICATION):
                     self._without_effect(key, "no effect (this node has no ha-policy that needs it)")
+
+    def _check_asynchronous(self, ha: HaPolicy) -> None:
+        """Refuses an asynchronous member that could serve without an order, or that has no group."""
+        if not ha.asynchronous:
+            return
+        if ha.form != REPLICATION:
+            self.problem(
+                ASYNCHRONOUS, f"{ASYNCHRONOUS}: this node has no <replication>, so there is nothing that it copies",
+                "remove it, or make this node the <backup> of a <replication>",
+            )  # fmt: skip
+        elif ha.role != BACKUP:
+            self.problem(
+                ASYNCHRONOUS, f"{ASYNCHRONOUS}: a primary serves, it cannot be asynchronous",
+                "remove it, or make this node the <backup> of its <replication>",
+            )  # fmt: skip
+        elif ha.allow_failback:
+            self.problem(
+                ASYNCHRONOUS, f"{ASYNCHRONOUS}: allow-failback has no place in an asynchronous member: an operator"
+                " moves its service, in both directions",
+                "remove allow-failback, and use `atalanta ha promote` at the member that is to serve",
+            )  # fmt: skip
 
     def _read_manager(self, table: object, ha: HaPolicy) -> None:
         """Reads `[ha.manager]`, which is taken instead of one in broker.xml."""

@@ -7,10 +7,29 @@ from typing import Final
 
 from atalanta.kernel.journal import records
 from atalanta.kernel.journal.message_record import decode_message_record, decode_plain_message
+from atalanta.kernel.queue.spec import decode_queue_spec
 from atalanta.message.encoding.buffer import DecodeError, Reader
 
 # Message ids that are named for each queue.
 NAMED_MAX: Final = 20
+
+
+class QueueNames:
+    """The names of the queues by id, as the records of a replay tell them."""
+
+    def __init__(self) -> None:
+        self.names: dict[int, str] = {}
+
+    def on_record(self, lsn: int, kind: int, payload: bytes) -> None:
+        """Implements Replay.on_record."""
+        if kind == records.QUEUE:
+            reader = Reader(payload)
+            queue_id = int(reader.int64("queue.id"))
+            self.names[queue_id] = decode_queue_spec(reader).name
+        elif kind == records.BATCH:
+            for member_kind, member in records.decode_batch(payload):
+                if member_kind == records.QUEUE:
+                    self.on_record(lsn, member_kind, member)
 
 
 class DamagedRecords:

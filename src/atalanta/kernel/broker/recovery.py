@@ -45,7 +45,6 @@ class Recovery:
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         broker.scheduled.running = False  # until the node starts
-        broker.large.begin_recovery()
         self.messages: dict[int, tuple[StoredMessage, int]] = {}
         self.sequences: dict[int, int] = {}
         # cache -> id -> (age, lsn): relocated records are behind newer ones, so `finish` sorts them.
@@ -279,9 +278,17 @@ class Recovery:
         if outcome != xa.ENDED:
             heuristics[xid] = xa.Heuristic(outcome, lsn)
 
+    def forget_before(self, lsn: int) -> None:
+        """Implements GrowingReplay.forget_before. Other objects have records of their own for their end."""
+        self.messages = {key: known for key, known in self.messages.items() if known[1] >= lsn}
+        for name, ids in self.duplicates.items():
+            self.duplicates[name] = {key: known for key, known in ids.items() if known[1] >= lsn}
+        self.paging.forget_ended()
+
     def finish(self, now: int) -> None:
         """Puts queues below their addresses and references in their order; counters continue after the highest seen."""
         broker = self.broker
+        broker.large.begin_recovery()
         for known in broker.addresses.values():
             known.created_at = now
             known.queue_left_at = now

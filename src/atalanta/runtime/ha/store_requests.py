@@ -9,6 +9,7 @@ from atalanta.files.replace import sync_folder
 
 HANDOVER: Final = "handover"  # to the active process: let another one serve
 PROMOTE: Final = "promote"  # to a backup: serve, though the primary was stopped without a failover
+PROMOTE_LOSSY: Final = "promote-lossy"  # to a member of a group: serve at once, though it may lack messages
 FOLDER_NAME: Final = "requests"
 
 
@@ -31,5 +32,5 @@ def take_request(journal: Path, request: str) -> bool:
 
 def withdraw_requests(journal: Path) -> None:
     """Removes what was asked of an earlier epoch: it must not end this one. Raises OSError."""
-    for request in (HANDOVER, PROMOTE):
+    for request in (HANDOVER, PROMOTE, PROMOTE_LOSSY):
         take_request(journal, request)

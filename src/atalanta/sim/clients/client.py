@@ -286,7 +286,7 @@ class SimClient(Machine):
         """Connects again soon, to the next machine of the node if it has several."""
         self.attempts += 1
         life = self.life
-        self.world.at(self.retry_ns, lambda: self._again(life))
+        self.world.at(max(self.retry_ns, self.network.retries_ns.get(self.target, 0)), lambda: self._again(life))
 
     def _again(self, life: int) -> None:
         if self.up and self.life == life and not self.conn:

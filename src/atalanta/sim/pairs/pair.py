@@ -26,6 +26,7 @@ class Pair:
 
     def __init__(self, world: World, network: Network, count: int, shape: Shape) -> None:
         self.world = world
+        self.index = shape.pair
         self.random = world.random("pair faults")
         self.every_ns = self.random.choice(EVERY_NS)
         self.until = 0.0

@@ -20,38 +20,35 @@ from atalanta.cluster.replication.backup_config import (
 )
 from atalanta.cluster.replication.member_handshake import member_key
 from atalanta.cluster.replication.seat import ReplicationSeat
+from atalanta.ha.copy_replay import CopyReplay
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import Register
 from atalanta.ha.replication import Follower
+from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.ports import Wire
 from atalanta.node.node import Node
 from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.checks.replay import check_replay_of
 from atalanta.sim.host import HostLarge, MakeNode, SimIds, SimLinks, SimTimers, SimWire
-from atalanta.sim.nodes import (
-    CLUSTER_PASSWORD,
-    CLUSTER_USER,
-    Shape,
-    group_id,
-    journal_config,
-    machines_of,
-)
+from atalanta.sim.nodes import CLUSTER_PASSWORD, CLUSTER_USER
 from atalanta.sim.replicas.checks import ConfirmedBlocks, ConfirmedFiles
+from atalanta.sim.replicas.clock import MachineClock
+from atalanta.sim.replicas.guards import GuardWatch, ProcessGuard
 from atalanta.sim.replicas.members import GroupMember, Members
 from atalanta.sim.replicas.register import SimRegisterPort
+from atalanta.sim.replicas.stop import GracefulStop
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import SimLargeFiles
 from atalanta.sim.world.network import Network
-from atalanta.sim.world.world import EPOCH, SECOND, World
+from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.transport import TransportConfiguration
 
 KEY: Final = member_key(CLUSTER_USER, CLUSTER_PASSWORD)
-DRIFT_PPM: Final = 50_000
-SKEWS_NS: Final = (0, 0, -5 * SECOND, 3 * SECOND)
-MILLION: Final = 1_000_000
 PATIENCE_NS: Final = 2 * SECOND  # with an active node that reads its journal
 LOOK_NS: Final = SECOND // 100
-HAND_OVER_NS: Final = 2 * SECOND  # at most, in a stop in good order
-RESTART_NS: Final = (SECOND // 100, SECOND)  # until a process that has failed runs again
+LIVES_MAX: Final = 1_000_000  # of one machine: a node has no life twice
+PROVEN_SHARE: Final = 0.5  # of the crashes end the process only, and its guard sees it
+RESTART_NS: Final = (SECOND // 100, 2 * SECOND)  # until a process that has ended runs again
 
 
 class GatedWire(SimWire):
@@ -94,59 +91,57 @@ class ReplicaMachine(GroupMember):
         make_node: MakeNode,
         group: Members,
         terms: LeaseTerms,
-        primary: bool,
-        shape: Shape,
+        number: int,
     ) -> None:
+        """`number`: that of the machine in its group. The first one is the primary."""
         super().__init__(world, network, name, name, port, make_node)
         self.group = group
         self.terms = terms
-        self.primary = primary
-        self.shape = shape
+        self.primary = number == 0
+        self.life = number * LIVES_MAX
+        self.stops = group.stops
         self.draw = world.random(f"replica/{name}")
-        self.rate_ppm = MILLION + self.draw.randint(-DRIFT_PPM, DRIFT_PPM)
-        self.skew_ns = self.draw.choice(SKEWS_NS)
+        self.clock = MachineClock(world, self.draw)
         self.folders = 0
         self.member = ""
         self._new_folder()
         self.backup: Backup | None = None
+        self._prepared: Node | None = None  # of the passive run
         self.epoch = 0  # of the node
         self.confirmed: ConfirmedBlocks | None = None
         self.files: ConfirmedFiles
         self.outbox: list[Callable[[], None]] = []
+        self.guard: ProcessGuard | None = None
+        self.gives_back = False  # this process goes on as a follower when it has handed over
         self.paused = False
-        self.on_died: Callable[[ReplicaMachine], None] = ignore_death
         self.takeovers = 0
         self.losses = 0
-        self.handovers = 0
         self._pauses = 0
         self._at_resume: list[Callable[[], None]] = []
 
     def _new_folder(self) -> None:
         """Gives the machine an empty data folder, which is a new member."""
         self.folders += 1
-        known = self.primary or self.group.coordinated
-        self.node_id = group_id(self.shape.group) if known else None
-        self.settings = b""
+        self.node_id = self.group.node_id if self.primary or self.group.coordinated else None
         self.member = f"{self.name}-{self.draw.randbytes(4).hex()}"
         slow, longest = self.disk.slow, self.disk.job_max_ns
         where = f"{self.name}/{self.folders}"
         self.disk = SimDisk(self._disk_later, self.world.random(f"disk/{where}"))
         self.disk.slow, self.disk.job_max_ns = slow, longest
         self.large = SimLargeFiles(self._disk_later, self.world.random(f"large/{where}"))
+        self.settings = b""
         self.large.attach(HostLarge(self))
 
     # -- time -----------------------------------------------------------------------------------
     def now(self) -> int:
-        return EPOCH + self.skew_ns + (self.world.now - EPOCH) * self.rate_ppm // MILLION
-
-    def world_ns(self, own_ns: int) -> int:
-        return -(-own_ns * MILLION // self.rate_ppm)
+        return self.clock.now()
 
     # -- runs -----------------------------------------------------------------------------------
     def start(self) -> None:
         """Starts the process, which is passive at first."""
         self.life += 1
         self.up = True
+        self.guard = self.group.guards.begin(self.name)
         self._follow()
 
     def _follow(self) -> None:
@@ -159,16 +154,15 @@ class ReplicaMachine(GroupMember):
         self.flush_later()
 
     def _make_backup(self) -> Backup:
-        names = machines_of(self.shape.group, self.shape)
         own = TransportConfiguration.tcp(self.name, self.address, self.port)
         config = BackupConfig(
             member=self.member,
             node_id=self.node_id,
             group=self.group.name,
-            candidates=[Candidate(name, name, self.port, False) for name in names if name != self.name],
+            candidates=[Candidate(name, name, self.port, False) for name in self.group.names if name != self.name],
             terms=self.terms,
             primary=self.primary,
-            journal=journal_config(self.shape.group, self.shape),
+            journal=self.group.journal,
             key=KEY,
             connectors={"sim": own},
             patience_ns=PATIENCE_NS,
@@ -177,25 +171,40 @@ class ReplicaMachine(GroupMember):
             wire=SimWire(self),
             disk=self.disk,
             large=self.large,
-            timers=SimTimers(self),
+            timers=SimTimers(self, self.clock.rate_ppm),
             links=SimLinks(self),
             ids=SimIds(self),
             trace=self.trace,
             register=SimRegisterPort(self.group.register, self),
             settings=self._store_settings,
+            guard=GuardWatch(self.group.guards, self),
+            prepare=self._prepare,
         )
         return Backup(config, ports)
 
-    def _store_settings(self, data: bytes) -> None:
+    def _store_settings(self, data: bytes) -> bool:
+        changed = data != self.settings
         self.settings = data
+        return changed
 
-    def _serve(self, follower: Follower, clock_floor_ns: int) -> None:
+    def _prepare(self) -> Recovery:
+        """Makes the node that may take over."""
+        ports = self.ports()
+        ports.timers = SimTimers(self, self.clock.rate_ppm)
+        seat = ports.replication = ReplicationSeat(
+            SimRegisterPort(self.group.register, self), self.group.name, KEY, self.terms.length_ns + SECOND,
+            self.group.min_in_sync,
+        )  # fmt: skip
+        self._prepared = self.make_node(ports)
+        return seat.prepare(Recovery(self._prepared.broker))
+
+    def _serve(self, follower: Follower, clock_floor_ns: int, replay: CopyReplay | None) -> None:
         """Begins an active run: the follower has taken over."""
         self.outbox = []
         self.takeovers += 1
         # At a cold start nobody was heard: then the clocks of the machines were set meanwhile.
         floor_ns = clock_floor_ns or max(each.now() for each in self.group.machines)
-        self.skew_ns += max(0, floor_ns + 1 - self.now())
+        self.clock.begin_above(floor_ns)
         known = follower.view.known
         assert known is not None
         self.epoch = known.epoch
@@ -203,7 +212,7 @@ class ReplicaMachine(GroupMember):
             if other is not self:
                 self.network.outdate(other)
         self.world.note(f"{self.name} serves epoch {self.epoch}")
-        self._serve_node(follower)
+        self._serve_node(follower, replay)
 
     def _end_run(self, then: Callable[[], None]) -> None:
         """Ends the run in good order: its connections end, and its files are written. Then the next one begins."""
@@ -226,15 +235,19 @@ class ReplicaMachine(GroupMember):
 
         self.world.at(0, begin)
 
-    def _serve_node(self, follower: Follower) -> None:
+    def _serve_node(self, follower: Follower, replay: CopyReplay | None) -> None:
         """Runs the node of the epoch."""
-        ports = self.ports()
-        ports.replication = ReplicationSeat(
-            follower, SimRegisterPort(self.group.register, self), self.group.name, KEY, self.terms.length_ns + SECOND
-        )
-        self.node = self.make_node(ports)
+        if replay is None:
+            self._prepare()
+        self.node, self._prepared = self._prepared, None
+        assert self.node is not None
+        seat = self.node.ports.replication
+        assert seat is not None
+        seat.take(follower, None if self.guard is None else self.guard.begin(self.epoch), replay)
         self.disk.attach(self._committed, self._disk_failed, self._no_room)
         self.node.recover(self.now())
+        if replay is not None:
+            check_replay_of(self, self.name, self.disk, self.large)
         journal, replicator = self.node.journal, self.node.replicator
         assert replicator is not None
         self.group.check_journal(self, journal.durable)
@@ -273,6 +286,12 @@ class ReplicaMachine(GroupMember):
     def register_uncertain(self, why: str) -> None:
         self.give(lambda node: node.on_register_uncertain(self.now(), why))
 
+    def process_ended(self, epoch: int) -> None:
+        """Gives the passive run the proof that the process which was active in `epoch` has ended."""
+        if self.backup is not None and not self.holds_back(lambda: self.process_ended(epoch)):
+            self.backup.on_process_ended(self.now(), epoch)
+            self.flush_later()
+
     def _flush_now(self, life: int) -> None:
         if self.life == life and self.holds_back(lambda: self._flush_now(life)):
             return
@@ -292,12 +311,17 @@ class ReplicaMachine(GroupMember):
         if backup.failed is not None:
             self._fail(backup.failed)
         elif isinstance(outcome, TakenOver):
-            self._end_run(lambda: self._serve(outcome.follower, outcome.clock_floor_ns))
+            self._end_run(lambda: self._serve(outcome.follower, outcome.clock_floor_ns, outcome.replay))
         elif isinstance(outcome, Identity):
             self.node_id = outcome.node_id
             self._end_run(self._follow)
+        elif outcome is not None or backup.damage:
+            raise AssertionError(f"no disk here damages a journal: {backup.damage}")
 
     def _turn_node(self, node: Node) -> None:
+        if self.clock.stood_still and not self.current():
+            # It does not know yet that its lease is over: what it delivers now does not count.
+            self.network.outdate(self)
         node.flush(self.now())
         if self.confirmed is not None:
             self.confirmed.check()
@@ -305,8 +329,10 @@ class ReplicaMachine(GroupMember):
         store = node.broker.store
         self.group.count_ids(self.epoch, store.next_message_id)
         self.send_out()
-        if node.handed_over:
-            self._end_process()
+        if node.handed_over and self.gives_back:
+            self._end_run(self._follow)
+        elif node.handed_over:
+            self.end_process()
         elif node.deposed:
             self.world.note(f"{self.name} serves no more: {node.deposed}")
             self.losses += 1
@@ -349,14 +375,18 @@ class ReplicaMachine(GroupMember):
         self.world.at(self.draw.randint(*RESTART_NS), again)
 
     def crash(self) -> None:
-        """Ends the process and its machine at once: what was not synced is lost."""
+        """Ends the process at once, or its whole machine: what was not synced is lost."""
+        self.end_at_once(self.draw.random() < PROVEN_SHARE)
+
+    def end_at_once(self, proven: bool) -> None:
+        """Ends the process. `proven`: its machine runs on, and the guard has seen it."""
         super().crash()
-        self._forget()
+        self._forget(proven)
 
     def lose_disk(self) -> None:
-        """Ends the process at once, and loses every file."""
+        """Ends the machine at once, and loses every file."""
         if self.up:
-            self.crash()
+            self.end_at_once(False)
         self.world.note(f"{self.name} has lost its disk")
         self._new_folder()
 
@@ -364,29 +394,19 @@ class ReplicaMachine(GroupMember):
         """Stops in good order: an active node hands over first."""
         if self.node is None or self.node.failed is not None or self.paused:
             self.crash()
-            self.on_died(self)
+            self._again_later()
             return
         self.world.note(f"{self.name} stops")
-        self.stops.append(self.world.now)
-        self.node.stop(self.now())
-        self.flush_later()
-        self._hand_over(self.life, self.world.now + HAND_OVER_NS)
+        GracefulStop(self, self.node)
 
-    def _hand_over(self, life: int, until: int) -> None:
-        """Hands over once everything is confirmed. Then, or after a time, the process ends."""
-        if self.life != life or self.node is None:
-            return
-        if self.world.now < until:
-            self.give(lambda node: self._try_to_hand_over(node))
-            self.world.at(LOOK_NS, lambda: self._hand_over(life, until))
-        else:
-            self._end_process()
+    def give_back(self) -> None:
+        """Hands the service over, and goes on as a follower in the same process."""
+        if self.node is not None and self.node.failed is None and not self.paused and not self.node.stopped:
+            self.world.note(f"{self.name} gives back")
+            self.gives_back = True
+            GracefulStop(self, self.node)
 
-    def _try_to_hand_over(self, node: Node) -> None:
-        if node.hand_over(self.now()):
-            self.handovers += 1
-
-    def _end_process(self) -> None:
+    def end_process(self) -> None:
         """Ends the process in good order: what it has sent arrives, what it has written stays."""
         self.world.note(f"{self.name} has stopped")
         self.ending()
@@ -394,11 +414,18 @@ class ReplicaMachine(GroupMember):
         self.network.leave(self)
         self.disk.crash()
         self.large.crash()
-        self._forget()
-        self.on_died(self)
+        self._forget(True)
+        self._again_later()
 
-    def _forget(self) -> None:
-        """Forgets what the process had in memory."""
+    def _forget(self, proven: bool) -> None:
+        """Forgets what the process had in memory. `proven`: its guard lives, and says so."""
+        if self.guard is not None:
+            if proven:
+                self.guard.prove()
+            else:
+                self.guard.lose()
+            self.guard = None
+        self.gives_back = False
         self.backup = None
         self.confirmed = None
         self.outbox = []
@@ -407,12 +434,15 @@ class ReplicaMachine(GroupMember):
         self.resume()
 
     # -- pauses ---------------------------------------------------------------------------------
-    def pause(self, length_ns: int) -> None:
-        """Stops the process for a time. Its clock runs on, and writes in progress end."""
+    def pause(self, length_ns: int, clock_stands: bool) -> None:
+        """Stops the process for a time; writes in progress end. `clock_stands`: that of its machine does, too, as in a
+        virtual machine."""
         if self.paused or not self.up:
             return
-        self.world.note(f"{self.name} is paused for {length_ns} ns")
+        self.world.note(f"{self.name} is paused for {length_ns} ns{', with its clock' if clock_stands else ''}")
         self.paused = True
+        if clock_stands:
+            self.clock.stand()
         self.network.stall(self.name)
         self._pauses += 1
         number = self._pauses
@@ -423,6 +453,7 @@ class ReplicaMachine(GroupMember):
         if not self.paused:
             return
         self.paused = False
+        self.clock.go_on()
         self.network.read_again(self.name)
         waiting, self._at_resume = self._at_resume, []
         for call in waiting:
@@ -432,7 +463,3 @@ class ReplicaMachine(GroupMember):
         if self.paused:
             self._at_resume.append(call)
         return self.paused
-
-
-def ignore_death(machine: ReplicaMachine) -> None:
-    """Does nothing when a machine has stopped."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.host import Host
+from atalanta.sim.nodes import Shape, group_id, journal_config, machines_of
+from atalanta.sim.replicas.clock import MachineClock
 from atalanta.sim.replicas.file_check import different_files
+from atalanta.sim.replicas.guards import Guards
 from atalanta.sim.replicas.register import SimRegister
+from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.store.segment import segment_number
 
@@ -17,9 +21,14 @@ class GroupMember(Host):
     epoch: int
     takeovers: int
     losses: int
+    clock: MachineClock
 
     def may_send(self) -> bool:
         """Tells whether output to clients may leave now."""
+        raise NotImplementedError
+
+    def end_process(self) -> None:
+        """Ends the process in good order."""
         raise NotImplementedError
 
     def has_dropped(self, number: int) -> bool:
@@ -31,10 +40,20 @@ class GroupMember(Host):
 class Members:
     """The machines of a group. The first one is the primary."""
 
-    def __init__(self, world: World, name: str, coordinated: bool) -> None:
-        """`coordinated`: all folders have the node id from the configuration; else a new backup learns it."""
-        self.name = name
+    def __init__(
+        self, world: World, network: Network, index: int, shape: Shape, coordinated: bool, min_in_sync: int
+    ) -> None:
+        """`coordinated`: all folders have the node id from the configuration; else a new backup learns it.
+
+        `min_in_sync`: nothing is confirmed with fewer members in sync."""
+        name = self.name = f"n{index}"
+        self.names = machines_of(index, shape)
+        self.node_id = group_id(index)
+        self.journal = journal_config(index, shape)
         self.coordinated = coordinated
+        self.min_in_sync = min_in_sync
+        self.stops: list[int] = []  # one node has one list of its graceful stops
+        self.guards = Guards(world, network, name)
         self.register = SimRegister(world, name)
         self.machines: list[GroupMember] = []
         self.ids: dict[int, tuple[int, int]] = {}  # message ids by epoch: the first, and the one behind the last
@@ -79,10 +98,13 @@ class Members:
                 raise Violation(f"epochs {other} and {epoch} both used message ids from {max(begin, first)}")
 
     def check_alone(self, machine: GroupMember) -> None:
-        """Raises Violation if the node of another machine may send, too."""
+        """Raises Violation if the node of another machine may send, too. A clock that stood still excuses it."""
         for other in self.machines:
-            if other is not machine and other.may_send():
+            if other is not machine and other.may_send() and not self._excused(machine, other):
                 raise Violation(f"{machine.name} and {other.name} both may deliver")
+
+    def _excused(self, machine: GroupMember, other: GroupMember) -> bool:
+        return machine.clock.stood_still or other.clock.stood_still
 
     def left(self) -> list[str]:
         """Returns what is missing until every member is in sync and equal."""

@@ -46,7 +46,7 @@ class SimRegisterPort(RegisterPort):
     def __init__(self, register: SimRegister, machine: RegisterUser) -> None:
         self.register = register
         self.machine = machine
-        self.life = machine.life
+        self.life = 0  # of the machine at the request
         self.asked = False
 
     def read(self) -> None:
@@ -59,6 +59,7 @@ class SimRegisterPort(RegisterPort):
         if self.asked:
             raise AssertionError(f"{self.machine.name} has a request to the register under way")
         self.asked = True
+        self.life = self.machine.life
         self.register.send(_Request(self, wanted))
 
     def answered(self) -> bool:
@@ -96,6 +97,14 @@ class SimRegister:
         for request in self._under_way:
             if request.machine is machine:
                 request.void = True
+
+    def leave(self) -> None:
+        """Lets the manager do nothing until `come_back`."""
+        self.away = True
+
+    def come_back(self) -> None:
+        """Lets the manager work again."""
+        self.away = False
 
     def heal(self) -> None:
         """Ends all faults. Late requests still take effect."""

@@ -170,7 +170,7 @@ class SimDisk(Disk):
                     size = min(len(data), len(job.data))
                     data[:size] = job.data[:size]
                 self.files[job.name] = data
-        elif draw.random() < 0.5:
+        elif draw.random() < 0.5 and (job.kind != REUSE or job.name in self.files):
             if job.kind == REUSE and draw.random() < 0.5:
                 self.files[job.name][: len(job.data)] = job.data
             else:
@@ -273,6 +273,9 @@ class SimDisk(Disk):
         job = self._jobs[0]
         if self._fail_next:
             self._fail(job, "the disk does not sync any more")
+            return
+        if job.kind == REUSE and job.name not in self.files:
+            self._fail(job, "the spare file could not be made")
             return
         full = job.kind == CREATE and self._is_full(job)
         reserved = full and self.reserve > 0 and job.extra <= self.reserve_bytes

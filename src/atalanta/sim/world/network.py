@@ -83,6 +83,7 @@ class Network:
         self.folders: dict[str, dict[str, bytes]] = {}
         self.folders_fail: str = ""
         self.partners: dict[str, list[str]] = {}  # the other machines of a node by the one with its name
+        self.retries_ns: dict[str, int] = {}  # the least time between two tries to reach a node
         self._next: int = 0
 
     # -- connections ----------------------------------------------------------------------------

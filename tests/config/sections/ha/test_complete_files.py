@@ -8,8 +8,7 @@ import pytest
 
 from atalanta.cluster.config import ScaleDownConfig
 from atalanta.config.broker_xml import read_broker_xml
-from atalanta.config.problems import ConfigError
-from atalanta.ha.manager_config import ZooKeeperManager
+from atalanta.ha.manager_config import GuardVoter, ZooKeeperManager
 from atalanta.ha.policy import HaPolicy
 from atalanta.ha.policy_elements import Colocation, ReplicationBackup, SharedStoreBackup
 
@@ -20,8 +19,16 @@ TAKEN = {
     "shared-store-backup": (HaPolicy("shared-store", "backup", True), []),
     "shared-store-slave-of-artemis-1": (HaPolicy("shared-store", "backup", True), ["failback-delay"]),
     "replication-primary-classic": (
-        HaPolicy("replication", "primary", group_name="pair-1"),
-        ["check-for-active-server", "vote-on-replication-failure", "quorum-size", "ha-policy"],
+        HaPolicy("replication", "primary", group_name="pair-1", manager=GuardVoter(
+            "host-a:62616", voter="host-a:62616", password="peer:secret",
+        )),
+        ["check-for-active-server", "vote-on-replication-failure", "quorum-size"],
+    ),
+    "replication-backup": (
+        HaPolicy("replication", "backup", group_name="pair-1", manager=GuardVoter(
+            "host-a:62616", password="peer:secret",
+        )),
+        ["max-saved-replicated-journals-size", "scale-down"],
     ),
     "replication-primary-zookeeper": (
         HaPolicy("replication", "primary", allow_failback=True, manager=ZOOKEEPER, coordination_id="pair-1-broker"),
@@ -38,20 +45,18 @@ TAKEN["colocated-shared-store"] = (
 )  # fmt: skip
 TAKEN["colocated-replication"] = (
     HaPolicy(
-        "replication", "primary", allow_failback=True,
+        "replication", "primary",
+        manager=GuardVoter("host-a:62616", voter="host-a:62616", password="peer:secret"),
         colocation=Colocation(
             request_backup=True, excluded=["other-connector"], backup=ReplicationBackup(restart_backup=False)
         ),
     ),
-    ["vote-on-replication-failure", "restart-backup", "ha-policy"],
+    ["vote-on-replication-failure", "restart-backup"],
 )  # fmt: skip
-REFUSED = {
-    "replication-backup": "replication-backup.xml:12: this file describes a backup by replication",
-}
 
 
 def test_each_file_has_its_expectation() -> None:
-    assert {path.stem for path in DATA.glob("*.xml")} == {*TAKEN, *REFUSED}
+    assert {path.stem for path in DATA.glob("*.xml")} == set(TAKEN)
 
 
 @pytest.mark.parametrize("name", TAKEN)
@@ -64,11 +69,3 @@ def test_what_is_taken(name: str) -> None:
     assert names == without_effect
     expected = ScaleDownConfig(connectors=["other-connector"]) if name == "primary-only" else None
     assert configuration.scale_down == expected
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError) as error:
-        read_broker_xml(DATA / f"{name}.xml", {})
-    (problem,) = error.value.problems
-    assert REFUSED[name] in str(problem) and problem.hint

@@ -10,7 +10,7 @@ from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 from atalanta.config.restart import needs_restart
-from atalanta.ha.manager_config import FileManager
+from atalanta.ha.manager_config import FileManager, GuardVoter
 from atalanta.ha.policy import HaPolicy
 from atalanta.ha.policy_elements import Colocation, SharedStoreBackup
 
@@ -18,7 +18,7 @@ FILE = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
 <acceptors><acceptor name="a">tcp://127.0.0.1:61616</acceptor></acceptors>
 <connectors>
   <connector name="own">tcp://127.0.0.1:61616</connector>
-  <connector name="other">tcp://127.0.0.1:61617</connector>
+  <connector name="other">tcp://127.0.0.1:61617</connector><connector name="third">tcp://127.0.0.1:61618</connector>
 </connectors>
 {policy}
 {more}
@@ -155,6 +155,9 @@ REPLICATION = """<group-name>west</group-name><cluster-name>c</cluster-name>
 <vote-on-replication-failure>true</vote-on-replication-failure>
 <quorum-size>2</quorum-size><vote-retries>3</vote-retries><vote-retry-wait>10</vote-retry-wait>
 <quorum-vote-wait>5</quorum-vote-wait>"""
+SEVERAL = CLUSTER.replace("<connector-ref>other</connector-ref>", "<connector-ref>other</connector-ref>" * 2).replace(
+    "other</connector-ref></static", "third</connector-ref></static"
+)
 NAMES = [
     "initial-replication-sync-timeout", "max-saved-replicated-journals-size",
     "retry-replication-wait", "vote-on-replication-failure", "quorum-size", "vote-retries", "vote-retry-wait",
@@ -164,12 +167,12 @@ NAMES = [
 
 @pytest.mark.parametrize("name", ["primary", "master"])
 @pytest.mark.parametrize("check", ["check-for-active-server", "check-for-live-server"])
-def test_a_primary_without_a_manager_serves_alone_and_says_so_with_the_remedy(
+def test_a_primary_of_several_without_a_manager_serves_alone_and_says_so_with_the_remedy(
     tmp_path: Path, name: str, check: str
 ) -> None:
     more = f"<{check}>true</{check}><coordination-id>x</coordination-id>"
     policy = f"<replication><{name}>{REPLICATION}{more}</{name}></replication>"
-    configuration = read(tmp_path, policy)
+    configuration = read(tmp_path, policy, SEVERAL)
     expected = HaPolicy("replication", "primary", group_name="west", cluster_name="c", coordination_id="x")
     assert configuration.ha == expected
     assert without_effect(configuration) == [*NAMES, check, "ha-policy"]
@@ -180,13 +183,31 @@ def test_a_primary_without_a_manager_serves_alone_and_says_so_with_the_remedy(
 def test_defaults_of_replication_are_not_listed(tmp_path: Path) -> None:
     policy = "<vote-retries>12</vote-retries><quorum-size>-1</quorum-size>"
     configuration = read(tmp_path, f"<replication><primary>{policy}</primary></replication>")
-    assert without_effect(configuration) == ["ha-policy"]
+    assert without_effect(configuration) == []
+
+
+@pytest.mark.parametrize(
+    ("role", "whose", "voter"), [("primary", "this primary", 62616), ("slave", "the primary", 62617)]
+)
+def test_of_two_nodes_without_a_manager_the_guard_of_the_primary_decides(
+    tmp_path: Path, role: str, whose: str, voter: int
+) -> None:
+    configuration = read(tmp_path, f"<replication><{role}/></replication>")
+    manager = configuration.ha.manager
+    assert isinstance(manager, GuardVoter) and manager.voters == f"127.0.0.1:{voter}" and manager.password
+    assert manager.voter == (f"127.0.0.1:{voter}" if role == "primary" else None)
+    (said,) = configuration.warnings
+    assert said.startswith(f"{tmp_path}/broker.xml:7: ha-policy: no manager is configured: the voter 127.0.0.1:{voter}")
+    assert f"in the guard of {whose}, decides who is active, and without its host no backup takes over" in said
+    assert "start `atalanta ha witness`" in said and "\n" not in said
+    named = read(tmp_path, f"<replication><{role}>{MANAGER}</{role}></replication>")
+    assert not isinstance(named.ha.manager, GuardVoter)
 
 
 @pytest.mark.parametrize("name", ["backup", "slave"])
-def test_a_backup_without_a_manager_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_backup_of_several_without_a_manager_is_refused(tmp_path: Path, name: str) -> None:
     more = "<allow-failback>true</allow-failback><restart-backup>false</restart-backup>"
-    said = refused(tmp_path, f"<replication><{name}>{REPLICATION}{more}</{name}></replication>")
+    said = refused(tmp_path, f"<replication><{name}>{REPLICATION}{more}</{name}></replication>", SEVERAL)
     assert "broker.xml:7: this file describes a backup by replication" in said
     assert "start `atalanta ha witness` and name it in atalanta.toml" in said and "\n" not in said
 

@@ -85,6 +85,8 @@ class HaSection:
         """Checks what the group of a replication needs: a manager, a disk, and the addresses of its members."""
         policy, configuration = self.policy, self.configuration
         file, line = configuration.position(KIND, "")
+        if policy.manager is None and not self.managers.unknown and configuration.broker.persistence_enabled:
+            self._take_default_manager()
         if policy.manager is None:
             if policy.role == BACKUP and not self.managers.unknown:
                 self.report.problem(
@@ -111,6 +113,21 @@ class HaSection:
                 file, line, f"the cluster-connection {named.name} has no static-connectors: this node cannot find the"
                 " others of its group", "name their connectors there",
             )  # fmt: skip
+
+    def _take_default_manager(self) -> None:
+        """Lets the guard of the primary decide, if this is one of two nodes, and says so."""
+        # Few nodes need it.
+        from atalanta.config.sections.ha.default_manager import default_manager
+
+        policy = self.policy
+        made = policy.manager = default_manager(self.configuration)
+        if made is not None:
+            file, line = self.configuration.position(KIND, "")
+            whose = "this primary" if policy.role == PRIMARY else "the primary"
+            self.configuration.warnings.append(
+                f"{file}:{line}: {KIND}: no manager is configured: the voter {made.voters}, in the guard of {whose},"
+                f" decides who is active, and without its host no backup takes over: {WITNESS}"
+            )
 
     def _check_shared_store(self) -> None:
         configuration = self.configuration

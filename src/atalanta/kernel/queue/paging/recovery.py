@@ -53,6 +53,12 @@ class QueuePages:
             place -= 1
         return found
 
+    def forget_ended(self) -> bool:
+        """Forgets the pages that have ended. Returns whether any is left."""
+        if any([page.ended for page in self.pages]):
+            self._sort()
+        return len(self.pages) > 0
+
     def _sort(self) -> None:
         pages = [page for page in self.pages if not page.ended]
         pages.sort(key=_by_id)
@@ -89,6 +95,8 @@ class PagingRecovery:
         previous = self.pages.get(page.number)
         if previous is not None:
             previous.ended = True
+            self.acked.pop(page.number, None)  # the record has these
+            self.delivered.pop(page.number, None)
         self.pages[page.number] = page
         self.queues.setdefault(page.queue_id, QueuePages()).add(page)
         return page, message_ids
@@ -100,6 +108,13 @@ class PagingRecovery:
             page.ended = True
             self.acked.pop(number, None)
             self.delivered.pop(number, None)
+
+    def forget_ended(self) -> None:
+        """Forgets pages that have ended: `done` leaves them in the order of their queue."""
+        for queue_id in list(self.queues):
+            pages = self.queues[queue_id]
+            if not pages.forget_ended():
+                del self.queues[queue_id]
 
     def ack(self, queue_id: int, message_id: int) -> None:
         known = self.queues.get(queue_id)

@@ -38,13 +38,17 @@ TITLE_CHARACTERS_MAX: Final = 50
 class MemberFolder:
     """The folder, locked by this process. Close it after the disk."""
 
-    def __init__(self, journal: Path, member: str, stored: bool, node_id: uuid.UUID | None, lock: FolderLock) -> None:
+    def __init__(
+        self, journal: Path, member: str, stored: bool, node_id: uuid.UUID | None, lock: FolderLock,
+        new_name: Callable[[], str],
+    ) -> None:  # fmt: skip
         self.journal = journal
         self.member = member
         self.node_id = node_id
-        self.lost = ""  # the name under which the folder had a journal that is gone
+        self.lost = ""  # the name under which the folder had a journal that is gone, or in part
         self._stored = stored
         self._lock = lock
+        self._new_name = new_name
 
     def identify(self, node_id: uuid.UUID) -> None:
         """Records the node id of the group, durably, in a folder that has none. Raises OSError."""
@@ -52,6 +56,13 @@ class MemberFolder:
             raise AssertionError(f"{self.journal} has the node id {self.node_id}")
         replace_file(self.journal / NODE_ID_NAME, f"{node_id}\n".encode("ascii"))
         self.node_id = node_id
+
+    def rename(self) -> None:
+        """Gives the folder a new name, durably: it will lack what it had under the old one. Raises OSError."""
+        member = self._new_name()
+        replace_file(self.journal / MEMBER_NAME, f"{member}\n".encode())
+        self.lost, self.member, self._stored = self.member, member, False
+        self.note_journal()
 
     def note_journal(self) -> None:
         """Records that the name stands for a journal, as soon as there is one. Raises OSError."""
@@ -75,6 +86,10 @@ def open_member_folder(
 
     `fixed_id` is that of `coordination-id`. `title` begins a new member's name; `secret` returns random bytes.
     """
+
+    def new_name() -> str:
+        return f"{_file_name(title)}-{secret(4).hex()}"
+
     journal = journal.absolute()
     make_folder(journal)
     lock = lock_folder(journal)
@@ -94,9 +109,9 @@ def open_member_folder(
         if stored and not has_journal(journal):
             lost, member = member, ""
         if not member:
-            member, stored = f"{_file_name(title)}-{secret(4).hex()}", False
+            member, stored = new_name(), False
             replace_file(journal / MEMBER_NAME, f"{member}\n".encode())
-        folder = MemberFolder(journal, member, stored, node_id, lock)
+        folder = MemberFolder(journal, member, stored, node_id, lock, new_name)
         folder.lost = lost
         folder.note_journal()
         if node_id is None and fixed_id is not None:

@@ -19,11 +19,14 @@ FILE_BYTES_MAX: Final = 1 << 16
 
 @dataclass(frozen=True)
 class FollowerStatus:
-    """A follower as its active node sees it: `behind` counts the records that it has not confirmed."""
+    """A follower as its active node sees it: the number of records that it has not confirmed, and the seconds since it
+    had everything."""
 
     member: str
     in_sync: bool
     behind: int
+    asynchronous: bool = False
+    behind_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class MemberStatus:
     behind: int
     followers: list[FollowerStatus]
     beat: int
+    waits: str = ""  # what a passive member without an active one waits for
 
 
 def write_status(journal: Path, status: MemberStatus) -> None:

@@ -35,7 +35,7 @@ def configured_manager(config: manager_config.ManagerConfig, name: str, folder: 
         return _zookeeper(config, name, folder)
     if isinstance(config, manager_config.QuorumManager):
         voters = [_voter(each) for each in _listed(config.voters)]
-        password = password_of(config.password_file, folder)
+        password = voters_password(config, folder)
         try:
             return QuorumManager(voters, name, password, os.urandom(LIFE_SIZE))
         except ValueError as error:
@@ -94,6 +94,13 @@ def _voter(text: str) -> tuple[str, int]:
     if not separator or not host or not port.isdecimal():
         raise ManagerRefused(f"voters: {text} is not host:port, such as 127.0.0.1:5790")
     return host.strip("[]"), int(port)
+
+
+def voters_password(config: manager_config.QuorumManager, folder: Path) -> str:
+    """Returns the password of the voters, "" without one. ManagerRefused."""
+    if isinstance(config, manager_config.GuardVoter):
+        return config.password
+    return password_of(config.password_file, folder)
 
 
 def password_of(name: str | None, folder: Path) -> str:

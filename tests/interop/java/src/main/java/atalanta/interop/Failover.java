@@ -185,17 +185,17 @@ final class Failover {
   }
 
   private String counts() {
-    long lost = confirmed.stream().filter(text -> reported("lost", text,
-        received.getOrDefault(text, new ConcurrentLinkedQueue<>()).stream().allMatch(each -> each.rolledBack))).count();
-    long doubled = received.entrySet().stream().filter(each -> reported("doubled", each.getKey(), isDoubled(each.getValue()))).count();
+    long lost = confirmed.stream().filter(text ->
+        received.getOrDefault(text, new ConcurrentLinkedQueue<>()).stream().allMatch(each -> each.rolledBack)).count();
+    long doubled = received.entrySet().stream().filter(each -> reported(each.getKey(), isDoubled(each.getValue()))).count();
     return confirmed.size() + "\t" + lost + "\t" + doubled + "\t" + rolledBack.get() + "\t" + failed.get();
   }
 
-  private boolean reported(String what, String text, boolean holds) {
-    if (holds && !sending) {
-      System.err.println(LocalTime.now() + " " + text + " is " + what);
+  private boolean reported(String text, boolean doubled) {
+    if (doubled) {
+      System.err.println(LocalTime.now() + " " + text + " is doubled");
     }
-    return holds;
+    return doubled;
   }
 
   private static boolean isDoubled(Queue<Delivery> deliveries) {

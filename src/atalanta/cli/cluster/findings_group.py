@@ -1,0 +1,104 @@
+"""Findings about one member of a replicated group, by its folder on this host and the register.
+
+A passive member gives no sessions, so its state is read from its files (runtime/ha/group/member_status.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding
+from atalanta.cli.cluster.replicated_group import ACTIVE, GroupState
+from atalanta.config.configuration import Configuration
+from atalanta.runtime.ha.group.member_status import MemberStatus
+from atalanta.store.tail_cut import CUT_PREFIX
+
+MANAGER_AWAY: Final = "meanwhile no member can take over, and none can be removed: see that it runs and can be reached"
+LOOK_AT_BACKUP: Final = "start the backup; if it runs, `atalanta doctor` of its folder says why it is not in sync"
+
+
+def group_findings(configuration: Configuration, seen: GroupState) -> Iterator[Finding]:
+    """Yields what is wrong with the member, and with its group as far as the member and the register know it."""
+    yield from _register(seen)
+    status = seen.status
+    if status is None:
+        yield Finding(
+            WARNING, "member_stopped", seen.member, "the process of this member does not run", "atalanta run"
+        )
+    elif status.state == ACTIVE:
+        yield from _followers(configuration, seen, status)
+    else:
+        yield from _passive(seen, status)
+    yield from _kept_tail(seen)
+
+
+def _register(seen: GroupState) -> Iterator[Finding]:
+    register = seen.register
+    if seen.why:
+        text = f"the manager does not answer: {seen.why}"
+        yield Finding(ERROR, "manager_unreachable", seen.member, text, MANAGER_AWAY, {"why": seen.why})
+    elif register is None:
+        text = "the group has no register yet"
+        yield Finding(WARNING, "register_missing", seen.member, text, "start the primary: it founds the group")
+    else:
+        own = seen.member.rpartition("-")[0]
+        for name in register.in_sync:
+            # The rest of a member's name stands for the content of its folder.
+            if name != seen.member and name.rpartition("-")[0] == own and seen.member not in register.in_sync:
+                yield Finding(
+                    WARNING,
+                    "member_replaced",
+                    seen.member,
+                    f"the register has {name} in sync, whose folder this was: its journal is gone",
+                    "bring that journal back if you have it. If another member serves, wait until this one is in sync; "
+                    "if none does, atalanta ha promote --lossy at the one that has most",
+                    {"replaced": name},
+                )
+
+
+def _followers(configuration: Configuration, seen: GroupState, status: MemberStatus) -> Iterator[Finding]:
+    """Finds what the active member lacks."""
+    in_sync = [each.member for each in status.followers if each.in_sync]
+    required = configuration.ha.min_in_sync
+    if 1 + len(in_sync) < required:
+        text = f"nothing is confirmed: members in sync are {1 + len(in_sync)}, and min_in_sync is {required}"
+        yield Finding(ERROR, "replicas_missing", seen.member, text, LOOK_AT_BACKUP)
+    elif not in_sync:
+        text = "no other member is in sync: with this node's disk its messages are lost"
+        yield Finding(WARNING, "no_replica_in_sync", seen.member, text, LOOK_AT_BACKUP)
+    for each in status.followers:
+        if not each.in_sync:
+            text = f"{each.member} is not in sync: it is {each.behind} records behind"
+            facts: dict[str, object] = {"replica": each.member, "behind": each.behind}
+            yield Finding(NOTE, "replica_behind", seen.member, text, "", facts)
+
+
+def _passive(seen: GroupState, status: MemberStatus) -> Iterator[Finding]:
+    """Finds why a passive member would not take over."""
+    in_sync = seen.register is not None and seen.member in seen.register.in_sync
+    if status.waits:
+        yield Finding(WARNING, "member_waits", seen.member, f"it waits: {status.waits}")
+    elif not status.active:
+        text = "it follows nobody: no active member was found"
+        remedy = "start the others; do host and port of the <static-connectors> lead to them?"
+        yield Finding(NOTE if in_sync else WARNING, "member_follows_nobody", seen.member, text, remedy)
+    elif not in_sync and not seen.why:
+        text = f"it is not in sync with {status.active}, and {status.behind} records behind"
+        yield Finding(NOTE, "replica_behind", seen.member, text, "", {"behind": status.behind})
+
+
+def _kept_tail(seen: GroupState) -> Iterator[Finding]:
+    """Finds files with the end of a journal that the group does not have."""
+    sizes = {each.name: each.stat().st_size for each in sorted(seen.journal.glob(f"{CUT_PREFIX}*"))}
+    if sizes:
+        yield Finding(
+            NOTE,
+            "kept_tail",
+            seen.member,
+            f"{len(sizes)} files in {seen.journal} keep {sum(sizes.values())} bytes that were cut from its journal,"
+            " because the active member did not have them",
+            "nothing of it was confirmed, unless replica_tail_cut in the log says so: then keep them for support, else"
+            f" delete {', '.join(sizes)}",
+            {"files": list(sizes)},
+        )

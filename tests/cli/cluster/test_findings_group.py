@@ -1,0 +1,109 @@
+"""`atalanta doctor` of a member's folder: what is wrong with a replicated group, and the remedy."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from atalanta.cli.application import application
+from atalanta.cli.cluster.findings import Finding
+from atalanta.cli.cluster.findings_group import group_findings
+from atalanta.cli.cluster.replicated_group import GroupState
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.ha.register import Register
+from atalanta.runtime.ha.group.member_status import FollowerStatus, MemberStatus
+from tests.cli.cluster_files import member_file
+
+PASSIVE = MemberStatus("b-00000002", "backup", "passive", 7, "a-00000001", 100, 0, [], 1)
+ACTIVE = MemberStatus(
+    "a-00000001", "primary", "active", 7, "a-00000001", 100, 0, [FollowerStatus("b-00000002", True, 0)], 1
+)
+REGISTER = Register(7, "a-00000001", ("a-00000001", "b-00000002"), 0, b"")
+
+
+def found(folder: Path, state: GroupState, toml: str = "") -> list[Finding]:
+    path = member_file(folder, "a", "b", "primary")
+    own = path.with_name("a.atalanta.toml")
+    own.write_text(toml + own.read_text())
+    return list(group_findings(read_broker_xml(path), state))
+
+
+def seen(folder: Path, status: MemberStatus | None, register: Register | None = REGISTER, why: str = "") -> GroupState:
+    return GroupState(folder, "a-00000001" if status is None else status.member, status, register, why)
+
+
+@pytest.mark.parametrize("status", [PASSIVE, ACTIVE])
+def test_nothing_is_found_in_a_healthy_group(tmp_path: Path, status: MemberStatus) -> None:
+    assert found(tmp_path, seen(tmp_path, status)) == []
+
+
+def test_the_manager_does_not_answer(tmp_path: Path) -> None:
+    (one,) = found(tmp_path, seen(tmp_path, PASSIVE, None, "no voter answers"))
+    assert (one.severity, one.code) == ("error", "manager_unreachable")
+    assert one.text == "the manager does not answer: no voter answers" and "no member can take over" in one.remedy
+
+
+def test_an_active_member_without_replicas(tmp_path: Path) -> None:
+    behind = replace(ACTIVE, followers=[FollowerStatus("b-00000002", False, 500)])
+    state = seen(tmp_path, behind, Register(7, "a-00000001", ("a-00000001",), 0, b""))
+    first, second = found(tmp_path, state)
+    assert (first.severity, first.code) == ("warning", "no_replica_in_sync") and "start the backup" in first.remedy
+    assert second.text == "b-00000002 is not in sync: it is 500 records behind"
+    first, _ = found(tmp_path, state, "[ha]\nmin_in_sync = 2\n")
+    assert (first.severity, first.code) == ("error", "replicas_missing")
+    assert first.text == "nothing is confirmed: members in sync are 1, and min_in_sync is 2"
+
+
+def test_a_passive_member_that_waits(tmp_path: Path) -> None:
+    alone = replace(PASSIVE, epoch=0, active="", waits="in sync are a-00000001: start one of these")
+    (one,) = found(tmp_path, seen(tmp_path, alone))
+    assert (one.code, one.text) == ("member_waits", "it waits: in sync are a-00000001: start one of these")
+    (one,) = found(tmp_path, seen(tmp_path, replace(alone, waits="")))
+    assert one.code == "member_follows_nobody" and "<static-connectors>" in one.remedy
+    late = Register(7, "a-00000001", ("a-00000001",), 0, b"")
+    (one,) = found(tmp_path, seen(tmp_path, replace(PASSIVE, behind=9), late))
+    assert (one.severity, one.text) == ("note", "it is not in sync with a-00000001, and 9 records behind")
+
+
+def test_a_register_that_names_the_folder_s_former_content(tmp_path: Path) -> None:
+    fresh = replace(PASSIVE, member="b-ffffffff")
+    (one, _) = found(tmp_path, seen(tmp_path, fresh))
+    assert one.code == "member_replaced"
+    assert one.text == "the register has b-00000002 in sync, whose folder this was: its journal is gone"
+    assert "bring that journal back" in one.remedy and "atalanta ha promote --lossy" in one.remedy
+
+
+def test_the_folder_of_a_stopped_member_is_an_argument(tmp_path: Path) -> None:
+    path = member_file(tmp_path, "a", "b", "primary")
+    own = path.with_name("a.atalanta.toml")
+    (tmp_path / "locks").mkdir()
+    own.write_text(f'[ha.manager]\nkind = "file"\nlocks-folder = "{tmp_path}/locks"\n')
+    journal = tmp_path / "data" / "a"
+    journal.mkdir(parents=True)
+    nothing = CliRunner().invoke(application, ["doctor", str(path)])
+    assert nothing.exit_code == 65 and "no member of a replicated group was started here yet" in nothing.stderr
+    (journal / "member").write_text("a-00000001\nstored\n")
+    (journal / "node-id").write_text("0f8fad5b-d9cb-469f-a165-70867728950e\n")
+    (journal / "cut-0000000003-00000000000000000100-00000000000000000002.log").write_bytes(bytes(4096))
+    done = CliRunner().invoke(application, ["doctor", str(path)], env={"COLUMNS": "160"})
+    assert done.exit_code == 1, done.output
+    for text in (
+        "the process of this member does not run",
+        "the group has no register yet",
+        "keep 4096 bytes that were cut from its journal",
+        "1 node asked: 2 warnings, 1 note",
+    ):
+        assert text in done.stdout, done.stdout
+    told = json.loads(CliRunner().invoke(application, ["doctor", "--json", str(path)]).stdout)
+    assert [each["code"] for each in told["findings"]] == ["member_stopped", "register_missing", "kept_tail"]
+
+
+def test_a_folder_of_another_node_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "broker.xml"
+    path.write_text("<configuration><core/></configuration>")
+    done = CliRunner().invoke(application, ["doctor", str(path)])
+    assert done.exit_code == 65 and "is not of a replicated group: name host:port" in done.stderr
