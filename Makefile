@@ -179,7 +179,7 @@ interop-soak: $(STAMPS)/installed $(STAMPS)/connect  ## an hour: Spark at two re
 
 .PHONY: soak
 soak: $(STAMPS)/installed fuzz  ## hours: every decoder fuzzed, slow tests, simulated clusters; SEED=N begins elsewhere
-	@ATALANTA_SOAK=1 PYTHONPATH=$(CURDIR)/src $(PYTHON) -m pytest tests/namespaces
+	@ATALANTA_SOAK=1 PYTHONPATH=$(CURDIR)/src $(PYTHON) -m pytest -m "not soak" tests/namespaces
 	$(call in_both_builds,soak,the slow tests)
 	@$(SOAK) --count 2000
 	@$(SOAK) --hours 1

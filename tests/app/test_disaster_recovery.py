@@ -62,7 +62,7 @@ async def receive(url: str, count: int) -> list[str]:
         consumer = await connection.consumer("orders", ack="auto")
         found = [await consumer.receive(DEADLINE_S) for _ in range(count)]
         assert await consumer.receive(0.2) is None
-        return [each.text for each in found if each is not None]
+        return [each.text or "" for each in found if each is not None]
 
 
 def test_the_service_moves_to_another_data_centre_and_back_without_a_loss(tmp_path: Path) -> None:

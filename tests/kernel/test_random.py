@@ -1,5 +1,7 @@
 """Thousands of random steps: counters agree after each, memory equals the replayed journal, nothing is lost.
 
+A second broker gets the records while they are written, as that of a passive member of a group does.
+
 A failing seed prints what was done last; the same seed does the same again.
 """
 
@@ -12,6 +14,7 @@ import pytest
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.live_records import LiveRecords
+from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.journal.records import Batch
 from atalanta.kernel.log.chunk import Chunk
@@ -88,6 +91,51 @@ def retained_sequences(queue: Queue) -> list[int]:
     return [] if retained is None else retained.sequences()
 
 
+def counters(broker: Broker) -> dict[str, object]:
+    """What two brokers that have just replayed the same journal agree upon."""
+    return {
+        "queues": {
+            queue.name: (queue.message_count, queue.bytes, queue.next_sequence) for queue in broker.queues.values()
+        },
+        "used": (broker.memory.used_bytes, broker.memory.used_messages),
+        "messages": {key: (message.lsn, len(message.references)) for key, message in broker.store.messages.items()},
+        "counts": {
+            (queue.name, reference.sequence): (int(reference.delivery_count), int(reference.state), reference.durable)
+            for queue in broker.queues.values()
+            for reference in queue.live()
+        },
+        "ids": (broker.store.next_message_id, broker.bindings.next_id),
+    }
+
+
+class Passive:
+    """A broker that replays what is durable, piece by piece, until it takes over."""
+
+    def __init__(self, play: Play) -> None:
+        self.play = play
+        self.bench = Bench(play.bench.config, play.bench.settings, paging=True)
+        self.recovery = Recovery(self.bench.broker, play.random.choice((1, 3, 20, 10_000)))
+        self.last = 0
+
+    def follow(self) -> None:
+        journal = self.play.bench.journal
+        for lsn, kind, payload in journal.records:
+            if self.last < lsn <= journal.durable:
+                self.recovery.on_record(lsn, kind, payload)
+                self.last = lsn
+                if self.play.random.random() < 0.3:
+                    self.recovery.settle()
+
+    def take_over(self, other: Bench) -> None:
+        """Ends the recovery at the time and with the files of another broker, which has just read the journal."""
+        self.follow()
+        assert self.bench.pages is not None and self.play.bench.pages is not None
+        self.bench.pages.files = dict(self.play.bench.pages.files)
+        self.bench.journal.last = self.bench.journal.durable = self.last
+        self.bench.now = other.now
+        self.recovery.finish(other.now)
+
+
 class Play:
     """One random play; `told` keeps the last steps for the report of a failure."""
 
@@ -120,6 +168,7 @@ class Play:
         self.read: list[bytes] = []
         self.shown: dict[int, bytes] = {}
         self.told: list[str] = []
+        self.passive = Passive(self)
 
     # -- what a client does ---------------------------------------------------------------------
     def session(self) -> Session:
@@ -281,6 +330,8 @@ class Play:
     def drop_cleaned(self) -> None:
         journal = self.bench.journal
         if self.barrier != 0 and journal.durable >= self.barrier:
+            self.passive.follow()
+            self.passive.recovery.forget_before(self.clean_through + 1)
             journal.records = [kept for kept in journal.records if kept[0] > self.clean_through]
             self.clean_through = 0
             self.barrier = 0
@@ -342,6 +393,12 @@ class Play:
         copy.restart()
         invariants.validate(copy.broker)
         assert state(copy.broker) == state(self.bench.broker)
+        passive = self.passive
+        passive.take_over(copy)
+        invariants.validate(passive.bench.broker)
+        assert state(passive.bench.broker) == state(copy.broker)
+        assert counters(passive.bench.broker) == counters(copy.broker)
+        self.passive = Passive(self)
 
     def drain(self) -> None:
         """Everything confirmed has been delivered to somebody, or is now."""

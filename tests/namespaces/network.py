@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
@@ -15,6 +16,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PORT = 61616
+NOBODY = "02:00:00:00:00:99"  # an Ethernet address that no machine has
+CLONE_NEWNET = 0x40000000  # of Linux' sched.h
 
 
 def ip(*words: str) -> None:
@@ -35,14 +38,14 @@ def possible() -> bool:
     return True
 
 
+NEEDS_NAMESPACES = pytest.mark.skipif(not possible(), reason="needs root and ip netns")
+
 # What tests with namespaces are marked with.
 MARKS = [
     pytest.mark.process,
     pytest.mark.timeout(300),
     pytest.mark.skipif(os.environ.get("ATALANTA_SOAK") != "1", reason="make soak runs it"),
-    pytest.mark.skipif(
-        os.environ.get("ATALANTA_SOAK") == "1" and not possible(), reason="needs root and ip netns"
-    ),
+    NEEDS_NAMESPACES,
 ]
 
 
@@ -126,6 +129,28 @@ class Namespaces:
 
     def restore(self, source: str, target: str) -> None:
         self.inside(source, "ip", "route", "delete", "blackhole", f"{self.address(target)}/32")
+
+    def lose(self, source: str, target: str) -> None:
+        """What `source` sends to `target` gets lost without an error; the other way works."""
+        self.inside(source, "ip", "neigh", "replace", self.address(target), "lladdr", NOBODY, "dev", "e0", "nud",
+                    "permanent")  # fmt: skip
+
+    def carry(self, source: str, target: str) -> None:
+        self.inside(source, "ip", "neigh", "delete", self.address(target), "dev", "e0")
+
+    def reset(self, source: str, target: str) -> None:
+        """What `source` sends to `target` is answered with a reset: the address seems to be its own."""
+        self.inside(source, "ip", "route", "add", "local", f"{self.address(target)}/32", "dev", "lo", "src",
+                    self.address(source))  # fmt: skip
+
+    def reset_no_more(self, source: str, target: str) -> None:
+        self.inside(source, "ip", "route", "delete", "local", f"{self.address(target)}/32", "dev", "lo")
+
+    def enter(self, name: str) -> None:
+        """Moves the calling thread there: the sockets that it makes are of that machine."""
+        with Path("/run/netns", self.space(name)).open("rb") as namespace:
+            if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), CLONE_NEWNET) != 0:
+                raise OSError(ctypes.get_errno(), "setns")
 
 
 class Client:

@@ -220,9 +220,16 @@ def test_a_server_without_a_node_is_live_but_not_ready() -> None:
                 assert await told("/health/ready") == (503, '{"ready": false, "network_lost": true}')
                 assert (await told("/health/live"))[0] == 200
                 assert (await told("/metrics"))[0] == 503
+                server.role_changed("passive")
+                status, text = await told("/metrics")
+                assert status == 200 and 'atalanta_ha_role{role="passive"} 1\n' in text
+                assert 'atalanta_ha_role{role="active"} 0\n' in text and "atalanta_ha_role_changes_total 0\n" in text
+                server.role_changed("active")
                 server.show(desk.management)
                 assert desk.management.status.web_started
-                assert (await told("/metrics"))[0] == 200
+                status, text = await told("/metrics")
+                assert status == 200 and 'atalanta_ha_role{role="active"} 1\n' in text
+                assert "atalanta_ha_role_changes_total 1\n" in text and "artemis_connection_count" in text
         finally:
             await server.stop()
         assert not desk.management.status.web_started

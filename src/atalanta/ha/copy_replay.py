@@ -101,6 +101,7 @@ class CopyReplay:
             self.last = head.first + head.count - 1
             self._offset += end - position
             position = end
+        self._replay.settle()
         self._forget()
 
     def _next_segment(self) -> Segment:

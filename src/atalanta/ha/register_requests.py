@@ -29,6 +29,11 @@ class RegisterRequests:
         self._write_wanted: CompareAndSet | None = None
         self._told = ""
 
+    @property
+    def problem(self) -> str:
+        """Why the outcome of the last request is unknown, "" if it is known."""
+        return self._told
+
     def read(self) -> None:
         """Reads the register, once for all that ask meanwhile."""
         self._read_wanted = True

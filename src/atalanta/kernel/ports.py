@@ -414,6 +414,9 @@ class LargeFiles:
         """Job: reads; then `node.on_large_read(now, token, data)`. Fewer than `size` bytes: no more can be read."""
         raise _missing(self, "LargeFiles.read")
 
+    def damaged(self, file: int) -> None:
+        """Records that the content of a file is not what was written."""
+
     def delete(self, file: int) -> None:
         """Job: removes the file, if it exists."""
         raise _missing(self, "LargeFiles.delete")

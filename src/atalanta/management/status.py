@@ -31,6 +31,9 @@ class HaStatus:
     """The number of takeovers of a shared store or a replicated group; Artemis' ActivationSequence."""
     replicas: tuple[ReplicaStatus, ...] = ()
     """The followers of an active node."""
+    min_in_sync: int = 1
+    register_problem: str = ""
+    """Why the manager of the group does not answer."""
 
     @property
     def replica_sync(self) -> bool:

@@ -125,10 +125,18 @@ class PageFiles(ports.Pages):
         size = self._size(number) if data is None else len(data)
         return size, int.from_bytes(checksum, "big")
 
+    def block_count(self, number: int) -> int:
+        """Returns how many blocks the file has. Errors as in `read`."""
+        return len(self._table(number))
+
     def check(self, number: int) -> None:
         """Reads every block of the file. Errors as in `read`."""
-        for block in range(len(self._table(number))):
+        for block in range(self.block_count(number)):
             self.read(number, block)
+
+    def forget(self, number: int) -> None:
+        """Drops what is known of the file: it may be written anew."""
+        self._tables.pop(number, None)
 
     def _size(self, number: int) -> int:
         try:

@@ -48,5 +48,8 @@ class Replay(Protocol):
 class GrowingReplay(Replay, Protocol):
     """Receives the records of a journal that another node still compacts."""
 
+    def settle(self) -> None:
+        """Does what need not wait for the end of the recovery, after each bounded number of records."""
+
     def forget_before(self, lsn: int) -> None:
         """Forgets what only records before `lsn` say: their segments are gone, and live ones were appended again."""

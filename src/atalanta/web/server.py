@@ -9,15 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from itertools import chain
 from typing import Final
 
 from aiohttp import web
 
 from atalanta.management.management import Management
+from atalanta.management.metrics_text import head
 from atalanta.web.connections import CONNECTION_S, WebConnection, WebConnections
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 SCRAPES_MAX: Final = 4  # at the same time; further ones get status 503
+OWN: Final = "atalanta_"
+ROLES: Final = ("active", "passive")
 REQUEST_BYTES_MAX: Final = 4_096
 STOP_S: Final = 1.0
 
@@ -32,7 +36,8 @@ class WebServer:
         self._host = host
         self._port = port
         self.network_lost = False  # the reason why there is no node
-        self.role = ""  # "active" or "passive", of a process of a pair
+        self.role = ""  # "active" or "passive", of a process of a pair or group
+        self._role_changes = 0
         self._started = False
         self._scrapes = 0
         self.address = ""  # host:port, after the start
@@ -124,12 +129,29 @@ class WebServer:
         return {"role": self.role} if self.role else {}
 
     def role_changed(self, role: str) -> None:
-        """Records the role of this process in its pair, for `/health/ready`."""
-        self.role = role
+        """Records the role of this process in its pair or group, for `/health/ready` and the metrics."""
+        if role != self.role:
+            self._role_changes += bool(self.role)
+            self.role = role
+
+    def _role_figures(self) -> str:
+        """Returns the metrics of the role, "" for a process without one."""
+        if not self.role:
+            return ""
+        lines = [head("ha_role", "1 for the role of this process", prefix=OWN)]
+        lines += [f'{OWN}ha_role{{role="{each}"}} {int(each == self.role)}\n' for each in ROLES]
+        lines.append(head("ha_role_changes_total", "changes of the role since the start", "counter", OWN))
+        lines.append(f"{OWN}ha_role_changes_total {self._role_changes}\n")
+        return "".join(lines)
 
     async def metrics(self, request: web.Request) -> web.StreamResponse:
-        """Answers with the metrics, in slices with other work of the event loop between them; 503 without a node."""
+        """Answers with the metrics, in slices with other work of the event loop between them.
+
+        Those of a passive process are only those of its role. 503 without a node and a role.
+        """
         management = self._management
+        if management is None and self.role:
+            return web.Response(text=self._role_figures(), headers={"Content-Type": METRICS_TYPE})
         if management is None:
             raise web.HTTPServiceUnavailable(text="there is no node now: see /health/ready\n")
         if self._scrapes >= SCRAPES_MAX:
@@ -138,7 +160,7 @@ class WebServer:
         response = web.StreamResponse(headers={"Content-Type": METRICS_TYPE})
         try:
             await response.prepare(request)
-            for text in management.metrics():
+            for text in chain([self._role_figures()], management.metrics()):
                 if text:
                     await response.write(text.encode())
                 await asyncio.sleep(0)

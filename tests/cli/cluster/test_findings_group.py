@@ -11,12 +11,15 @@ from typer.testing import CliRunner
 
 from atalanta.cli.application import application
 from atalanta.cli.cluster.findings import Finding
-from atalanta.cli.cluster.findings_group import group_findings
+from atalanta.cli.cluster.findings_group import group_findings, replication_findings
 from atalanta.cli.cluster.replicated_group import GroupState
+from atalanta.cli.cluster.view import LiveCluster, NodeView
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.ha.register import Register
+from atalanta.management.status import HaStatus, ReplicaStatus
 from atalanta.runtime.ha.group.member_status import FollowerStatus, MemberStatus
 from tests.cli.cluster_files import member_file
+from tests.management.management_rig import Desk
 
 PASSIVE = MemberStatus("b-00000002", "backup", "passive", 7, "a-00000001", 100, 0, [], 1)
 ACTIVE = MemberStatus(
@@ -52,10 +55,35 @@ def test_an_active_member_without_replicas(tmp_path: Path) -> None:
     state = seen(tmp_path, behind, Register(7, "a-00000001", ("a-00000001",), 0, b""))
     first, second = found(tmp_path, state)
     assert (first.severity, first.code) == ("warning", "no_replica_in_sync") and "start the backup" in first.remedy
-    assert second.text == "b-00000002 is not in sync: it is 500 records behind"
+    assert second.text == "b-00000002 is not in sync: 500 records behind, for 0 s"
     first, _ = found(tmp_path, state, "[ha]\nmin_in_sync = 2\n")
     assert (first.severity, first.code) == ("error", "replicas_missing")
     assert first.text == "nothing is confirmed: members in sync are 1, and min_in_sync is 2"
+
+
+def test_an_asynchronous_copy_that_is_late(tmp_path: Path) -> None:
+    def followers(behind_s: float) -> MemberStatus:
+        far = FollowerStatus("c-00000003", False, 20_000, True, behind_s)
+        return replace(ACTIVE, followers=[*ACTIVE.followers, far])
+
+    assert found(tmp_path, seen(tmp_path, followers(2.0))) == []
+    (one,) = found(tmp_path, seen(tmp_path, followers(90.0)))
+    assert (one.severity, one.code) == ("warning", "replica_lag")
+    assert one.text.startswith("the asynchronous copy c-00000003 is 20000 records behind, for 90 s: as much is lost")
+
+
+def test_what_the_active_node_says_over_the_network() -> None:
+    desk = Desk()
+    assert desk.get("broker", "ReplicationAsJSON") == ""
+    replica = ReplicaStatus("b-00000002", False, False, 7, 0.5)
+    desk.management.status.set_ha(HaStatus("Replication Primary w/lock manager", epoch=3, replicas=(replica,),
+                                           register_problem="no voter answers"))  # fmt: skip
+    told = json.loads(str(desk.get("broker", "ReplicationAsJSON")))
+    cluster = LiveCluster(nodes=[NodeView("host:1", "id", name="a", ours=True, replication=told)])
+    manager, alone, behind = replication_findings(cluster)
+    assert (manager.node, manager.text) == ("a", "the manager does not answer: no voter answers")
+    assert alone.code == "no_replica_in_sync"
+    assert behind.text == "b-00000002 is not in sync: 7 records behind, for 0 s"
 
 
 def test_a_passive_member_that_waits(tmp_path: Path) -> None:

@@ -266,6 +266,28 @@ def test_losses_that_stop_a_group(tmp_path: Path) -> None:
     assert what == "nothing" and manager == "1 of 3 voters left: no majority"
 
 
+def test_an_asynchronous_member_is_not_needed_and_does_not_take_over(tmp_path: Path) -> None:
+    files = [
+        member_file(tmp_path, "a", "bc", "primary", "w:1"),
+        member_file(tmp_path, "b", "ac", "backup", "w:1"),
+        member_file(tmp_path, "c", "ab", "backup", "w:1"),
+    ]
+    own = tmp_path / "b.atalanta.toml"
+    own.write_text("[ha]\nasynchronous = true\n" + own.read_text())
+    status, plan = planned(*files)
+    assert status == 0
+    (backing,) = plan["backups"]
+    assert backing["waiting"] == ["c", "b"] and backing["asynchronous"] == ["b"]
+    found = losses(plan)
+    assert found["host host-a"][0] == "c takes over after about 2 s"
+    assert found["host host-b"] == ("a goes on, without the copy of b", "nothing")
+    assert found["host host-c"] == ("a goes on, without a replica", "nothing")
+    status, plan = planned(files[0], files[1])
+    then, lost = losses(plan)["host host-a"]
+    assert then == "the group stops: only b is left, which serves at an operator's order"
+    assert lost == "those that are not durable; of the rest what b did not have yet, if the others are lost"
+
+
 def test_the_tables_of_groups_are_printed_and_drawn(tmp_path: Path) -> None:
     files = [
         member_file(tmp_path, "a", "bc", "primary", "w:5790"),

@@ -193,7 +193,7 @@ class Machine(Member):
         self.prepared = self.make_node()
         seat = self.prepared.ports.replication
         assert seat is not None
-        return seat.prepare(Recovery(self.prepared.broker))
+        return seat.prepare(Recovery(self.prepared.broker, 2))
 
     def _keep_events(self) -> None:
         if hasattr(self, "trace"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.replication.backup_config import Identity, TakenOver
+from atalanta.cluster.replication.follower_files import FollowerFiles
+from atalanta.cluster.replication.member_codec import StoredFiles
 from atalanta.cluster.replication.member_handshake import member_key
 from atalanta.ha.register import CompareAndSet, found, take_over
 from atalanta.store.config import JournalConfig
@@ -104,6 +106,7 @@ def test_a_handover_needs_no_wait() -> None:
     world.until(lambda: world["b"].serving())
     assert world.schedule.now - before < 300 * MS
     world["a"].follow()
+    assert world["b"].happened("replica_takes_over")[-1]["why"] == "a has handed over, or its process has ended"
     world.run(30_000)  # it is in sync, and lets the new active node live
     assert world["b"].serving()
     assert world.in_sync() == ["a", "b"]
@@ -152,6 +155,20 @@ def test_a_group_of_three_goes_on_with_two() -> None:
     world.node.crash()
     world.until(lambda: any(world.serves(name) for name in "bc"))
     assert drain(world) == numbered(0, 10)
+
+
+def test_a_member_whose_connection_is_dead_at_the_other_end_only_connects_again() -> None:
+    """The end of a connection may be told to one side only: by a reset whose packet, or its answer, got lost."""
+    world = World()
+    world.begin()
+    a, b = world["a"], world["b"]
+    [pipe] = [each for each in a.pipes if each.open and b in [end[0] for end in each.ends]]
+    pipe.open = False
+    conn = next(conn for machine, _, conn in pipe.ends if machine is a)
+    a.input("on_closed", conn, "Connection reset by peer")
+    world.until(lambda: world.in_sync() == ["a"])
+    world.until(lambda: world.in_sync() == ["a", "b"], 10_000)
+    assert "said nothing" in str(b.happened("replication_link_lost"))
 
 
 def test_at_a_cold_start_the_primary_goes_first() -> None:
@@ -219,6 +236,7 @@ def test_an_operator_promotes_a_member_that_is_not_in_sync() -> None:
     [cut] = a.happened("replica_tail_cut")
     assert "perhaps" in str(cut["confirmed"])
     assert drain(world) == numbered(0, 5)
+    assert b.happened("replica_takes_over")[-1]["why"] == "an operator promoted this member"
 
 
 # --- the register -------------------------------------------------------------------------------------------
@@ -408,6 +426,39 @@ def test_files_that_went_while_a_follower_was_away_go_there_too() -> None:
     assert not b.large.contents
 
 
+def test_no_file_goes_while_an_offer_waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files that a follower names must be there, and its journal is cut only when nothing else is written."""
+    world = World(settings=paging)
+    world.begin()
+    b = world["b"]
+    conn = client(world)
+    send(world, conn, numbered(0, 60, 1000))
+    world.settle()
+    b.crash()
+    world.until(lambda: world.in_sync() == ["a"])
+    drain(world)
+    busy: list[bool] = []
+    stored = FollowerFiles.stored
+
+    def note(files: FollowerFiles) -> StoredFiles:
+        busy.append(b.disk.busy())
+        return stored(files)
+
+    monkeypatch.setattr(FollowerFiles, "stored", note)
+    b.disk.slow = 100
+    b.follow()
+    world.until(lambda: len(busy) == 1)
+    world.run(20)
+    assert b.disk.busy()
+    b.break_pipes()
+    world.until(lambda: len(busy) == 2)
+    assert busy == [False, False]
+    b.disk.slow = 1
+    world.until(lambda: world.in_sync() == ["a", "b"])
+    world.settle()
+    assert different(world["a"], b) == []
+
+
 def test_a_page_file_that_was_being_written_at_a_crash_is_sent_again() -> None:
     world = World(settings=paging)
     world.begin()
@@ -591,3 +642,17 @@ def test_the_outcome_has_the_follower_that_the_node_goes_on_with() -> None:
     [outcome] = world["a"].outcomes
     assert isinstance(outcome, TakenOver)
     assert outcome.follower.view.known == world.manager.value
+    assert outcome.why == "it is the first member of its group"
+
+
+def test_a_takeover_has_its_reason() -> None:
+    world = World()
+    world.begin()
+    world["a"].crash()
+    world.until(lambda: world.serves("b"))
+    assert world["b"].happened("replica_takes_over")[-1]["why"] == "a was silent for the lease, or cannot be reached"
+    world["b"].crash()
+    world["b"].follow()
+    world.until(lambda: world.serves("b"))
+    reason = "it was active before it was started again"
+    assert world["b"].happened("replica_takes_over")[-1]["why"] == reason

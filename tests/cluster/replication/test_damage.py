@@ -6,11 +6,15 @@ import random
 
 import pytest
 
+from atalanta.store.config import JournalConfig
+from atalanta.store.pages import page_number
 from atalanta.store.segment import segment_number
 from atalanta.store.tail_cut import DAMAGED_PREFIX
-from tests.cluster.replication.group_rig import publish
+from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets.session import SessionStart
+from tests.cluster.replication.group_rig import JOURNAL_ID, begin_large, publish, send_piece
 from tests.cluster.replication.machine_rig import Machine, different
-from tests.cluster.replication.replica_rig import World, client, drain
+from tests.cluster.replication.replica_rig import World, client, drain, paging
 
 
 def send(world: World, conn: int, texts: list[str]) -> None:
@@ -27,8 +31,8 @@ def send(world: World, conn: int, texts: list[str]) -> None:
     world.until(done)
 
 
-def numbered(first: int, count: int) -> list[str]:
-    return [f"{number} {'x' * 50}" for number in range(first, first + count)]
+def numbered(first: int, count: int, padding: int = 50) -> list[str]:
+    return [f"{number} {'x' * padding}" for number in range(first, first + count)]
 
 
 def flip(machine: Machine, place: float, word: bytes = b"") -> str:
@@ -136,3 +140,108 @@ def test_a_bit_flips_anywhere_and_the_member_is_repaired(seed: int) -> None:
     a.crash()
     world.until(lambda: world.serves("b"))
     assert drain(world) == numbered(0, 25)
+
+
+# --- while they run -----------------------------------------------------------------------------------------
+
+
+def page_of(machine: Machine) -> str:
+    return min(name for name in machine.disk.files if page_number(name))
+
+
+def test_a_follower_reads_its_segments_again_and_is_repaired_before_it_is_needed() -> None:
+    world = World(journal=JournalConfig(JOURNAL_ID, segment_size_bytes=4096))
+    world.begin()
+    a, b = world["a"], world["b"]
+    send(world, client(world), numbered(0, 60))
+    flip(b, 0.5)
+    world.run(3_600_000)
+    world.until(lambda: world.in_sync() == ["a", "b'"])
+    assert different(a, b) == []
+    a.crash()
+    world.until(lambda: world.serves("b"))
+    assert drain(world) == numbered(0, 60)
+
+
+def test_a_follower_reads_its_page_files_again_and_gets_a_damaged_one_from_the_active_node() -> None:
+    world = World(settings=paging)
+    world.begin()
+    a, b = world["a"], world["b"]
+    send(world, client(world), numbered(0, 60, 1000))
+    world.settle()
+    b.crash()
+    b.disk.flip_bit(page_of(b), 2_000)
+    b.follow()
+    world.until(lambda: bool(b.happened("replica_file_damaged")))
+    world.run(1_000)
+    [event] = b.happened("replica_file_damaged")
+    assert page_of(b) in str(event["why"])
+    assert world.in_sync() == ["a", "b"]
+    world.settle()
+    assert different(a, b) == []
+    a.crash()
+    world.until(lambda: world.serves("b"))
+    assert drain(world) == numbered(0, 60, 1000)
+
+
+def test_an_active_node_with_a_damaged_page_leaves_the_service_to_the_follower_and_is_repaired() -> None:
+    world = World(settings=paging)
+    world.begin()
+    a, b = world["a"], world["b"]
+    send(world, client(world), numbered(0, 60, 1000))
+    world.settle()
+    a.disk.flip_bit(page_of(a), 2_000)
+    conn = client(world)
+    for packet in (CreateConsumer(consumer_id=1, queue="orders"), SessionStart(), FlowToken(1, 1 << 30)):
+        if world.serves("a"):
+            a.send(conn, packet)
+    world.until(lambda: world.serves("b"))
+    assert any("a member in sync has another copy" in why for why in a.why)
+    world.until(lambda: world.in_sync() == ["a", "b"])
+    assert different(b, a) == []
+    assert drain(world) == numbered(0, 60, 1000)
+
+
+def test_two_damaged_copies_of_a_page_are_told_and_do_not_send_the_service_to_and_fro() -> None:
+    world = World(settings=paging)
+    world.begin()
+    a, b = world["a"], world["b"]
+    send(world, client(world), numbered(0, 60, 1000))
+    world.settle()
+    for machine in (a, b):
+        machine.disk.flip_bit(page_of(machine), 2_000)
+
+    def told() -> list[dict[str, object]]:
+        return [*a.happened("page_file_damaged"), *b.happened("page_file_damaged")]
+
+    found: list[str | bytes] = []
+    while not found:
+        world.until(lambda: world.active() is not None)
+        try:
+            found = drain(world)
+        except (AssertionError, KeyError):
+            world.run(5_000)
+    assert told() and told()[-1]["queue"] == "orders"
+    lost = [text for text in numbered(0, 60, 1000) if text not in found]
+    assert 0 < len(lost) < 60 and found == [text for text in numbered(0, 60, 1000) if text not in lost]
+    assert a.manager.value is not None and a.manager.value.epoch <= 3
+
+
+def test_an_active_node_with_a_damaged_large_message_leaves_the_service_to_the_follower() -> None:
+    world = World()
+    world.begin()
+    a = world["a"]
+    conn = client(world)
+    body = bytes(range(256)) * 2_000
+    begin_large(a, conn)
+    send_piece(a, conn, body, len(body), -9)
+    world.until(lambda: a.confirmed(conn) == [-9])
+    world.settle()
+    [file] = a.large.contents
+    a.large.contents[file][1000] ^= 1
+    for packet in (CreateConsumer(consumer_id=1, queue="orders"), SessionStart(), FlowToken(1, 1 << 30)):
+        a.send(conn, packet)
+    world.until(lambda: world.serves("b"))
+    world.until(lambda: world.in_sync() == ["a", "b"])
+    assert bytes(a.large.contents[file]) == body
+    assert drain(world) == [body]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .java_program import JavaProgram
-from .jms import PASSWORD, USER, JmsError
+from .jms import PASSWORD, USER, JmsError, until
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,19 @@ class Failover(JavaProgram):
     def counts(self) -> Counts:
         """Returns what happened so far."""
         return self._asked("counts")
+
+    def working(self, count: int) -> None:
+        """Waits until `count` more messages are confirmed."""
+        wanted = self.counts().confirmed + count
+        until(f"{count} more are confirmed", lambda: self.counts().confirmed >= wanted, 60)
+
+    def over(self) -> None:
+        """Ends the load. Nothing is lost, nothing came again after it was taken."""
+        self.quiet()
+        until("everything confirmed has arrived", lambda: self.counts().lost == 0, 40)
+        counts = self.counts()
+        assert counts.doubled == 0, counts
+        print(counts)
 
     def _asked(self, line: str) -> Counts:
         self._tell(line)

@@ -16,7 +16,7 @@ from .node import BrokerProcess
 HA = "<ha-policy><replication><{role}>{options}</{role}></replication></ha-policy>"
 # How the JMS clients of a group connect. A call that was under way at a failover is sometimes never answered, whatever
 # the broker: it waits for callTimeout.
-OPTIONS = "ha=true&reconnectAttempts=-1&retryInterval=50&callTimeout=3000"
+OPTIONS = "ha=true&useTopologyForLoadBalancing=false&reconnectAttempts=-1&retryInterval=50&callTimeout=3000"
 TAKEOVER_SECONDS = 60.0
 
 

@@ -89,6 +89,7 @@ class ActiveRun:
             drop_after_ns=member.terms.length_ns + int(DROP_S * 1e9),
             min_in_sync=member.policy.min_in_sync,
             settings=member.read_settings,
+            damaged=member.damaged,
         )
         self._new = new_node(
             self.shell, self._config, member.configuration, self._storage, self._seat, member.colocated
@@ -115,7 +116,8 @@ class ActiveRun:
         self.follower = follower
         register = follower.view.known
         epoch = 0 if register is None else register.epoch
-        log_event(log, "member_active", {"member": member.folder.member, "role": member.policy.role, "epoch": epoch})
+        name, role, why = member.folder.member, member.policy.role, member.why_active
+        log_event(log, "member_active", {"member": name, "role": role, "epoch": epoch, "why": why})
         try:
             if replay is None:
                 self._make()
@@ -137,6 +139,7 @@ class ActiveRun:
         deposed = "" if self._node is None else self._node.deposed
         if deposed:
             log_event(log, "member_deposed", {"epoch": epoch, "why": deposed})
+        member.end_active(deposed or self.gives or "the node has stopped")
         return not deposed and not self.gives
 
     def _configure(self, storage: Storage) -> NodeConfig:
@@ -177,8 +180,10 @@ class ActiveRun:
                 for each in followers
             )
             epoch = 0 if self.follower.view.known is None else self.follower.view.known.epoch
+            problem = "" if node.replicator is None else node.replicator.register_problem()
+            required = member.policy.min_in_sync
             policy = POLICY if member.colocated is None else COLOCATED_POLICY
-            node.status.set_ha(HaStatus(policy, False, True, epoch, replicas))
+            node.status.set_ha(HaStatus(policy, False, True, epoch, replicas, required, problem))
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 await member.tell("active", epoch, member.folder.member, node.journal.durable, 0, followers)

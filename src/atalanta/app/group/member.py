@@ -105,11 +105,15 @@ class GroupMember:
         self.key = member_key(broker.cluster_user, broker.cluster_password)
         self.guard_key = password_key(broker.cluster_password)
         self.guard = process_guard(configuration, line, self.guard_key)
+        self.damaged: dict[str, bool] = {}  # see ReplicationSeat
         self.stored_settings = StoredSettingsFile.of(configuration)
         self._manager: Manager | None = None
         self._beat = 0
         self._told = ""
         self._told_passive = False
+        # Why the role is what it is.
+        self.why_active = ""
+        self.why_passive = "the process starts"
 
     @property
     def manager(self) -> Manager:
@@ -208,6 +212,14 @@ class GroupMember:
         """Records that the next passive run is told again."""
         self._told_passive = False
 
+    def begin_active(self, why: str) -> None:
+        """Records why an active run begins."""
+        self.why_active = why
+
+    def end_active(self, why: str) -> None:
+        """Records why an active run has ended."""
+        self.why_passive = why
+
     def tell_passive(self) -> None:
         """Tells once that this process is passive."""
         if self._told_passive:
@@ -216,6 +228,11 @@ class GroupMember:
         log_event(
             log,
             "member_passive",
-            {"member": self.folder.member, "role": self.policy.role, "node_id": self.folder.node_id or "unknown"},
+            {
+                "member": self.folder.member,
+                "role": self.policy.role,
+                "node_id": self.folder.node_id or "unknown",
+                "why": self.why_passive,
+            },
         )
         self.ready(["role=passive"])

@@ -141,6 +141,7 @@ class ReplicaRun:
             self.follower = outcome.follower
             self.replay = outcome.replay
             self.clock_floor_ns = outcome.clock_floor_ns
+            self.member.begin_active(outcome.why)
         self.damaged = isinstance(outcome, Damaged)
         if isinstance(outcome, Identity):
             self.node_id = uuid.UUID(bytes=outcome.node_id)

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, merged, sorted_findings
-from atalanta.cli.cluster.findings_group import group_findings
+from atalanta.cli.cluster.findings_group import group_findings, replication_findings
 from atalanta.cli.cluster.findings_members import member_findings
 from atalanta.cli.cluster.findings_messages import message_findings
 from atalanta.cli.cluster.replicated_group import group_of, look
@@ -54,7 +54,11 @@ def run_doctor(
 
 def diagnosed(cluster: LiveCluster, user: str | None, password: str | None) -> list[Finding]:
     """Returns all findings, the worst first. `user` and `password` are the operator's."""
-    return sorted_findings([*message_findings(cluster), *member_findings(cluster, user, password)])
+    return sorted_findings([
+        *message_findings(cluster),
+        *member_findings(cluster, user, password),
+        *replication_findings(cluster),
+    ])
 
 
 def is_place(node: str) -> bool:

@@ -1,4 +1,4 @@
-"""Findings about one member of a replicated group, by its folder on this host and the register.
+"""Findings about replicated groups: what active nodes say, and what the folder of a member on this host shows.
 
 A passive member gives no sessions, so its state is read from its files (runtime/ha/group/member_status.py).
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding
+from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, duration_text
 from atalanta.cli.cluster.replicated_group import ACTIVE, GroupState
+from atalanta.cli.cluster.view import LiveCluster
 from atalanta.config.configuration import Configuration
-from atalanta.runtime.ha.group.member_status import MemberStatus
+from atalanta.runtime.ha.group.member_status import FollowerStatus, MemberStatus
 from atalanta.store.tail_cut import CUT_PREFIX
 
+LAG_S: Final = 30.0  # of an asynchronous copy
 MANAGER_AWAY: Final = "meanwhile no member can take over, and none can be removed: see that it runs and can be reached"
 LOOK_AT_BACKUP: Final = "start the backup; if it runs, `atalanta doctor` of its folder says why it is not in sync"
 
@@ -27,7 +29,7 @@ def group_findings(configuration: Configuration, seen: GroupState) -> Iterator[F
             WARNING, "member_stopped", seen.member, "the process of this member does not run", "atalanta run"
         )
     elif status.state == ACTIVE:
-        yield from _followers(configuration, seen, status)
+        yield from _followers(seen.member, configuration.ha.min_in_sync, status.followers)
     else:
         yield from _passive(seen, status)
     yield from _kept_tail(seen)
@@ -57,21 +59,49 @@ def _register(seen: GroupState) -> Iterator[Finding]:
                 )
 
 
-def _followers(configuration: Configuration, seen: GroupState, status: MemberStatus) -> Iterator[Finding]:
+def replication_findings(cluster: LiveCluster) -> Iterator[Finding]:
+    """Yields what the active nodes of replicated groups say of their groups."""
+    for node in cluster.nodes:
+        told = node.replication
+        if told is None:
+            continue
+        if problem := told.get("registerProblem"):
+            text = f"the manager does not answer: {problem}"
+            yield Finding(ERROR, "manager_unreachable", node.label, text, MANAGER_AWAY, {"why": problem})
+        rows = told.get("replicas")
+        followers = [
+            FollowerStatus(
+                str(row.get("member")),
+                row.get("inSync") is True,
+                int(row.get("behind", 0)),
+                row.get("asynchronous") is True,
+                int(row.get("behindMillis", 0)) / 1_000,
+            )
+            for row in (rows if isinstance(rows, list) else [])
+            if isinstance(row, dict)
+        ]
+        required = told.get("minInSync")
+        yield from _followers(node.label, required if isinstance(required, int) else 1, followers)
+
+
+def _followers(label: str, required: int, followers: list[FollowerStatus]) -> Iterator[Finding]:
     """Finds what the active member lacks."""
-    in_sync = [each.member for each in status.followers if each.in_sync]
-    required = configuration.ha.min_in_sync
+    in_sync = [each.member for each in followers if each.in_sync]
     if 1 + len(in_sync) < required:
         text = f"nothing is confirmed: members in sync are {1 + len(in_sync)}, and min_in_sync is {required}"
-        yield Finding(ERROR, "replicas_missing", seen.member, text, LOOK_AT_BACKUP)
+        yield Finding(ERROR, "replicas_missing", label, text, LOOK_AT_BACKUP)
     elif not in_sync:
         text = "no other member is in sync: with this node's disk its messages are lost"
-        yield Finding(WARNING, "no_replica_in_sync", seen.member, text, LOOK_AT_BACKUP)
-    for each in status.followers:
-        if not each.in_sync:
-            text = f"{each.member} is not in sync: it is {each.behind} records behind"
-            facts: dict[str, object] = {"replica": each.member, "behind": each.behind}
-            yield Finding(NOTE, "replica_behind", seen.member, text, "", facts)
+        yield Finding(WARNING, "no_replica_in_sync", label, text, LOOK_AT_BACKUP)
+    for each in followers:
+        facts: dict[str, object] = {"replica": each.member, "behind": each.behind, "behind_s": each.behind_s}
+        lag = f"{each.behind} records behind, for {duration_text(int(each.behind_s * 1_000))}"
+        if each.asynchronous and not each.in_sync and each.behind_s >= LAG_S:
+            text = f"the asynchronous copy {each.member} is {lag}: as much is lost if it must serve"
+            remedy = "is it up, and its network fast enough? artemis_replica_lag_seconds shows the course"
+            yield Finding(WARNING, "replica_lag", label, text, remedy, facts)
+        elif not each.in_sync and not each.asynchronous:
+            yield Finding(NOTE, "replica_behind", label, f"{each.member} is not in sync: {lag}", "", facts)
 
 
 def _passive(seen: GroupState, status: MemberStatus) -> Iterator[Finding]:

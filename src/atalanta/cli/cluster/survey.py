@@ -205,6 +205,8 @@ class Survey:
         node.consumers = await ask("consumers", _consumers(management), [])
         if self.details:
             node.prepared = await ask("prepared transactions", _prepared(management), [])
+            if node.ours:
+                node.replication = await ask("replication", _replication(management), None)
             await self._closer(node, management)
 
     async def _closer(self, node: NodeView, management: Management) -> None:
@@ -271,6 +273,15 @@ async def _prepared(management: Management) -> list[str]:
     found = await management.call(BROKER, "listPreparedTransactions")
     texts = [str(each) for each in found] if isinstance(found, list) else []
     return [text.partition("base64: ")[2].partition(" ")[0] for text in texts]
+
+
+async def _replication(management: Management) -> dict[str, object] | None:
+    """Returns what the active node of a replicated group says of it, None for any other node."""
+    try:
+        text = await management.get(BROKER, "ReplicationAsJSON")
+    except ManagementFailed:
+        return None  # an earlier release
+    return row_of(text, BROKER, "ReplicationAsJSON") if text else None
 
 
 async def _queues(management: Management) -> list[QueueView]:

@@ -127,6 +127,7 @@ class NodeView:
     consumers: list[ConsumerView] = field(default_factory=list)
     redistribution_delay_ms: dict[str, int] = field(default_factory=dict)  # by address
     prepared: list[str] = field(default_factory=list)  # its prepared transactions, as base64, in both samples
+    replication: dict[str, object] | None = None  # of the active node of a replicated group
     unasked: list[str] = field(default_factory=list)  # requests that it refused
     shown: str = ""  # shown instead of its name
 

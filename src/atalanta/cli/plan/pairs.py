@@ -16,12 +16,16 @@ from atalanta.config.configuration import Configuration
 
 @dataclass(frozen=True)
 class Backing:
-    """Nodes of which one serves, and the others wait. `decided_by` says what lets one of them serve."""
+    """Nodes of which one serves, and the others wait. `decided_by` says what lets one of them serve.
+
+    Those that are `asynchronous` serve at an operator's order only.
+    """
 
     serves: str
     waiting: list[str]
     form: str
     decided_by: str
+    asynchronous: tuple[str, ...] = ()
 
 
 class FilePairs:
@@ -48,7 +52,8 @@ class FilePairs:
         ]
         for group in self.groups:
             labels = [self.label(each) for each in group.members]
-            found.append(Backing(labels[0], labels[1:], "replication", str(group.manager)))
+            far = tuple(self.label(each) for each in group.members if each.ha.asynchronous)
+            found.append(Backing(labels[0], labels[1:], "replication", str(group.manager), far))
         return found
 
     def hosted(self) -> list[Backing]:
@@ -72,7 +77,13 @@ class FilePairs:
 
     def substitutes(self, label: str) -> list[str]:
         """Returns the node that serves when the node `label` is away: its first backup, or none."""
-        return [waits for each in self.backings() if each.serves == label for waits in each.waiting[:1]]
+        return [
+            waits
+            for each in self.backings()
+            if each.serves == label
+            for waits in each.waiting[:1]
+            if waits not in each.asynchronous
+        ]
 
     def sentences(self) -> list[str]:
         """Returns a line for each pair and group, which is not simulated as one."""

@@ -113,7 +113,8 @@ def backing_table(pairs: FilePairs) -> Table:
     for head in ("waits", "form", "decides who serves"):
         table.add_column(head, overflow="fold")
     for each in [*pairs.backings(), *pairs.hosted()]:
-        cells = (each.serves, ", ".join(each.waiting) or "nobody", each.form, each.decided_by)
+        waiting = [f"{label} (asynchronous)" if label in each.asynchronous else label for label in each.waiting]
+        cells = (each.serves, ", ".join(waiting) or "nobody", each.form, each.decided_by)
         table.add_row(*(Text(plain(cell)) for cell in cells))
     return table
 

@@ -21,6 +21,7 @@ from atalanta.cluster.replication.backup_config import (
     Identity,
     TakenOver,
 )
+from atalanta.cluster.replication.disk_check import DiskCheck
 from atalanta.cluster.replication.follower_store import FollowerStore
 from atalanta.cluster.replication.incoming_stream import IncomingStream, StreamFailed
 from atalanta.cluster.replication.member_codec import ServiceRequest
@@ -47,6 +48,7 @@ from atalanta.ha.replication import (
     Send,
     Store,
 )
+from atalanta.kernel.ports import PageError
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.segment import SEGMENT_VERSION
@@ -100,6 +102,8 @@ class Backup(PassiveInputs):
         self._version_ns = 0
         self._free_ns = 0  # when it was seen first that the promise is over, since the last active node
         self._told = ""
+        self._check: DiskCheck | None = None
+        self._why = ""  # it asks to become active
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -115,6 +119,7 @@ class Backup(PassiveInputs):
             return
         self.store = store
         store.tell_cut(ports.trace)
+        self._check = DiskCheck(ports.disk, store, config.journal.journal_id)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
         report = store.report
         follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
@@ -280,6 +285,9 @@ class Backup(PassiveInputs):
             take()
         except (ProtocolError, DecodeError, BlockRefused) as error:
             self._search.drop(now, str(error))
+        except PageError as error:
+            self.ports.trace.event("replica_file_damaged", {"why": str(error)})
+            self._search.drop(now, f"{error}: the active node sends it again")
         except JournalDamaged as error:
             self._on_damage(error)
             self.outcome = Damaged(self.damage)
@@ -295,7 +303,7 @@ class Backup(PassiveInputs):
         if stream is None:
             return
         if self.failed is None and token == self._last_barrier != 0:
-            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns, stream.store.replay)
+            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns, stream.store.replay, self._why)
         else:
             self._try(now, lambda: stream.on_committed(now, token))
             follower = stream.follower
@@ -352,8 +360,13 @@ class Backup(PassiveInputs):
             self._register.read()
         elif key == TICK_TIMER:
             self.ports.timers.set(TICK_TIMER, now + TICK_NS)
+            if self._stream is not None and self._stream.is_silent(now):
+                self._search.drop(now, "the active node has said nothing for a long time")
             self._consider(now)
             self._tell(now)
+            stream, check = self._stream, self._check
+            if stream is not None and check is not None and stream.following and not self._over():
+                self._try(now, lambda: check.step(now))
 
     def _consider(self, now: int, at_once: bool = False) -> None:
         """Reads the register while nobody sends heartbeats: the answer decides. Obeys an operator's order."""
@@ -481,6 +494,7 @@ class Backup(PassiveInputs):
             elif isinstance(action, Read):
                 self._register.read()
             elif isinstance(action, CompareAndSet):
+                self._why = reason(self.follower, self._promoted)
                 self._promoted = self._promoted and self._lossy  # what was known of the register may be old
                 self._unlink(ASKS)
                 self._register.write(action)
@@ -495,10 +509,24 @@ class Backup(PassiveInputs):
         assert store is not None
         store.files.forget_incomplete()
         self._last_barrier = store.barrier.begin()
-        self.ports.trace.event("replica_takes_over", {"epoch": action.epoch})
+        self.ports.trace.event("replica_takes_over", {"epoch": action.epoch, "why": self._why})
 
 
 def turn_of(member: str, register: Register) -> int:
     """Returns the number of members in sync that take over before this one, as the active node has announced."""
     names = [name for name in register.in_sync if name != register.active]
     return names.index(member) if member in names else 0
+
+
+def reason(follower: Follower | None, promoted: bool) -> str:
+    """Returns why a member asks to become active."""
+    known = None if follower is None else follower.view.known
+    if promoted:
+        return "an operator promoted this member"
+    if known is None or follower is None or known.epoch == 0:
+        return "it is the first member of its group"
+    if known.active in ("", follower.name):
+        return "it was active before it was started again" if known.active else "nobody was active"
+    if follower.ended == known.epoch:
+        return f"{known.active} has handed over, or its process has ended"
+    return f"{known.active} was silent for the lease, or cannot be reached"

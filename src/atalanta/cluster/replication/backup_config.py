@@ -106,6 +106,7 @@ class TakenOver:
     follower: Follower
     clock_floor_ns: int = 0
     replay: CopyReplay | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ for every page file that exists, and for every large body that has ended. A body
 from __future__ import annotations
 
 from collections import deque
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from atalanta.cluster.replication.member_codec import (
     LARGE_FILE,
@@ -21,8 +22,11 @@ from atalanta.cluster.replication.member_codec import (
     StoredFiles,
 )
 from atalanta.kernel import ports
-from atalanta.store.pages import PageFiles
+from atalanta.kernel.ports import PageError
+from atalanta.store.pages import PageFiles, page_name
 
+# Why, the name of the file, and the function that removes it.
+OnDamaged: TypeAlias = Callable[[str, str, Callable[[], None]], None]
 # Deletions that wait for a follower. One that is further behind begins a new stream, which names all files.
 DELETIONS_MAX: Final = 100_000
 
@@ -216,11 +220,13 @@ class FileChanges:
 
 
 class ReplicatedPages(ports.Pages):
-    """The Pages port of an active node: reports each change."""
+    """The Pages port of an active node: reports each change. `on_damaged` gets what a file that cannot be read is
+    called, and the function that removes it here only."""
 
-    def __init__(self, files: PageFiles, changes: FileChanges) -> None:
+    def __init__(self, files: PageFiles, changes: FileChanges, on_damaged: OnDamaged) -> None:
         self.files = files
         self.changes = changes
+        self.on_damaged = on_damaged
 
     def write(self, number: int, blocks: list[bytes]) -> int:
         """Implements Pages.write."""
@@ -230,7 +236,11 @@ class ReplicatedPages(ports.Pages):
 
     def read(self, number: int, block: int) -> bytes:
         """Implements Pages.read."""
-        return self.files.read(number, block)
+        try:
+            return self.files.read(number, block)
+        except PageError as error:
+            self.on_damaged(str(error), page_name(number), lambda: self.files.keep(number))
+            raise
 
     def settled(self, number: int) -> None:
         """Implements Pages.settled."""
@@ -254,11 +264,13 @@ class ReplicatedPages(ports.Pages):
 
 
 class ReplicatedLargeFiles(ports.LargeFiles):
-    """The LargeFiles port of an active node: reports each change. The node reports the answers."""
+    """The LargeFiles port of an active node: reports each change. The node reports the answers. `on_damaged` as for
+    page files."""
 
-    def __init__(self, port: ports.LargeFiles, changes: FileChanges) -> None:
+    def __init__(self, port: ports.LargeFiles, changes: FileChanges, on_damaged: OnDamaged) -> None:
         self.port = port
         self.changes = changes
+        self.on_damaged = on_damaged
 
     def files(self) -> dict[int, int]:
         """Implements LargeFiles.files: recovery asks once, before its first deletion."""
@@ -283,6 +295,11 @@ class ReplicatedLargeFiles(ports.LargeFiles):
     def read(self, file: int, offset: int, size: int, token: int) -> None:
         """Implements LargeFiles.read."""
         self.port.read(file, offset, size, token)
+
+    def damaged(self, file: int) -> None:
+        """Implements LargeFiles.damaged."""
+        name = f"large message file {file}"
+        self.on_damaged(f"{name} is damaged", name, lambda: self.port.delete(file))
 
     def delete(self, file: int) -> None:
         """Implements LargeFiles.delete."""

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 # Received and not on the disk: with more than this, the connection is not read.
 WAITING_BYTES_MAX: Final = 16 << 20
+# Heartbeats come four times in a lease.
+SILENCE_NS: Final = 2_000_000_000
 
 
 class StreamFailed(Exception):
@@ -71,6 +73,7 @@ class IncomingStream:
         self.following = False  # the offer of this connection was accepted
         self.has_followed = False
         self.paused = False  # the connection is not read
+        self._heard_ns: int = 0  # when the active node has sent something
         self.end_lsn: int = 0  # the last one of the active node, as far as it is known
         # No output of an active node left at a later time of its clock.
         self.clock_floor_ns: int = 0
@@ -96,11 +99,20 @@ class IncomingStream:
         if link is not None:
             self._wire.write(link.conn, encode_message(message))
 
+    def is_silent(self, now: int) -> bool:
+        """Tells whether the active node has sent no heartbeat for a long time: the connection may be dead at its end
+        only, if a reset got lost.
+        """
+        if self.paused:
+            self._heard_ns = now  # it is not read
+        return self.following and now >= self._heard_ns + self.follower.terms.wait_ns + SILENCE_NS
+
     # --- inputs -----------------------------------------------------------------------------------
 
     def take_frames(self, now: int) -> None:
         """Handles the frames that have come, up to an offer that must wait for the disk."""
         link = self._search.link
+        self._heard_ns = now
         while link is not None and link is self._search.link and self._offered is None:
             frame = link.framer.next()
             if frame is None:
@@ -114,7 +126,8 @@ class IncomingStream:
         if token >= 0:
             store.copy.on_committed(token)
             self._do(now, self.follower.on_durable(now, store.copy.stored))
-            store.files.delete_up_to(self.follower.durable)
+            if self._offered is None:  # else no job may come behind its barrier
+                store.files.delete_up_to(self.follower.durable)
             self._limit()
             return
         store.files.on_barrier(token)

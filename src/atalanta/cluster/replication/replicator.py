@@ -76,8 +76,8 @@ class Replicator(Part):
         self.followers = KnownFollowers()
         self.changes = FileChanges(journal)
         # The ports that the node uses instead of its own.
-        self.pages = None if pages is None else ReplicatedPages(pages, self.changes)
-        self.large = None if large is None else ReplicatedLargeFiles(large, self.changes)
+        self.pages = None if pages is None else ReplicatedPages(pages, self.changes, self._on_damaged)
+        self.large = None if large is None else ReplicatedLargeFiles(large, self.changes, self._on_damaged)
         self._sources = Sources(journal, self.changes, pages, large, trace)
         self._append_mark = append_mark
         self._on_stop = on_stop
@@ -86,6 +86,10 @@ class Replicator(Part):
         self._in_sync: tuple[str, ...] = ()
         self._register = RegisterRequests(seat.register, timers, trace, READ_TIMER)
         self._told_missing = False
+
+    def register_problem(self) -> str:
+        """Returns why the register cannot be read or written, "" as far as it was tried with success."""
+        return self._register.problem
 
     # --- life -----------------------------------------------------------------------------------------------
 
@@ -365,6 +369,17 @@ class Replicator(Part):
                 self._do(now, active.hand_over(now, member))
                 return True
         return False
+
+    def _on_damaged(self, why: str, name: str, remove: Callable[[], None]) -> None:
+        """Resigns because of a damaged file, if a follower in sync has it, too: this member gets it again from there.
+
+        Once for each file, so that two damaged copies do not send the service to and fro.
+        """
+        if self.begun and not self.stopped and name not in self.seat.damaged and self.has_successor():
+            self.seat.damaged[name] = True
+            remove()
+            # The kernel reads files without a time, and the end of the service needs none.
+            self.resign(0, f"{why}: a member in sync has another copy")
 
     def resign(self, now: int, why: str) -> None:
         """Ends the service for good: a follower may take over at once."""

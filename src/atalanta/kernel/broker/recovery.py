@@ -7,9 +7,16 @@ compaction dropped its creation. `finish` puts the result into an empty Broker.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.broker.damaged_records import DamagedRecords
+from atalanta.kernel.broker.settled_messages import (
+    SETTLED_AT,
+    KnownMessage,
+    SettledMessages,
+    last_live,
+)
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.journal import records
 from atalanta.kernel.journal.message_record import (
@@ -23,7 +30,7 @@ from atalanta.kernel.queue.delivery.displacement import restore
 from atalanta.kernel.queue.paging.paged_queue import behind_pages, paged_queue_of
 from atalanta.kernel.queue.paging.recovery import PagingRecovery
 from atalanta.kernel.queue.paging.retained_messages import retained_of
-from atalanta.kernel.queue.queue import Queue
+from atalanta.kernel.queue.queue import Queue, by_sequence
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import decode_queue_spec
 from atalanta.kernel.registry.queues import parse_filter
@@ -42,16 +49,20 @@ DAMAGED: Final = "the file of its body is damaged"
 class Recovery:
     """Collects the records of a journal: `on_record` takes each in order, then `finish` builds the broker."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, settled_at: int = SETTLED_AT) -> None:
+        """`settled_at`: with so many more messages than before, `settle` puts them into their queues."""
         self.broker = broker
+        self._settled_at = settled_at
         broker.scheduled.running = False  # until the node starts
-        self.messages: dict[int, tuple[StoredMessage, int]] = {}
+        self.messages: dict[int, KnownMessage] = {}
+        self._unsettled = 0  # those of `messages` that were looked at and must wait for the end
         self.sequences: dict[int, int] = {}
         # cache -> id -> (age, lsn): relocated records are behind newer ones, so `finish` sorts them.
         self.duplicates: dict[str, dict[bytes, tuple[int, int]]] = {}
         # In-doubt branches: xid -> (XA_PREPARED, its lsn).
         self.prepared: dict[bytes, tuple[bytes, int]] = {}
         self.paging = PagingRecovery()
+        self.settled = SettledMessages(broker.store, broker.queue_registry.by_id, broker.addresses, self.paging)
         self.first_segment: int = 1  # of the journal: earlier ones were compacted
         self.message_id_max: int = 0
         self.binding_id_max: int = 0
@@ -120,7 +131,8 @@ class Recovery:
 
     def _message(self, lsn: int, stored: StoredMessage) -> None:
         message_id = stored.message.id
-        self.messages[message_id] = (stored, lsn)
+        if message_id not in self.settled.messages or not self.settled.renew(stored, lsn):
+            self.messages[message_id] = (stored, lsn)
         self.message_id_max = max(self.message_id_max, message_id)
         for found in stored.routes:
             if found.sequence > self.sequences.get(found.queue_id, 0):
@@ -143,7 +155,7 @@ class Recovery:
         """Removes the message from that queue; returns False if it was not there, or is in a page of the queue."""
         known = self.messages.get(message_id)
         if known is None:
-            return False
+            return self.settled.forget(message_id, queue_id)
         routes = [kept for kept in known[0].routes if kept.queue_id != queue_id]
         if len(routes) == len(known[0].routes):
             return False
@@ -153,17 +165,32 @@ class Recovery:
             del self.messages[message_id]
         return True
 
+    def _known(self, message_id: int) -> KnownMessage | None:
+        """Returns a message that is not in its queues, or not any more; None if the journal has none of this id."""
+        known = self.messages.get(message_id)
+        if known is None:
+            known = self.settled.take_back(message_id)
+            if known is not None:
+                self.messages[message_id] = known
+        return known
+
+    def _take_back(self, references: list[Reference]) -> None:
+        """Takes messages out of their queues: their state must wait for the end."""
+        for reference in references:
+            self._known(reference.message.id)
+
     def _ack_through(self, reader: Reader) -> None:
         queue_id = reader.int64("ack_through.queue")
         sequence = reader.int64("ack_through.sequence")
         queue = self.broker.queue_registry.by_id.get(queue_id)
         if queue is not None:
+            self._take_back(queue.live())
             queue.log.acknowledge_through(sequence)
 
     def _delivery(self, reader: Reader) -> None:
         queue_id = reader.int64("delivery.queue")
         message_id = reader.int64("delivery.message")
-        known = self.messages.get(message_id)
+        known = self._known(message_id)
         count = reader.int32("delivery.count")
         at_ms = reader.int64("delivery.at")
         if known is not None:
@@ -177,7 +204,7 @@ class Recovery:
     def _placed(self, reader: Reader) -> None:
         queue_id = reader.int64("placed.queue")
         for _ in range(reader.int32("placed.count")):
-            known = self.messages.get(reader.int64("placed.message"))
+            known = self._known(reader.int64("placed.message"))
             sequence = reader.int64("placed.sequence")
             self.sequences[queue_id] = max(self.sequences.get(queue_id, 0), sequence)
             if known is not None:
@@ -204,7 +231,13 @@ class Recovery:
             reader.simple_string("queue.incarnation"),
         )
         next_sequence = reader.int64("queue.next_sequence")
-        queue.restore(lsn, next_sequence, reader.int64("queue.log.acked_through"))
+        acked_through = reader.int64("queue.log.acked_through")
+        previous = broker.queue_registry.by_id.get(queue_id)
+        if previous is not None and previous.references:
+            if self.settled.renew_queue(previous, lsn, payload, next_sequence, acked_through):
+                return
+            self._take_back(previous.live())
+        queue.restore(lsn, next_sequence, acked_through)
         for _ in range(reader.int32("queue.leases")):
             group = reader.simple_string("lease.group")
             epoch = reader.int64("lease.epoch")
@@ -214,7 +247,6 @@ class Recovery:
             start = reader.int64("lost.start")
             end = reader.int64("lost.end")
             queue.log.lost.append((start, end, reader.simple_string("lost.why")))
-        previous = broker.queue_registry.by_id.get(queue_id)
         if previous is not None:
             self._forget_name(previous)
         broker.queues[queue.name] = queue
@@ -224,6 +256,7 @@ class Recovery:
     def _queue_deleted(self, queue_id: int) -> None:
         queue = self.broker.queue_registry.by_id.pop(queue_id, None)
         if queue is not None:
+            self.settled.leave(queue)
             self._forget_name(queue)
 
     def _forget_name(self, queue: Queue) -> None:
@@ -235,9 +268,12 @@ class Recovery:
         name = reader.simple_string("address.name")
         anycast = reader.boolean("address.anycast")
         multicast = reader.boolean("address.multicast")
-        address = Address(name, anycast, multicast, reader.boolean("address.auto_created"))
-        address.lsn = lsn
-        self.broker.addresses[address.name] = address
+        auto_created = reader.boolean("address.auto_created")
+        address = self.broker.addresses.get(name)
+        if address is None:
+            address = Address(name, anycast, multicast, auto_created)
+            self.broker.addresses[name] = address
+        address.restore(lsn, anycast, multicast, auto_created)
 
     def _small(self, lsn: int, kind: int, reader: Reader) -> None:
         if kind == records.COUNTERS:
@@ -252,6 +288,7 @@ class Recovery:
             owner = reader.simple_string("lease.owner")
             ttl_ns = reader.int64("lease.ttl")
             if queue is not None:
+                self._take_back(queue.live())
                 queue.lease(Lease(group, epoch, owner, ttl_ns))
         elif kind == records.LOST:
             queue = self.broker.queue_registry.by_id.get(reader.int64("lost.queue"))
@@ -278,11 +315,24 @@ class Recovery:
         if outcome != xa.ENDED:
             heuristics[xid] = xa.Heuristic(outcome, lsn)
 
+    def settle(self) -> None:
+        """Implements GrowingReplay.settle: puts messages into their queues when there are many."""
+        fresh = len(self.messages) - self._unsettled
+        if fresh < self._settled_at:
+            return
+        newest = list(islice(reversed(self.messages.items()), fresh))
+        for message_id, (stored, lsn) in reversed(newest):
+            if self.settled.takes(stored):
+                del self.messages[message_id]
+                self._restore(0, stored, lsn)
+        self._unsettled = len(self.messages)
+
     def forget_before(self, lsn: int) -> None:
         """Implements GrowingReplay.forget_before. Other objects have records of their own for their end."""
         self.messages = {key: known for key, known in self.messages.items() if known[1] >= lsn}
         for name, ids in self.duplicates.items():
             self.duplicates[name] = {key: known for key, known in ids.items() if known[1] >= lsn}
+        self._unsettled = 0
         self.paging.forget_ended()
 
     def finish(self, now: int) -> None:
@@ -312,20 +362,23 @@ class Recovery:
             broker.address_registry.add(address)
         broker.queue_registry.count_leased()
         retention.restore(broker.values, broker.paging, broker.queue_registry.by_id)
+        for queue in broker.queues.values():
+            self._take_back(self.settled.unusual(queue, retained_of(queue) is not None))
         self.paging.attach(broker.paging, broker.queue_registry.by_id)
         for stored, lsn in self.messages.values():
             self._restore(now, stored, lsn)
         self._restore_duplicates()
         for queue in broker.queues.values():
-            queue.references.sort(key=_by_sequence)
+            if queue.id in self.settled.unsorted:
+                queue.sort_references()
             retained = retained_of(queue)
             if retained is not None:
                 retained.end_restore()
             paged = paged_queue_of(queue)
             if paged is not None:
-                paged.tail.sort(key=_by_sequence)
-                if queue.references:
-                    last = queue.references[len(queue.references) - 1].sequence
+                paged.tail.sort(key=by_sequence)
+                last = last_live(queue)
+                if last > 0:
                     broker.paging.read_through(now, queue, last)
             queue.end_restore()
         for payload, lsn in self.prepared.values():
@@ -340,6 +393,8 @@ class Recovery:
         broker.bindings.skip_ids(self.binding_id_max + 1)
         broker.start_ids(now)
         broker.origins.restore()
+        self.messages.clear()
+        self.duplicates.clear()
 
     def _restore_duplicates(self) -> None:
         for name, ids in self.duplicates.items():
@@ -371,6 +426,7 @@ class Recovery:
             elif behind_pages(queue, found.sequence):
                 broker.paging.take_restored(reference)
             else:
+                self.settled.note_order(queue, found.sequence)
                 queue.add(reference)
                 if found.scheduled_ms > now // 1_000_000:
                     broker.scheduled.schedule(reference, found.scheduled_ms)
@@ -415,10 +471,6 @@ class Recovery:
                 if queue.leased and sequence > 0:
                     queue.log.record_lost(queue.id, sequence, sequence, DAMAGED, batch)
         self.broker.plans.append(batch, [], [], None, 0)
-
-
-def _by_sequence(reference: Reference) -> int:
-    return reference.sequence
 
 
 def _by_age(item: tuple[bytes, tuple[int, int]]) -> int:

@@ -299,6 +299,8 @@ class LargeBodies:
                 "bytes_found": found,
             },
         )
+        if self.files is not None:
+            self.files.damaged(file)
 
     def end_recovery(self) -> None:
         """Deletes files that no record names: their senders got no reply, or their messages are finished."""

@@ -415,6 +415,12 @@ class Queue:
         self.log.shown_through = self.next_sequence - 1
         self.usage.restore(now)
 
+    def sort_references(self) -> None:
+        """Puts the references into their order, at recovery."""
+        self.references = self.live()
+        self.references.sort(key=by_sequence)
+        self.tombstones = 0
+
     def end_restore(self) -> None:
         """Ends the recovery: everything restored is durable, and does not count as added in this life."""
         self.durable_through = self.next_sequence - 1
@@ -507,3 +513,8 @@ class Queue:
             return []
         self.deliveries = []
         return found
+
+
+def by_sequence(reference: Reference) -> int:
+    """Returns the sequence, the order of a queue's references."""
+    return reference.sequence

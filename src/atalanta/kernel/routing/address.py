@@ -62,6 +62,12 @@ class Address:
         self.anycast = anycast
         self.multicast = multicast
 
+    def restore(self, lsn: int, anycast: bool, multicast: bool, auto_created: bool) -> None:
+        """Takes over the state in a record of the address, at recovery."""
+        self.lsn = lsn
+        self.auto_created = auto_created
+        self.set_routing_types(anycast, multicast)
+
     def add_routing_type(self, routing_type: int) -> bool:
         """Adds the routing type; returns False if the address has it already."""
         if self.supports(routing_type):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from atalanta.management.operations.roles import Roles
     from atalanta.management.request.replies import Replies
     from atalanta.management.resources.registry import ResourceRegistry
-    from atalanta.management.status import NodeStatus
+    from atalanta.management.status import HaStatus, NodeStatus
 
 CONNECTOR_FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"
 NO_REPLICA: Final = "this broker has no replica"
@@ -91,6 +91,7 @@ class BrokerControl(Control):
             "ReplicaSync": lambda call: self.status.ha.replica_sync,
             "HAPolicy": lambda call: self.status.ha.policy,
             "ActivationSequence": lambda call: self.status.ha.epoch,
+            "ReplicationAsJSON": self.replication_as_json,
             "ClusterConnectionNames": lambda call: [],
             "DefaultClusterPassword": lambda call: self.broker.security.has_default_password,
             "Clustered": lambda call: False,
@@ -271,12 +272,37 @@ class BrokerControl(Control):
     def acceptors_as_json(self, call: Call) -> object:
         return encode_json([one.described() for one in self.resources.acceptors.values()])
 
+    def replication_as_json(self, call: Call) -> object:
+        """Returns the members that follow this node; "" for a node without a replicated group."""
+        ha = self.status.ha
+        return encode_json(_replication(ha)) if ha.policy.startswith("Replication") else ""
+
     def connectors_as_json(self, call: Call) -> object:
         """Returns the connectors with the parameters that the node announces; key store parameters are left out."""
         found: list[dict[str, object]] = []
         for name, parameters in self.resources.connectors.items():
             found.append({"name": name, "factoryClassName": CONNECTOR_FACTORY, "params": parameters})
         return encode_json(found)
+
+
+def _replication(ha: HaStatus) -> dict[str, object]:
+    """Returns the state of a replicated group as its active member knows it."""
+    replicas: list[dict[str, object]] = [
+        {
+            "member": each.member,
+            "inSync": each.in_sync,
+            "asynchronous": each.asynchronous,
+            "behind": each.behind,
+            "behindMillis": int(each.behind_s * 1_000),
+        }
+        for each in ha.replicas
+    ]
+    return {
+        "epoch": ha.epoch,
+        "minInSync": ha.min_in_sync,
+        "registerProblem": ha.register_problem,
+        "replicas": replicas,
+    }
 
 
 def configured(config: BrokerConfig) -> Attributes:

@@ -20,6 +20,7 @@ class ConfirmedBlocks:
         self.machine = machine
         self.journal = journal
         self.durable = 0
+        self.recovered = journal.durable
         segment = journal.segments[-1]
         self.number = segment.number
         self.offset = segment.end
@@ -31,6 +32,8 @@ class ConfirmedBlocks:
             return
         self.durable = journal.durable
         self.members.note_confirmed(self.durable)
+        if self.durable > self.recovered and self.machine.current():
+            self.members.check_number()
         holders = self.members.in_sync()
         segments = {segment.number: segment for segment in journal.segments}
         while True:

@@ -93,7 +93,7 @@ class GroupFaults:
 
     def _trouble(self, draw: float, machine: ReplicaMachine, length_ns: int) -> None:
         if draw < 0.82:
-            machine.disk.slow = self.random.choice((20, 200, 2_000))
+            self._slow_down(machine, self.random.choice((20, 200, 2_000)))
             self.world.at(length_ns, lambda: self._fast(machine))
         elif draw < 0.85:
             machine.disk.set_room(machine.disk.used_bytes() + self.random.randint(0, ROOM_BYTES_MAX))
@@ -219,7 +219,10 @@ class GroupFaults:
         self.world.at(length_ns, back)
 
     def _fast(self, machine: ReplicaMachine) -> None:
-        machine.disk.slow = 1
+        self._slow_down(machine, 1)
+
+    def _slow_down(self, machine: ReplicaMachine, times: int) -> None:
+        machine.disk.slow = times
 
     def _empty(self, machine: ReplicaMachine) -> None:
         """Gives the disk room again, which the process sees at once."""

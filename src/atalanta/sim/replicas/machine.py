@@ -45,6 +45,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 
 KEY: Final = member_key(CLUSTER_USER, CLUSTER_PASSWORD)
 PATIENCE_NS: Final = 2 * SECOND  # with an active node that reads its journal
+SETTLED_AT: Final = 3  # messages that a passive member replays
 LOOK_NS: Final = SECOND // 100
 LIVES_MAX: Final = 1_000_000  # of one machine: a node has no life twice
 PROVEN_SHARE: Final = 0.5  # of the crashes end the process only, and its guard sees it
@@ -124,10 +125,8 @@ class ReplicaMachine(GroupMember):
         self.folders += 1
         self.node_id = self.group.node_id if self.primary or self.group.coordinated else None
         self.member = f"{self.name}-{self.draw.randbytes(4).hex()}"
-        slow, longest = self.disk.slow, self.disk.job_max_ns
         where = f"{self.name}/{self.folders}"
-        self.disk = SimDisk(self._disk_later, self.world.random(f"disk/{where}"))
-        self.disk.slow, self.disk.job_max_ns = slow, longest
+        self.disk = SimDisk(self._disk_later, self.world.random(f"disk/{where}"), self.disk)
         self.large = SimLargeFiles(self._disk_later, self.world.random(f"large/{where}"))
         self.settings = b""
         self.large.attach(HostLarge(self))
@@ -196,7 +195,7 @@ class ReplicaMachine(GroupMember):
             self.group.min_in_sync,
         )  # fmt: skip
         self._prepared = self.make_node(ports)
-        return seat.prepare(Recovery(self._prepared.broker))
+        return seat.prepare(Recovery(self._prepared.broker, SETTLED_AT))
 
     def _serve(self, follower: Follower, clock_floor_ns: int, replay: CopyReplay | None) -> None:
         """Begins an active run: the follower has taken over."""

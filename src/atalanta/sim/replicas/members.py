@@ -89,6 +89,12 @@ class Members:
                 f"{machine.name} is in sync with a journal up to {last}, and {self.confirmed} is confirmed"
             )
 
+    def check_number(self) -> None:
+        """Raises Violation if fewer than `min_in_sync` members are in sync, while something is being confirmed."""
+        value = self.register.value()
+        if value is not None and len(value.in_sync) < self.min_in_sync:
+            raise Violation(f"{self.name} confirms with {value.in_sync} in sync, not {self.min_in_sync} members")
+
     def count_ids(self, epoch: int, next_id: int) -> None:
         """Records the next message id of a node. Raises Violation if another epoch has used the same."""
         first = self.ids.setdefault(epoch, (next_id, next_id))[0]

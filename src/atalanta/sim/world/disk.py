@@ -51,12 +51,16 @@ class SimDisk(Disk):
     """The disk. `at(delay_ns, call)` schedules a call. Files survive `crash`, waiting jobs do not."""
 
     def __init__(
-        self, at: Callable[[int, Callable[[], None]], None], generator: random.Random
+        self,
+        at: Callable[[int, Callable[[], None]], None],
+        generator: random.Random,
+        like: SimDisk | None = None,
     ) -> None:
+        """`like`: a disk of the same speed."""
         self.files: dict[str, bytearray] = {}
         # A job takes a random time up to this, and its size at BYTES_PER_MS; `slow` multiplies both.
-        self.job_max_ns: int = 2_000_000
-        self.slow: int = 1
+        self.job_max_ns: int = 2_000_000 if like is None else like.job_max_ns
+        self.slow: int = 1 if like is None else like.slow
         self.commits: int = 0
         self.failed: bool = False
         self.room_bytes: int = -1
@@ -67,9 +71,9 @@ class SimDisk(Disk):
         self._random = generator
         self._jobs: deque[_Job] = deque()
         self._working = False
+        self._not_made: dict[str, bool] = {}  # spare files for which there was no room
         self._fail_next = False
-        self._strike_in = 0
-        self._strike: Callable[[], None] | None = None
+        self._strike: tuple[int, Callable[[], None]] | None = None  # in that many commits
         # The number of crashes and heals: calls scheduled before one are ignored.
         self._life = 0
         self._committed: Callable[[int], None] | None = None
@@ -125,14 +129,13 @@ class SimDisk(Disk):
 
     def strike_at_commit(self, commits: int, strike: Callable[[], None]) -> None:
         """Calls `strike` in the middle of a commit, `commits` (1 = the next) from now."""
-        self._strike_in = commits
-        self._strike = strike
+        self._strike = (commits, strike)
 
     def heal(self) -> None:
         """Cancels planned faults and restarts the current job at full speed."""
         self.slow = 1
         self._fail_next = False
-        self._strike_in = 0
+        self._strike = None
         self._life += 1
         if self._working:
             self._begin()
@@ -144,8 +147,9 @@ class SimDisk(Disk):
             self._tear(self._jobs[0])
         self._jobs.clear()
         self._working = False
+        self._not_made.clear()
         self._fail_next = False
-        self._strike_in = 0
+        self._strike = None
         self.failed = False
 
     def inherit(self, other: SimDisk) -> None:
@@ -161,6 +165,8 @@ class SimDisk(Disk):
 
     def _tear(self, job: _Job) -> None:
         draw = self._random
+        if job.name in self._not_made and job.name not in self.files:
+            return
         if job.kind == COMMIT:
             self._tear_commit(job)
         elif job.kind == CREATE:
@@ -170,7 +176,7 @@ class SimDisk(Disk):
                     size = min(len(data), len(job.data))
                     data[:size] = job.data[:size]
                 self.files[job.name] = data
-        elif draw.random() < 0.5 and (job.kind != REUSE or job.name in self.files):
+        elif draw.random() < 0.5:
             if job.kind == REUSE and draw.random() < 0.5:
                 self.files[job.name][: len(job.data)] = job.data
             else:
@@ -262,10 +268,11 @@ class SimDisk(Disk):
         delay_ns += size * 1_000_000 // BYTES_PER_MS
         life = self._life
         self._at(delay_ns * self.slow, lambda: self._end(life))
-        if job.kind == COMMIT and self._strike_in > 0:
-            self._strike_in -= 1
-            if self._strike_in == 0 and self._strike is not None:
-                self._at(delay_ns * self.slow // 2, self._strike)
+        if job.kind == COMMIT and self._strike is not None:
+            left, strike = self._strike
+            self._strike = (left - 1, strike) if left > 1 else None
+            if left == 1:
+                self._at(delay_ns * self.slow // 2, strike)
 
     def _end(self, life: int) -> None:
         if life != self._life:
@@ -274,8 +281,8 @@ class SimDisk(Disk):
         if self._fail_next:
             self._fail(job, "the disk does not sync any more")
             return
-        if job.kind == REUSE and job.name not in self.files:
-            self._fail(job, "the spare file could not be made")
+        if job.name in self._not_made and job.name not in self.files and job.kind in (COMMIT, REUSE):
+            self._fail(job, NO_ROOM)
             return
         full = job.kind == CREATE and self._is_full(job)
         reserved = full and self.reserve > 0 and job.extra <= self.reserve_bytes
@@ -287,6 +294,8 @@ class SimDisk(Disk):
             self.reserve -= 1
         if reserved or not full:
             self._finish(job)
+        else:
+            self._not_made[job.name] = True
         self._working = False
         if self._jobs:
             self._begin()

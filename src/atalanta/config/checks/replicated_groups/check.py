@@ -61,6 +61,10 @@ def _check_members(
     for node in members[1:]:
         if node.configuration in group.primaries:
             continue
+        if node.configuration.ha.asynchronous:
+            text = f"it is an asynchronous copy of {first.configuration.path}: nobody waits for it, and it serves only"
+            findings.add(INFORMATION, node, KIND, "", f"{text} when `atalanta ha promote` orders it")
+            continue
         text = f"it is a backup of {first.configuration.path} by replication; the manager is {group.manager}"
         findings.add(INFORMATION, node, KIND, "", text if group.primaries else "it is a backup by replication")
     if len(group.primaries) > 1:
@@ -223,7 +227,7 @@ def _check_single_points(
     for host in hosts_of(group):
         loss = loss_of(group, host, label)
         if loss.stops:
-            everyone = len(members_on(group, host)) == len(members)
+            everyone = all(each in members_on(group, host) for each in group.required)
             hint = "members on several hosts" if everyone else _remedy(group, host)
             told.append(host)
             findings.add(
@@ -251,7 +255,7 @@ def _check_single_points(
 
 def _remedy(group: ReplicatedGroup, host: str) -> str:
     least = max(each.ha.min_in_sync for each in group.members)
-    if least >= len(group.members):
+    if least >= len(group.required):
         return f"more members than min_in_sync = {least}"
     if group.manager.kind == FILE:
         return "a folder that does not lie on a member's disk"

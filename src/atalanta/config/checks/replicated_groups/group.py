@@ -13,7 +13,10 @@ from atalanta.wire.core.config import ConnectorConfig
 
 @dataclass
 class ReplicatedGroup:
-    """The members, primaries first: the first one is active when all are started. `manager` is that of the first."""
+    """The members: primaries, backups, asynchronous ones. The first one is active when all are started.
+
+    `manager` is that of the first.
+    """
 
     members: list[Configuration]
     manager: GroupManager
@@ -22,6 +25,11 @@ class ReplicatedGroup:
     def primaries(self) -> list[Configuration]:
         """The members that may found the group."""
         return [each for each in self.members if each.ha.role == PRIMARY]
+
+    @property
+    def required(self) -> list[Configuration]:
+        """The members that take over by themselves, and for which the active one waits."""
+        return [each for each in self.members if not each.ha.asynchronous]
 
     @property
     def lease_s(self) -> float:
@@ -39,7 +47,7 @@ def groups_of(configurations: list[Configuration]) -> list[ReplicatedGroup]:
         parts = [part for part in parts if part not in near] + [[*joined, each]]
     found = []
     for part in parts:
-        ordered = sorted(part, key=lambda each: (each.ha.role != PRIMARY, members.index(each)))
+        ordered = sorted(part, key=lambda each: (each.ha.role != PRIMARY, each.ha.asynchronous, members.index(each)))
         manager = ordered[0].ha.manager
         assert manager is not None
         found.append(ReplicatedGroup(ordered, GroupManager.of(ordered[0], manager)))

@@ -87,7 +87,12 @@ def _after(
 ) -> tuple[bool, str, str]:
     """Returns whether the group stops, and two sentences: who serves, and what is lost."""
     active = group.members[0]
-    left = [each for each in group.members if each not in gone]
+    left = [each for each in group.required if each not in gone]
+    copies = [label(each) for each in group.members if each.ha.asynchronous and each not in gone]
+    if not left and copies:
+        names = ", ".join(copies)
+        then = f"the group stops: only {names} is left, which serves at an operator's order"
+        return True, then, f"{NOT_DURABLE}; of the rest what {names} did not have yet, if the others are lost"
     if not left:
         then = "the group stops: all its members are gone"
         return True, then, f"{NOT_DURABLE}; the rest waits on their disks, and is lost with them"
@@ -99,6 +104,10 @@ def _after(
         if len(left) < left[0].ha.min_in_sync:
             return True, f"{successor} takes over, and confirms nothing: {_too_few(left)}", NOT_DURABLE
         return False, f"{successor} takes over after about {group.lease_s:g} s", NOT_DURABLE
+    lost_copies = [label(each) for each in gone if each.ha.asynchronous]
+    gone = [each for each in gone if not each.ha.asynchronous]
+    if lost_copies and not gone and answers:
+        return False, f"{label(active)} goes on, without the copy of {', '.join(lost_copies)}", "nothing"
     if not gone:
         more = "" if answers else "; without the manager no member can take over, and none can be removed"
         return False, f"{label(active)} goes on{more}", "nothing"
@@ -110,8 +119,8 @@ def _after(
     if len(left) < active.ha.min_in_sync:
         return True, f"{label(active)} confirms nothing: {_too_few(left)}", "nothing"
     others = len(left) - 1
-    copies = f"with {others} of {len(group.members) - 1} replicas" if others else "without a replica"
-    return False, f"{label(active)} goes on, {copies}", "nothing"
+    replicas = f"with {others} of {len(group.required) - 1} replicas" if others else "without a replica"
+    return False, f"{label(active)} goes on, {replicas}", "nothing"
 
 
 def _too_few(left: list[Configuration]) -> str:
