@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import uuid
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -103,6 +104,7 @@ class HostedBackups(ColocationSeat):
 
     def host(self, call: BackupCall) -> tuple[str, int]:
         """Implements ColocationSeat. A primary with another address or other folders gets a new process."""
+        uuid.UUID(call.node_id)  # it becomes part of a folder's name
         before = self._known.get(call.node_id)
         number = before.number if before is not None else self._free_number()
         made = HostedBackup(
