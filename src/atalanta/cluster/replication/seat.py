@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.recovery import Recovery
 
 
-def _nothing() -> bytes:
+def _no_settings() -> bytes:
     return b""
 
 
@@ -24,15 +24,9 @@ class ReplicationSeat:
     """The things that an active node needs of its group.
 
     `follower` is set by `take`: a node is prepared before its member takes over. `key` is that of the members'
-<<<<<<< HEAD
-    handshake. A follower that makes no progress for `drop_after_ns` is removed from the in-sync set; `asynchronous`
-    members are never in it. `settings` returns the content of the stored management settings, b"" without any.
-    `guard`: the process of the active node has one, which knows the epoch already.
-=======
     handshake. A follower that makes no progress for `drop_after_ns` is removed from the in-sync set. `settings` returns
     the content of the stored management settings, b"" without any. `guard`: the process of the active node has one,
     which knows the epoch already. `damaged` names the files because of which this process has given its service away.
->>>>>>> main
     """
 
     register: RegisterPort
@@ -40,7 +34,7 @@ class ReplicationSeat:
     key: bytes
     drop_after_ns: int
     min_in_sync: int = 1
-    settings: Callable[[], bytes] = _nothing
+    settings: Callable[[], bytes] = _no_settings
     guard: Guard | None = None
     damaged: dict[str, bool] = field(default_factory=dict)
     follower: Follower = field(init=False)
