@@ -188,22 +188,23 @@ class JournalCopy:
 class CopyCheck:
     """Reads the journal and the page files of a follower, again and again. The last segment is left out: it grows.
 
-    `segments` returns those of the journal as it is now, `writes_files` tells whether a page file is being written.
+    `segments` returns those of the journal as it is now. `writes` tells whether blocks or page files are being
+    written: a pass begins when all files are as they are known.
     """
 
     def __init__(
-        self, disk: Disk, journal_id: bytes, segments: Callable[[], list[Segment]], writes_files: Callable[[], bool]
+        self, disk: Disk, journal_id: bytes, segments: Callable[[], list[Segment]], writes: Callable[[], bool]
     ) -> None:
         self._disk = disk
         self._segments = segments
-        self._writes_files = writes_files
+        self._writes = writes
         self._pages = PageFiles(disk, journal_id)
         self._steps: Iterator[None] | None = None
         self._next_ns = 0
 
     def step(self, now: int) -> None:
         """Reads the next part, if it is time for one. JournalDamaged, PageError; then the file needs another copy."""
-        if self._steps is None and now >= self._next_ns:
+        if self._steps is None and now >= self._next_ns and not self._writes():
             self._next_ns = now + PASS_NS
             self._steps = self._all()
         if self._steps is not None:
@@ -217,12 +218,12 @@ class CopyCheck:
                 raise
 
     def _all(self) -> Iterator[None]:
-        """Reads everything; each step is short."""
+        """Reads everything; each step is short. What comes later is for the next pass."""
+        numbers = self._pages.numbers()
         for segment in self._segments()[:-1]:
             yield from self._segment(segment)
-        if not self._writes_files():
-            for number in self._pages.numbers():
-                yield from self._page(number)
+        for number in numbers:
+            yield from self._page(number)
 
     def _exists(self, segment: Segment) -> bool:
         """Tells whether the active node has not deleted the segment meanwhile."""
@@ -253,7 +254,7 @@ class CopyCheck:
                 block += 1
                 yield
         except PageError:
-            if not self._writes_files() and page_name(number) in self._disk.names():
+            if page_name(number) in self._disk.names():
                 self._pages.keep(number)
                 raise
         finally:

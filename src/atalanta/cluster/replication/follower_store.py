@@ -65,9 +65,7 @@ class FollowerStore:
         self._config = config
         self._waiting: deque[JournalMessage | LargeEnd] = deque()
         self._waiting_bytes = 0
-        self.check = CopyCheck(
-            disk, config.journal_id, lambda: self.copy.segments, lambda: self.files.waiting_bytes > 0
-        )
+        self.check = CopyCheck(disk, config.journal_id, lambda: self.copy.segments, lambda: self.waiting_bytes > 0)
         if repair:
             self._take(read_front(disk, config, QueueNames()))
         else:
