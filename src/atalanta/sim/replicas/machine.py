@@ -162,6 +162,7 @@ class ReplicaMachine(GroupMember):
             key=KEY,
             connectors=self.group.announced(self),
             patience_ns=PATIENCE_NS,
+            asynchronous=self.group.is_far(self),
         )
         ports = BackupPorts(
             wire=SimWire(self),
@@ -173,7 +174,7 @@ class ReplicaMachine(GroupMember):
             trace=self.trace,
             register=SimRegisterPort(self.group.register, self),
             settings=self._store_settings,
-            guard=GuardWatch(self.group.guards, self),
+            guard=None if self.group.is_far(self) else GuardWatch(self.group.guards, self),
             prepare=self._prepare,
         )
         return Backup(config, ports)
@@ -196,6 +197,7 @@ class ReplicaMachine(GroupMember):
 
     def _serve(self, follower: Follower, clock_floor_ns: int, replay: CopyReplay | None) -> None:
         """Begins an active run: the follower has taken over."""
+        self.group.check_order(self)
         self.outbox = []
         self.takeovers += 1
         # At a cold start nobody was heard: then the clocks of the machines were set meanwhile.
@@ -325,6 +327,8 @@ class ReplicaMachine(GroupMember):
         store = node.broker.store
         self.group.count_ids(self.epoch, store.next_message_id)
         self.send_out()
+        if node.replicator is not None and node.replicator.has_wanted():
+            self.give_back()
         if node.handed_over and self.gives_back:
             self._end_run(self._follow)
         elif node.handed_over:
