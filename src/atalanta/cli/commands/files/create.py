@@ -117,17 +117,14 @@ def create(
         role_in_group=("backup" if backup else "primary") if replicated else "",
         voters=_listed(voters),
     )
-    _make(folder, instance)
-    if shown:
-        typer.echo("printed only once, keep them:")
-        typer.echo("\n".join(shown))
+    _make(folder, instance, shown)
     if replicated and not voters:
         typer.echo("without --voters the guard of the primary decides: when its host is lost, no backup takes over")
     typer.echo(f"start it: atalanta run {folder}")
 
 
-def _make(folder: Path, instance: Instance) -> None:
-    """Creates the folder, and says so."""
+def _make(folder: Path, instance: Instance, shown: list[str]) -> None:
+    """Creates the folder, and says so. `shown` are passwords that were generated."""
     from atalanta.cli.output.outcome import CANNOT_WRITE, USAGE, ended
     from atalanta.config.instance import FolderError, InstanceError, create_instance
 
@@ -137,6 +134,9 @@ def _make(folder: Path, instance: Instance) -> None:
         status = CANNOT_WRITE if isinstance(error, FolderError) else USAGE
         raise ended(str(error), status) from error
     typer.echo(f"created {folder}: node {instance.name} at tcp://{instance.host}:{instance.port}")
+    if shown:
+        typer.echo("printed only once, keep them:")
+        typer.echo("\n".join(shown))
 
 
 def _listed(text: str) -> list[str]:
