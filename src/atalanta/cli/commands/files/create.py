@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from atalanta.config.instance import Instance
 
 SECRET_BYTES = 18
 
@@ -77,8 +80,8 @@ def create(
 ) -> None:
     """Create a node: etc/broker.xml, users and roles. `atalanta run DIR` then starts it."""
     # Imported here: `atalanta version` must work even if a module of the broker cannot be imported.
-    from atalanta.cli.output.outcome import CANNOT_WRITE, USAGE, ended
-    from atalanta.config.instance import FolderError, Instance, InstanceError, create_instance
+    from atalanta.cli.output.outcome import USAGE, ended
+    from atalanta.config.instance import Instance
     from atalanta.kernel.security.password import hash_password
 
     if backup and not replicated:
@@ -114,18 +117,26 @@ def create(
         role_in_group=("backup" if backup else "primary") if replicated else "",
         voters=_listed(voters),
     )
+    _make(folder, instance, shown)
+    if replicated and not voters:
+        typer.echo("without --voters the guard of the primary decides: when its host is lost, no backup takes over")
+    typer.echo(f"start it: atalanta run {folder}")
+
+
+def _make(folder: Path, instance: Instance, shown: list[str]) -> None:
+    """Creates the folder, and says so. `shown` are passwords that were generated."""
+    from atalanta.cli.output.outcome import CANNOT_WRITE, USAGE, ended
+    from atalanta.config.instance import FolderError, InstanceError, create_instance
+
     try:
         create_instance(folder, instance)
     except InstanceError as error:
         status = CANNOT_WRITE if isinstance(error, FolderError) else USAGE
         raise ended(str(error), status) from error
-    typer.echo(f"created {folder}: node {instance.name} at tcp://{host}:{instance.port}")
+    typer.echo(f"created {folder}: node {instance.name} at tcp://{instance.host}:{instance.port}")
     if shown:
         typer.echo("printed only once, keep them:")
         typer.echo("\n".join(shown))
-    if replicated and not voters:
-        typer.echo("without --voters the guard of the primary decides: when its host is lost, no backup takes over")
-    typer.echo(f"start it: atalanta run {folder}")
 
 
 def _listed(text: str) -> list[str]:
