@@ -43,6 +43,7 @@ class JournalCopy:
         self.waiting_bytes: int = 0
         self._report = state.report
         self._sizes: deque[tuple[int, int]] = deque()  # (last lsn, bytes) of the blocks that are being written
+        self.cutting = state.report.cut.exists()  # files may be replaced: they must not be read
         self._gone = 0  # commits without an answer from before a jump
         self._opened: Write | None = None  # the header of a segment that has no block yet
         self._spare: str = ""  # an empty file for the next segment
@@ -142,6 +143,7 @@ class JournalCopy:
 
     def on_committed(self, token: int) -> None:
         """Records that everything up to lsn `token` is durable."""
+        self.cutting = False
         if self._gone > 0:
             self._gone -= 1
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import ipaddress
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from atalanta.cli.instance.newest_epoch import is_served, newest_journal
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.checks.bridges import check_bridges
 from atalanta.config.checks.cluster import check_cluster
+from atalanta.config.checks.colocation import check_colocation
 from atalanta.config.checks.endpoints import check_endpoints
 from atalanta.config.checks.findings import (
     ERROR,
@@ -57,6 +59,7 @@ def check_files(paths: list[Path]) -> list[Finding]:
     check_cluster(nodes, findings)
     check_zones(nodes, findings)
     check_shared_store(nodes, findings)
+    check_colocation(nodes, findings)
     check_replicated_groups(nodes, findings)
     serving = without_passive(nodes)
     check_grouping(serving, findings)
@@ -80,7 +83,9 @@ def read_node(path: Path, findings: Findings) -> CheckedNode | None:
     except ConfigError as error:
         _problems(error, findings)
     for warning in configuration.warnings:
-        findings.about(WARNING, node, warning.removeprefix(f"{path}: "))
+        place = re.match(rf"{re.escape(str(path))}:(?:(\d+):)? ", warning)
+        text = warning if place is None else warning[place.end() :]
+        findings.found.append(Finding(WARNING, str(path), int(place[1] or 0) if place else 0, text))
     _tell_unsupported(node, findings)
     _tell_stored(node, findings)
     _check_roles(node, findings)

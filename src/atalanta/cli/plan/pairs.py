@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.checks.colocation import hosts_of
 from atalanta.config.checks.replicated_groups.group import groups_of
+from atalanta.config.checks.replicated_groups.manager import GroupManager
 from atalanta.config.checks.shared_store import pairs_of
 from atalanta.config.configuration import Configuration
+
+SHARED = "shared store"
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class FilePairs:
     def backings(self) -> list[Backing]:
         """Returns who backs up whom."""
         found = [
-            Backing(members[0], members[1:], "shared store", f"the folder {folder}")
+            Backing(members[0], members[1:], SHARED, f"the folder {folder}")
             for folder, members in self.members.items()
         ]
         for group in self.groups:
@@ -54,9 +58,36 @@ class FilePairs:
             found.append(Backing(labels[0], labels[1:], "replication", str(group.manager), far))
         return found
 
+    def hosted(self) -> list[Backing]:
+        """Returns the backups of colocated nodes, each with the nodes that could host it."""
+        nodes = list(self.nodes.values())
+        return [
+            Backing(
+                self.label(each), [f"beside {self.label(host)}" for host in hosts_of(each, nodes)],
+                f"colocated, {each.ha.form}",
+                f"the folder {each.journal_folder}" if each.ha.manager is None else str(
+                    GroupManager.of(each, each.ha.manager)
+                ),
+            )
+            for each in nodes
+            if each.ha.colocation is not None and each.ha.colocation.request_backup
+        ]  # fmt: skip
+
     def passive(self) -> dict[str, str]:
         """Returns the nodes that wait, each with the active one of its pair or group."""
         return {label: each.serves for each in self.backings() for label in each.waiting}
+
+    def not_rehearsed(self) -> dict[str, str]:
+        """Returns the nodes that wait and take no part in a rehearsal, each with a line that says so."""
+        found = {}
+        for each in self.backings():
+            out = [label for label in each.waiting if each.form == SHARED or label in each.asynchronous]
+            waits = f"{', '.join(out)} {'waits' if len(out) == 1 else 'wait'} for {each.serves} ({each.form})"
+            why = f"the simulator runs {each.serves} alone, without takeovers"
+            if each.form != SHARED:
+                why = "asynchronous members have no part in a rehearsal"
+            found.update(dict.fromkeys(out, f"{waits}; {why}"))
+        return found
 
     def substitutes(self, label: str) -> list[str]:
         """Returns the node that serves when the node `label` is away: its first backup, or none."""
@@ -66,15 +97,6 @@ class FilePairs:
             if each.serves == label
             for waits in each.waiting[:1]
             if waits not in each.asynchronous
-        ]
-
-    def sentences(self) -> list[str]:
-        """Returns a line for each pair and group, which is not simulated as one."""
-        return [
-            f"{', '.join(each.waiting)} {'waits' if len(each.waiting) == 1 else 'wait'} for {each.serves}"
-            f" ({each.form}); the simulator runs {each.serves} alone, without takeovers"
-            for each in self.backings()
-            if each.waiting
         ]
 
 

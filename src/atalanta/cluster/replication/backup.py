@@ -21,7 +21,6 @@ from atalanta.cluster.replication.backup_config import (
     Identity,
     TakenOver,
 )
-from atalanta.cluster.replication.disk_check import DiskCheck
 from atalanta.cluster.replication.follower_store import FollowerStore
 from atalanta.cluster.replication.incoming_stream import IncomingStream, StreamFailed
 from atalanta.cluster.replication.member_codec import ServiceRequest
@@ -67,6 +66,8 @@ TELL_NS: Final = 5_000_000_000
 LIFE_SIZE: Final = 8
 REPLAY_TIMER: Final = "backup.replay"
 ASKS: Final = "this member asks to become active"
+PROMOTED: Final = "serve if this member is in sync"
+FORCED: Final = "serve, whatever the register says"
 
 
 class Backup(PassiveInputs):
@@ -93,15 +94,13 @@ class Backup(PassiveInputs):
             self, config.candidates, hello, config.key, ports.wire, ports.links, ports.timers, ports.ids, ports.trace
         )
         self._stream: IncomingStream | None = None
-        self._promoted = False
-        self._lossy = False  # the operator's order stands, whatever the register says
+        self._order = ""  # of an operator: PROMOTED or FORCED
         self._last_barrier = 0  # the one before the outcome
         self._alone_since_ns = 0
         self._read_ns = 0  # when the register was read because nobody sent heartbeats
         self._version = 0  # of the register, since `_version_ns`
         self._version_ns = 0
         self._told = ""
-        self._check: DiskCheck | None = None
         self._why = ""  # it asks to become active
 
     # --- life -------------------------------------------------------------------------------------
@@ -118,7 +117,6 @@ class Backup(PassiveInputs):
             return
         self.store = store
         store.tell_cut(ports.trace)
-        self._check = DiskCheck(ports.disk, store, config.journal.journal_id)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
         report = store.report
         follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
@@ -126,9 +124,14 @@ class Backup(PassiveInputs):
         self._stream = IncomingStream(follower, store, self._search, ports, self._do)
 
     def _on_damage(self, error: JournalDamaged) -> None:
-        """Records that the journal cannot be read: this member cannot take over."""
+        """Records that the journal cannot be read: this member cannot take over. An active node has what is lost."""
         self.damage = str(error)
         self.ports.trace.event("journal_damaged", {"folder": self.config.folder, "why": self.damage})
+        if self._search.link is not None:
+            self.outcome = Damaged(self.damage)
+            self._unlink(self.damage)
+        elif self.follower is not None:
+            self._search.search()
 
     def start(self, now: int) -> None:
         """Reads the register, or looks for the active node to learn the node id."""
@@ -158,13 +161,9 @@ class Backup(PassiveInputs):
         if not lossy and stream.following:
             stream.send(ServiceRequest(follower.epoch))
             return
-        known = follower.view.known
-        if not lossy and (known is None or self.config.member not in known.in_sync):
-            self.ports.trace.event("promotion_refused", {"why": "this member follows nobody, and is not in sync"})
-            return
-        self._promoted = True
-        self._lossy = lossy
-        self._unlink("this member was promoted")
+        self._order = FORCED if lossy else PROMOTED
+        if lossy:
+            self._unlink("this member was promoted")
         self._consider(now)
 
     def on_process_ended(self, now: int, epoch: int) -> None:
@@ -283,8 +282,6 @@ class Backup(PassiveInputs):
             self._search.drop(now, f"{error}: the active node sends it again")
         except JournalDamaged as error:
             self._on_damage(error)
-            self.outcome = Damaged(self.damage)
-            self._unlink(self.damage)
         except StreamFailed as failure:
             self._fail(str(failure))
 
@@ -337,7 +334,10 @@ class Backup(PassiveInputs):
         try:
             if store.step():
                 self.ports.timers.set(REPLAY_TIMER, now)
-        except (JournalDamaged, DecodeError, OSError) as error:
+        except JournalDamaged as error:
+            store.end_replay()
+            self._on_damage(error)
+        except (DecodeError, OSError) as error:
             store.end_replay()
             self.ports.trace.event("replica_replay_failed", {"why": str(error)})
 
@@ -357,17 +357,22 @@ class Backup(PassiveInputs):
                 self._search.drop(now, "the active node has said nothing for a long time")
             self._consider(now)
             self._tell(now)
-            stream, check = self._stream, self._check
-            if stream is not None and check is not None and stream.following and not self._over():
-                self._try(now, lambda: check.step(now))
+            stream = self._stream
+            if stream is not None and stream.following and not self._over():
+                self._try(now, lambda: stream.store.check.step(now))
 
     def _consider(self, now: int, at_once: bool = False) -> None:
         """Reads the register while nobody sends heartbeats: the answer decides. Obeys an operator's order."""
         follower = self.follower
-        if follower is None or self._over() or not follower.may_ask():
+        if follower is None or self.damage or self._over() or not follower.may_ask():
             return
-        if self._promoted:
+        known = follower.view.known
+        if self._order == FORCED or (self._order and known is not None and self.config.member in known.in_sync):
             self._do(now, follower.promote(now))
+        elif self._order:
+            self._order = ""
+            self.ports.trace.event("promotion_refused", {"why": "this member follows nobody, and is not in sync"})
+            self._search.search()
         elif follower.promise.is_over(now) and (at_once or now >= self._read_ns + READ_NS):
             self._read_ns = now
             self._register.read()
@@ -427,7 +432,7 @@ class Backup(PassiveInputs):
     def on_register(self, now: int, version: int, register: Register | None) -> None:
         """Implements NodeInputs.on_register."""
         follower, stream = self.follower, self._stream
-        if follower is None or stream is None or self._over():
+        if follower is None or stream is None or self.damage or self._over():
             return
         if register is None:
             self._register.on_answer(settled=True)
@@ -443,7 +448,7 @@ class Backup(PassiveInputs):
         if stream.following and follower.epoch == 0:
             stream.send(Refusal(follower.seen))
             self._search.drop(now, f"the register has epoch {follower.seen}")
-        if self._promoted:
+        if self._order:
             self._consider(now)
         elif self._may_take_over(now, follower):
             self._do(now, follower.take_over(now))
@@ -455,7 +460,7 @@ class Backup(PassiveInputs):
         view = follower.view
         if view.known is not None:
             self._tell_once("the register of the group is gone: restore it")
-        elif self._promoted and view.pending is None:
+        elif self._order and view.pending is None:
             self._consider(now)
             return
         elif not self.config.primary and view.pending is None:
@@ -485,8 +490,9 @@ class Backup(PassiveInputs):
             elif isinstance(action, Read):
                 self._register.read()
             elif isinstance(action, CompareAndSet):
-                self._why = reason(self.follower, self._promoted)
-                self._promoted = self._promoted and self._lossy  # what was known of the register may be old
+                self._why = reason(self.follower, self._order != "")
+                if self._order != FORCED:  # that one stands, because what was known of the register may be old
+                    self._order = ""
                 self._unlink(ASKS)
                 self._register.write(action)
             elif isinstance(action, Activate):

@@ -5,19 +5,15 @@ A flipped bit is found while the active node still has what is damaged. The last
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from atalanta.ha.block_stream import name_of
-from atalanta.kernel.ports import PageError
+from atalanta.kernel.ports import Disk, PageError
 from atalanta.store.block import decode_block_head
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.pages import PageFiles, page_name
 from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment
-
-if TYPE_CHECKING:
-    from atalanta.cluster.replication.follower_store import FollowerStore
-    from atalanta.kernel.ports import Disk
 
 # Bytes of the journal that one step reads.
 STEP_BYTES: Final = 1 << 18
@@ -26,18 +22,31 @@ PASS_NS: Final = 3_600_000_000_000
 
 
 class DiskCheck:
-    """Reads the journal and the page files of a follower, again and again."""
+    """Reads the journal and the page files of a follower, again and again. The last segment is left out: it grows.
 
-    def __init__(self, disk: Disk, store: FollowerStore, journal_id: bytes) -> None:
+    `segments` returns those of the journal as it is now. `writes` tells whether anything is being written, and
+    `writes_files` whether a page file is.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        journal_id: bytes,
+        segments: Callable[[], list[Segment]],
+        writes: Callable[[], bool],
+        writes_files: Callable[[], bool],
+    ) -> None:
         self._disk = disk
-        self._store = store
+        self._segments = segments
+        self._writes = writes
+        self._writes_files = writes_files
         self._pages = PageFiles(disk, journal_id)
         self._steps: Iterator[None] | None = None
         self._next_ns = 0
 
     def step(self, now: int) -> None:
         """Reads the next part, if it is time for one. JournalDamaged, PageError; then the file needs another copy."""
-        if self._steps is None and now >= self._next_ns:
+        if self._steps is None and now >= self._next_ns and not self._writes():
             self._next_ns = now + PASS_NS
             self._steps = self._all()
         if self._steps is not None:
@@ -51,16 +60,16 @@ class DiskCheck:
                 raise
 
     def _all(self) -> Iterator[None]:
-        """Reads everything; each step is short."""
-        for segment in self._store.copy.segments[:-1]:
+        """Reads everything that is on the disk at the first step; each step is short."""
+        for segment in self._segments()[:-1]:
             yield from self._segment(segment)
-        if self._store.files.waiting_bytes == 0:  # no file is being written
+        if not self._writes_files():
             for number in self._pages.numbers():
                 yield from self._page(number)
 
     def _exists(self, segment: Segment) -> bool:
         """Tells whether the active node has not deleted the segment meanwhile."""
-        return segment in self._store.copy.segments
+        return segment in self._segments()
 
     def _segment(self, segment: Segment) -> Iterator[None]:
         offset = SEGMENT_HEAD_SIZE
@@ -87,7 +96,7 @@ class DiskCheck:
                 block += 1
                 yield
         except PageError:
-            if self._store.files.waiting_bytes == 0 and page_name(number) in self._disk.names():
+            if not self._writes_files() and page_name(number) in self._disk.names():
                 self._pages.keep(number)
                 raise
         finally:

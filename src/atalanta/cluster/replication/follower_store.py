@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from atalanta.cluster.replication.backup_config import nothing
+from atalanta.cluster.replication.disk_check import DiskCheck
 from atalanta.cluster.replication.follower_files import FollowerFiles, WriteBarrier
 from atalanta.cluster.replication.member_codec import (
     FileDeletion,
@@ -32,15 +34,11 @@ FileMessage: TypeAlias = PageFile | LargeData | LargeEnd | FileDeletion | KeptFi
 JournalMessage: TypeAlias = JournalBlock | SegmentPart | DropPart | JumpPart
 
 
-def _nothing() -> None:
-    return None
-
-
 class FollowerStore:
     """The journal and the files. `report` and `copy` are those of the last `read`.
 
     Parts of the journal wait while a large body before them is being synced. `replay` takes the records of the copy to
-    a new node; None without one.
+    a new node; None without one. `check` reads everything again, with time.
     """
 
     def __init__(
@@ -65,6 +63,13 @@ class FollowerStore:
         self._config = config
         self._waiting: deque[JournalMessage | LargeEnd] = deque()
         self._waiting_bytes = 0
+        self.check = DiskCheck(
+            disk,
+            config.journal_id,
+            lambda: self.copy.segments,
+            lambda: self.copy.waiting_bytes > 0,
+            lambda: self.files.waiting_bytes > 0,
+        )
         if repair:
             self._take(read_front(disk, config, QueueNames()))
         else:
@@ -105,7 +110,7 @@ class FollowerStore:
         if self.replay is not None and self.replay.overtaken():
             self.begin_replay()
         replay = self.replay
-        if replay is None or not replay.has_work():
+        if replay is None or self.copy.cutting or not replay.has_work():
             return False
         replay.step()
         return replay.has_work()
@@ -113,7 +118,7 @@ class FollowerStore:
     def end_replay(self) -> None:
         """Ends the replay for good: the node will read its journal."""
         self.replay = None
-        self._prepare = _nothing
+        self._prepare = nothing
 
     def tell_cut(self, trace: Trace) -> None:
         """Tells what the first `read` has left out."""
