@@ -58,7 +58,7 @@ def test_50_power_losses(
 ) -> None:
     """Of both members at once; of the primary, which comes back, catches up, and serves when the backup is killed."""
     points = Points()
-    groups = Pairs(launcher, tmp_path_factory.mktemp("power"), disk=disk, kind=kind)
+    groups = Pairs(launcher, tmp_path_factory.mktemp("power"), 2_000, disk, kind)
     for index in range(50):
         groups.lose_power(Plan(index * groups.calls // 50), points)
     print(points.report())

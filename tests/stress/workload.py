@@ -151,7 +151,7 @@ class Workload:
             async with connection.transaction() as transaction:
                 consumer = await transaction.consumer("plain", ack="individual")
                 for _ in range(2):
-                    entry = self._of(await consumer.receive(20))
+                    entry = self._of(await consumer.receive(80))  # a pause of the node is up to 60 s
                     await entry[1].acknowledge()
                     entry[0].taken["plain"] = False
                     entry[0].taken_by = number
@@ -198,7 +198,7 @@ class Workload:
         async with await connection.consumer(queue, ack="cumulative" if acknowledge_all else "individual") as consumer:
             taken = []
             for index in range(count):
-                entry, message = self._of(await consumer.receive(20))
+                entry, message = self._of(await consumer.receive(80))  # a pause of the node is up to 60 s
                 entry.taken[queue] = False
                 taken.append(entry)
                 if not acknowledge_all or index == count - 1:
