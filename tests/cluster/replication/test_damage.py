@@ -245,3 +245,21 @@ def test_an_active_node_with_a_damaged_large_message_leaves_the_service_to_the_f
     world.until(lambda: world.in_sync() == ["a", "b"])
     assert bytes(a.large.contents[file]) == body
     assert drain(world) == [body]
+
+
+def test_what_is_still_being_written_is_not_taken_for_damage() -> None:
+    """The check of a follower's disk reads only what was written when it began."""
+    world = World(journal=JournalConfig(JOURNAL_ID, segment_size_bytes=4096))
+    world.begin()
+    a, b = world["a"], world["b"]
+    conn = client(world)
+    b.crash()
+    world.until(lambda: world.in_sync() == ["a"])
+    send(world, conn, numbered(0, 60))
+    b.disk.slow = 100
+    b.follow()
+    world.until(lambda: world.in_sync() == ["a", "b"], 60_000)
+    assert not b.happened("journal_damaged")
+    b.disk.slow = 1
+    world.settle()
+    assert different(a, b) == []

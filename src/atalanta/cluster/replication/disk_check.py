@@ -37,7 +37,7 @@ class DiskCheck:
 
     def step(self, now: int) -> None:
         """Reads the next part, if it is time for one. JournalDamaged, PageError; then the file needs another copy."""
-        if self._steps is None and now >= self._next_ns:
+        if self._steps is None and now >= self._next_ns and self._store.copy.waiting_bytes == 0:
             self._next_ns = now + PASS_NS
             self._steps = self._all()
         if self._steps is not None:
@@ -51,7 +51,7 @@ class DiskCheck:
                 raise
 
     def _all(self) -> Iterator[None]:
-        """Reads everything; each step is short."""
+        """Reads everything that is on the disk at the first step; each step is short."""
         for segment in self._store.copy.segments[:-1]:
             yield from self._segment(segment)
         if self._store.files.waiting_bytes == 0:  # no file is being written
