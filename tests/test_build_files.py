@@ -162,6 +162,17 @@ def test_ci_runs_the_whole_check() -> None:
     assert project["scripts"] == {"atalanta": "atalanta.cli.main:main"}
 
 
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_shared_runs_are_in_both_builds() -> None:
+    """The interpreted build leaves most of them to the compiled one (tests/share.py)."""
+    command = ["make", "-s", "--eval", "list:\n\t@echo $(COMPILED_TESTS)", "list"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    compiled = {path for name in listed for path in (ROOT / name, *(ROOT / name).rglob("test_*.py"))}
+    shared = [path for path in (ROOT / "tests").rglob("test_*.py") if "from tests.share import" in path.read_text()]
+    assert len(shared) > 5
+    assert not [path.name for path in shared if path not in compiled and path != Path(__file__)]
+
+
 def test_every_line_of_the_quick_tests_names_something() -> None:
     lines = (ROOT / "tests" / "quick.txt").read_text(encoding="utf-8").splitlines()
     folders = [line for line in lines if not line.startswith("--ignore-glob=")]
