@@ -93,19 +93,33 @@ def retained_sequences(queue: Queue) -> list[int]:
 
 def counters(broker: Broker) -> dict[str, object]:
     """What two brokers that have just replayed the same journal agree upon."""
+    queues = broker.queues.values()
     return {
-        "queues": {
-            queue.name: (queue.message_count, queue.bytes, queue.next_sequence) for queue in broker.queues.values()
-        },
+        "queues": {queue.name: (queue.message_count, queue.bytes, queue.next_sequence) for queue in queues},
         "used": (broker.memory.used_bytes, broker.memory.used_messages),
         "messages": {key: (message.lsn, len(message.references)) for key, message in broker.store.messages.items()},
         "counts": {
             (queue.name, reference.sequence): (int(reference.delivery_count), int(reference.state), reference.durable)
-            for queue in broker.queues.values()
+            for queue in queues
             for reference in queue.live()
         },
         "ids": (broker.store.next_message_id, broker.bindings.next_id),
     }
+
+
+def deliveries(bench: Bench) -> dict[str, list[tuple[int, bytes]]]:
+    """What consumers get that take everything: counts and bodies, by queue without a log view."""
+    found: dict[str, list[tuple[int, bytes]]] = {}
+    for name in [queue.name for queue in bench.broker.queues.values() if queue.active_lease() is None]:
+        session = bench.session()
+        session.create_consumer(bench.now, 0, name, None, False, 4)
+        session.add_credits(0, -1)
+        bench.settle()
+        while held := [int(each.message.id) for each in session.consumers[0].unacknowledged.values()]:
+            session.acknowledge(bench.now, 0, held[-1], False, 1)
+            bench.settle()
+        found[name] = [(count, body) for _, count, body in endpoint(session).delivered]
+    return found
 
 
 class Passive:
@@ -398,6 +412,7 @@ class Play:
         invariants.validate(passive.bench.broker)
         assert state(passive.bench.broker) == state(copy.broker)
         assert counters(passive.bench.broker) == counters(copy.broker)
+        assert deliveries(passive.bench) == deliveries(copy)
         self.passive = Passive(self)
 
     def drain(self) -> None:

@@ -21,7 +21,6 @@ from atalanta.cluster.replication.backup_config import (
     Identity,
     TakenOver,
 )
-from atalanta.cluster.replication.disk_check import DiskCheck
 from atalanta.cluster.replication.follower_store import FollowerStore
 from atalanta.cluster.replication.incoming_stream import IncomingStream, StreamFailed
 from atalanta.cluster.replication.member_codec import ServiceRequest
@@ -102,7 +101,6 @@ class Backup(PassiveInputs):
         self._version_ns = 0
         self._free_ns = 0  # when it was seen first that the promise is over, since the last active node
         self._told = ""
-        self._check: DiskCheck | None = None
         self._why = ""  # it asks to become active
 
     # --- life -------------------------------------------------------------------------------------
@@ -119,7 +117,6 @@ class Backup(PassiveInputs):
             return
         self.store = store
         store.tell_cut(ports.trace)
-        self._check = DiskCheck(ports.disk, store, config.journal.journal_id)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
         report = store.report
         follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
@@ -127,9 +124,14 @@ class Backup(PassiveInputs):
         self._stream = IncomingStream(follower, store, self._search, ports, self._do)
 
     def _on_damage(self, error: JournalDamaged) -> None:
-        """Records that the journal cannot be read: this member cannot take over."""
+        """Records that the journal cannot be read: this member cannot take over. An active node has what is lost."""
         self.damage = str(error)
         self.ports.trace.event("journal_damaged", {"folder": self.config.folder, "why": self.damage})
+        if self._search.link is not None:
+            self.outcome = Damaged(self.damage)
+            self._unlink(self.damage)
+        elif self.follower is not None:
+            self._search.search()
 
     def start(self, now: int) -> None:
         """Reads the register, or looks for the active node to learn the node id."""
@@ -290,8 +292,6 @@ class Backup(PassiveInputs):
             self._search.drop(now, f"{error}: the active node sends it again")
         except JournalDamaged as error:
             self._on_damage(error)
-            self.outcome = Damaged(self.damage)
-            self._unlink(self.damage)
         except StreamFailed as failure:
             self._fail(str(failure))
 
@@ -344,7 +344,10 @@ class Backup(PassiveInputs):
         try:
             if store.step():
                 self.ports.timers.set(REPLAY_TIMER, now)
-        except (JournalDamaged, DecodeError, OSError) as error:
+        except JournalDamaged as error:
+            store.end_replay()
+            self._on_damage(error)
+        except (DecodeError, OSError) as error:
             store.end_replay()
             self.ports.trace.event("replica_replay_failed", {"why": str(error)})
 
@@ -364,14 +367,14 @@ class Backup(PassiveInputs):
                 self._search.drop(now, "the active node has said nothing for a long time")
             self._consider(now)
             self._tell(now)
-            stream, check = self._stream, self._check
-            if stream is not None and check is not None and stream.following and not self._over():
-                self._try(now, lambda: check.step(now))
+            stream = self._stream
+            if stream is not None and stream.following and not self._over():
+                self._try(now, lambda: stream.store.check.step(now))
 
     def _consider(self, now: int, at_once: bool = False) -> None:
         """Reads the register while nobody sends heartbeats: the answer decides. Obeys an operator's order."""
         follower = self.follower
-        if follower is None or self._over() or not follower.may_ask():
+        if follower is None or self.damage or self._over() or not follower.may_ask():
             return
         if self._promoted:
             self._do(now, follower.promote(now))
@@ -436,7 +439,7 @@ class Backup(PassiveInputs):
     def on_register(self, now: int, version: int, register: Register | None) -> None:
         """Implements NodeInputs.on_register."""
         follower, stream = self.follower, self._stream
-        if follower is None or stream is None or self._over():
+        if follower is None or stream is None or self.damage or self._over():
             return
         if register is None:
             self._register.on_answer(settled=True)

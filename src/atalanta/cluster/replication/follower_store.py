@@ -17,7 +17,7 @@ from atalanta.cluster.replication.member_codec import (
 )
 from atalanta.ha.block_stream import DropPart, JumpPart, SegmentPart
 from atalanta.ha.copy_replay import CopyReplay
-from atalanta.ha.journal_copy import JournalCopy
+from atalanta.ha.journal_copy import CopyCheck, JournalCopy
 from atalanta.kernel.broker.damaged_records import DamagedRecords, QueueNames
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.recovery import CUT_NOTHING, read_back, read_front
@@ -40,7 +40,7 @@ class FollowerStore:
     """The journal and the files. `report` and `copy` are those of the last `read`.
 
     Parts of the journal wait while a large body before them is being synced. `replay` takes the records of the copy to
-    a new node; None without one.
+    a new node; None without one. `check` reads everything again, with time.
     """
 
     def __init__(
@@ -65,6 +65,9 @@ class FollowerStore:
         self._config = config
         self._waiting: deque[JournalMessage | LargeEnd] = deque()
         self._waiting_bytes = 0
+        self.check = CopyCheck(
+            disk, config.journal_id, lambda: self.copy, lambda: self.files.waiting_bytes > 0
+        )
         if repair:
             self._take(read_front(disk, config, QueueNames()))
         else:

@@ -15,7 +15,6 @@ from atalanta.kernel.broker.settled_messages import (
     SETTLED_AT,
     KnownMessage,
     SettledMessages,
-    last_live,
 )
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.journal import records
@@ -369,16 +368,17 @@ class Recovery:
             self._restore(now, stored, lsn)
         self._restore_duplicates()
         for queue in broker.queues.values():
-            if queue.id in self.settled.unsorted:
+            paged = paged_queue_of(queue)
+            # Pages are behind the list: a finished reference there must not look like one that is.
+            if queue.id in self.settled.unsorted or paged is not None:
                 queue.sort_references()
             retained = retained_of(queue)
             if retained is not None:
                 retained.end_restore()
-            paged = paged_queue_of(queue)
             if paged is not None:
                 paged.tail.sort(key=by_sequence)
-                last = last_live(queue)
-                if last > 0:
+                if queue.references:
+                    last = queue.references[len(queue.references) - 1].sequence
                     broker.paging.read_through(now, queue, last)
             queue.end_restore()
         for payload, lsn in self.prepared.values():

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.journal.message_record import StoredMessage, StoredRoute
-from atalanta.kernel.queue.reference import DONE
 from atalanta.kernel.registry.queues import encode_queue
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.routing.address import Address
 
 # So many messages are left to the end of the recovery.
-SETTLED_AT: Final = 2_000
+SETTLED_AT: Final = 1_000
 KnownMessage = tuple[StoredMessage, int]
 
 
@@ -134,11 +133,3 @@ class SettledMessages:
             return []
         first = min([page.first for page in pages.pages if not page.ended], default=1 << 62)
         return [reference for reference in queue.live() if reference.sequence > first]
-
-
-def last_live(queue: Queue) -> int:
-    """Returns the sequence of the last reference in memory, 0 without any."""
-    for reference in reversed(queue.references):
-        if reference.state != DONE:
-            return reference.sequence
-    return 0
