@@ -153,7 +153,7 @@ def test_no_machine_paths_and_no_registry_hosts() -> None:
 
 
 def test_no_helper_is_imported_from_a_test_file() -> None:
-    """What several test files use lies in a module beside them, such as paging_rig.py."""
+    """Helpers that several test files use lie in a module beside them, such as paging_rig.py."""
     wrong = []
     for source in everything():
         for node in ast.walk(source.tree):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import signal
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.client import Message, connect
+from atalanta.runtime.ha.group.member_status import read_status
 from tests.app.group import Group, Member
 from tests.app.load import loaded
 from tests.broker_process import free_port
@@ -39,15 +39,14 @@ def promoted(member: Member, *options: str) -> None:
     member.until_role("active")
 
 
-def followers(member: Member) -> list[dict[str, object]]:
-    """Returns the followers of an active member, as its status says."""
-    status = json.loads(command("status", member.instance, "--json").stdout)["status"]
-    return [] if status is None else list(status["followers"])
-
-
 def until_equal(active: Member) -> None:
     """Waits until every follower has everything."""
-    until(lambda: bool(found := followers(active)) and all(each["behind"] == 0 for each in found), active.log)
+
+    def equal() -> bool:
+        status = read_status(active.data / "journal")
+        return status is not None and bool(status.followers) and all(each.behind == 0 for each in status.followers)
+
+    until(equal, active.log)
 
 
 async def send(url: str, texts: list[str]) -> None:
@@ -57,7 +56,7 @@ async def send(url: str, texts: list[str]) -> None:
             await producer.send(Message(text))
 
 
-async def receive(url: str, count: int) -> list[str]:
+async def receive(url: str, count: int) -> list[str | None]:
     async with asyncio.timeout(DEADLINE_S), connect(url) as connection:
         consumer = await connection.consumer("orders", ack="auto")
         found = [await consumer.receive(DEADLINE_S) for _ in range(count)]
@@ -65,6 +64,7 @@ async def receive(url: str, count: int) -> list[str]:
         return [each.text or "" for each in found if each is not None]
 
 
+@pytest.mark.soak
 def test_the_service_moves_to_another_data_centre_and_back_without_a_loss(tmp_path: Path) -> None:
     async def main(group: Group) -> None:
         async with loaded(group.url) as load:
@@ -164,6 +164,7 @@ def test_the_loss_of_hosts_and_disks_while_clients_send(tmp_path: Path) -> None:
         asyncio.run(main(group))
 
 
+@pytest.mark.soak
 def test_the_lag_is_a_metric_also_while_the_member_is_away(tmp_path: Path) -> None:
     web = free_port()
     with Group(tmp_path, own=LEASE, far=True) as group:

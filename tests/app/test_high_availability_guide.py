@@ -8,15 +8,18 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from atalanta.client import Message, connect
+from atalanta.runtime.ha.group.member_status import read_status
 from tests.app.pair import PairProcess
 from tests.broker_process import free_port
 from tests.source_tree import ROOT
-from tests.waiting import DEADLINE_S
+from tests.waiting import DEADLINE_S, until
 
 PAGE = ROOT / "docs" / "guide" / "high-availability.md"
 PORTS = "61616|61617|5791|5792|5793"
@@ -38,7 +41,7 @@ class Example:
             etc.mkdir(parents=True)
             (etc / "broker.xml").write_text(file)
             if own:
-                (etc / "atalanta.toml").write_text(self._block("toml"))
+                (etc / "atalanta.toml").write_text(self.block("toml"))
             both.append(PairProcess(etc / "broker.xml", 0))
         self.primary, self.backup = both
         self.ready = f"ready role=active artemis=127.0.0.1:{ports['61616']}"
@@ -46,14 +49,13 @@ class Example:
         assert found is not None
         self.url = found.group(1)
 
-    def _block(self, language: str) -> str:
-        found = re.search(rf"```{language}\n(.*?)```", self.text, re.DOTALL)
-        assert found is not None
-        return found.group(1)
+    def block(self, language: str, at: int = 0) -> str:
+        """Returns a block of the page."""
+        return str(re.findall(rf"```{language}\n(.*?)```", self.text, re.DOTALL)[at])
 
-    def witnesses(self) -> list[list[str]]:
-        """Returns the commands that start the witnesses."""
-        lines = re.findall(r"^atalanta (ha witness .*)$", self._block("sh"), re.MULTILINE)
+    def commands(self, start: str) -> list[list[str]]:
+        """Returns the commands of the page that begin with `atalanta` and `start`."""
+        lines = re.findall(rf"^atalanta ({start} .*)$", self.text, re.MULTILINE)
         return [[sys.executable, "-m", "atalanta", *line.split()] for line in lines]
 
     async def send(self) -> None:
@@ -92,15 +94,30 @@ def test_the_pair_of_the_guide_survives_a_kill(tmp_path: Path) -> None:
         pair.end()
 
 
-@pytest.mark.process
-def test_the_group_of_the_guide_survives_the_loss_of_a_disk_and_a_witness(tmp_path: Path) -> None:
-    group = Example(tmp_path, 2, own=True)
-    witnesses = [subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE) for line in group.witnesses()]
+@contextmanager
+def witnesses_of(example: Example, folder: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """The witnesses of the guide, which run, and in the end the end of everything."""
+    lines = example.commands("ha witness")
+    witnesses = [subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE) for line in lines]
     try:
         assert len(witnesses) == 3
         for each in witnesses:
             assert each.stdout is not None
             assert each.stdout.readline().startswith(b"ready voter=")
+        yield witnesses
+    finally:
+        example.end()
+        for each in witnesses:
+            each.kill()
+            each.wait(DEADLINE_S)
+            if each.stdout is not None:
+                each.stdout.close()
+
+
+@pytest.mark.process
+def test_the_group_of_the_guide_survives_the_loss_of_a_disk_and_a_witness(tmp_path: Path) -> None:
+    group = Example(tmp_path, 2, own=True)
+    with witnesses_of(group, tmp_path) as witnesses:
         group.start()
         group.primary.until_logged("replica_in_sync")
         asyncio.run(group.send())
@@ -109,10 +126,29 @@ def test_the_group_of_the_guide_survives_the_loss_of_a_disk_and_a_witness(tmp_pa
         shutil.rmtree(tmp_path / "primary" / "data")
         group.backup.until_role("active")
         assert asyncio.run(group.receive()) == "one coffee"
-    finally:
-        group.end()
-        for each in witnesses:
-            each.kill()
-            each.wait(DEADLINE_S)
-            if each.stdout is not None:
-                each.stdout.close()
+
+
+@pytest.mark.process
+def test_an_operator_moves_the_service_of_the_guide_to_another_data_centre(tmp_path: Path) -> None:
+    group = Example(tmp_path, 2, own=True)
+    (tmp_path / "backup" / "etc" / "atalanta.toml").write_text(group.block("toml", 1))
+    there, back = group.commands("ha promote")
+    with witnesses_of(group, tmp_path):
+        group.start()
+        group.primary.until_logged("replica_connected")
+        asyncio.run(group.send())
+        until(lambda: has_everything(tmp_path / "primary"), group.primary.log)
+        group.primary.end(signal.SIGKILL)
+        subprocess.run(there, cwd=tmp_path, check=True, timeout=DEADLINE_S)
+        group.backup.until_role("active")
+        assert asyncio.run(group.receive()) == "one coffee"
+        group.primary.start()
+        group.backup.until_logged("replica_in_sync")
+        subprocess.run(back, cwd=tmp_path, check=True, timeout=DEADLINE_S)
+        group.primary.until_role("active")
+
+
+def has_everything(active: Path) -> bool:
+    """Tells whether the follower of an active member lacks nothing."""
+    status = read_status(active / "data" / "journal")
+    return status is not None and any(each.behind == 0 for each in status.followers)

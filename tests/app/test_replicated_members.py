@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import signal
 import urllib.error
@@ -117,9 +118,13 @@ def test_management_and_metrics_tell_of_the_group_and_settings_follow(tmp_path: 
                 await asyncio.sleep(0.1)
             assert await management.get("broker", "SharedStore") is False
             assert await management.get("broker", "ActivationSequence") == 1
-            labels = r'\{broker="primary",replica="backup1-\w+",in_sync="1"\}'
+            assert "if a backup of this node waits there, nothing" in group.primary.log()
+            labels = r'\{broker="primary",replica="backup1-\w+",in_sync="1",asynchronous="0"\}'
             metrics = await asyncio.to_thread(page, "metrics")
             assert re.search(rf"artemis_replica_lag_records{labels} \d", metrics)
+            assert re.search(rf"artemis_replica_lag_seconds{labels} \d", metrics)
+            [replica] = json.loads(str(await management.get("broker", "ReplicationAsJSON")))["replicas"]
+            assert replica["inSync"] and not replica["asynchronous"] and replica["member"].startswith("backup1-")
             while not any(each.backup_port == group.backup.port for each in connection.topology):
                 await asyncio.sleep(0.05)
             await management.call("broker", "addAddressSettings", "stored.#", '{"maxDeliveryAttempts": 3}')

@@ -154,7 +154,7 @@ class ClosedTransport(asyncio.Transport):
 
 
 def test_what_is_written_before_a_loss_is_noticed_is_no_error() -> None:
-    """It is sent again, as everything that nobody has confirmed."""
+    """The message is sent again, as everything that nobody has confirmed."""
 
     async def body(server: FakeServer) -> None:
         async with connect(server.url(AGAIN), user="u", password=PASSWORD) as connection:

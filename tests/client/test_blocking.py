@@ -119,7 +119,7 @@ def test_threads_take_turns() -> None:
 
 
 def test_an_idle_connection_pings_as_often_as_the_url_says() -> None:
-    """It pinged every 5 s at most, and a node with a short time to live ended it."""
+    """The client pinged every 5 s at most, and a node with a short time to live ended it."""
     with ServerThread() as server, connect(server.url(), user="u", password=PASSWORD), connect(
         server.url("clientFailureCheckPeriod=300"), user="u", password=PASSWORD
     ):

@@ -1,4 +1,4 @@
-"""What a program waits for that imports the client."""
+"""A program that imports the client waits for few modules."""
 
 from __future__ import annotations
 

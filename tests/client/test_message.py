@@ -18,7 +18,7 @@ from atalanta.message.message import Message as BrokerMessage
 def travelled(
     message: Message, address: str = "flights", routing: str | None = None, automatic: bool = False
 ) -> ReceivedMessage:
-    """What a consumer gets."""
+    """Returns the message as a consumer gets it."""
     head = Encoder(address, routing, automatic).head(message)
     received = decode_header(Reader(bytes(8) + head))
     received.body = message.body

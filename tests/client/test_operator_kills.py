@@ -152,7 +152,7 @@ def of_vera(operator: Connection, view: str) -> list[dict[str, object]]:
 
 
 def left(operator: Connection, queue: str) -> list[object]:
-    """What of the queue can be had: all that was given back."""
+    """Returns what can be had of the queue: all that was given back."""
     found: list[object] = []
     with operator.consumer(queue, ack="auto") as consumer:
         while (message := consumer.receive(1)) is not None:

@@ -102,7 +102,7 @@ def test_a_transaction_of_the_lost_half_is_rolled_back_and_the_next_one_works() 
 
 
 def test_another_server_of_the_url_is_not_asked_while_the_pair_fails_over() -> None:
-    """It has neither the messages nor the duplicate ids: what was confirmed to nobody would be sent there again."""
+    """The other node has neither messages nor duplicate ids: what was confirmed to nobody would be sent there again."""
 
     async def body(pair: ServerPair) -> None:
         async with FakeServer("q") as other:

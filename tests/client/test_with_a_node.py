@@ -215,7 +215,7 @@ def test_log_view(tmp_path: Path) -> None:
 
 
 def test_kinds_of_queues(tmp_path: Path) -> None:
-    """What is asked for is answered, works, and survives a kill."""
+    """Requests are answered, work, and survive a kill."""
     port = free_port()
     table = QueueKind(last_value_key="symbol", non_destructive=True)
     with (

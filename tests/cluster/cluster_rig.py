@@ -468,7 +468,7 @@ def linked(host: Host) -> int:
 
 
 def remote_consumers(host: Host, owner: Host, name: str) -> int:
-    """How many consumers of the queue at `owner` this host knows of."""
+    """Returns how many consumers of the queue at `owner` this host knows of."""
     record = cluster_of(host).peers.get(node_of(owner).broker.node_id)
     found = None
     if record is not None:

@@ -1,4 +1,4 @@
-"""What clients see of a cluster as one broker: queues, topics, subscriptions, temporary queues, diverts, full names."""
+"""Clients see a cluster as one broker: queues, topics, subscriptions, temporary queues, diverts, full names."""
 
 from __future__ import annotations
 

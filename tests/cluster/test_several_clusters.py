@@ -34,7 +34,7 @@ def views(host: Host) -> list[list[str]]:
 
 
 def told(rig: Rig, name: str, port: int) -> list[tuple[str, int]]:
-    """What a client that logs in there hears of the topology."""
+    """Returns what a client that logs in there hears of the topology."""
     peer = RawPeer(rig, name)
     rig.network.dial(peer, "raw", "n0", port)
     rig.until(lambda: len(peer.conns) == 1)

@@ -284,7 +284,7 @@ def test_all_nodes_of_a_symmetric_cluster_crash_at_once() -> None:
 
 
 def test_a_queue_of_the_middle_joins_those_of_the_ends() -> None:
-    """It is created while messages pass: from then on the middle has a part in them, as the routing rules say."""
+    """A queue is created while messages pass: from then on the middle has a part in them, as the routing rules say."""
     rig = Shape(two_way_chain(3), 2, [0, 2])
     rig.begin()
     far = rig.consumer(2)

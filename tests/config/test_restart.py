@@ -1,4 +1,4 @@
-"""What a reload does not take over is named."""
+"""A reload names what it does not take over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others answer: to an HTTP upgrade and to management, the DNS, a broker's messages,
+"""Targets of answers: to an HTTP upgrade and to management, of the DNS, a broker's messages,
 and what a client is told."""
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class AnswerTarget(Target):
 
 
 class Unreadable(Exception):
-    """What a server says is no answer."""
+    """The bytes of a server are no answer."""
 
 
 class DnsTarget(Target):
@@ -175,7 +175,7 @@ class ReceivedTarget(Target):
 
 
 class UrlTarget(Target):
-    """What a client connects to. No stack files: those are a target of their own."""
+    """URIs that a client connects to. No stack files: those are a target of their own."""
 
     name = "urls"
     refusals = (UriError, TlsError)

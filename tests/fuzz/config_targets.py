@@ -1,4 +1,4 @@
-"""What else is configured: atalanta.toml, login.config, masked and hashed passwords, key stores,
+"""Targets of other configuration: atalanta.toml, login.config, masked and hashed passwords, key stores,
 `--load` and times."""
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Branches:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """What is reached within does not count."""
+        """Code that is reached within does not count."""
         before = bytes(self.hits)
         try:
             yield

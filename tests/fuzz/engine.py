@@ -136,7 +136,7 @@ class Fuzzer:
             self.kept.append(data)
 
     def _chosen(self) -> bytes:
-        """What was kept last is tried more often, and of two the smaller one."""
+        """Returns an input: one that was kept last more often, and of two the smaller one."""
         source = self.source
         among = self.kept[-50:] if self.kept and source.random() < 0.5 else self.corpus
         one, other = source.choice(among), source.choice(among)

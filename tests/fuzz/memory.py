@@ -1,4 +1,4 @@
-"""How much memory an input takes, on every input and for next to nothing.
+"""The memory that an input takes, measured on every input and for next to nothing.
 
 Exact figures (tracemalloc) make code four times slower, so that only a sample gets them. For all the others a fence
 around the process' data makes what takes far more than it may fail with MemoryError, touched or not, and the pages

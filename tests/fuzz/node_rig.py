@@ -210,7 +210,7 @@ class NodeRig:
         return address is not None and bool(list(address.queues()))
 
     def state(self) -> tuple[object, ...]:
-        """What nobody can change without a login."""
+        """Returns the state that nobody can change without a login."""
         node = self.node
         broker = node.broker
         (protocol,) = node.host.protocols

@@ -1,4 +1,4 @@
-"""What Spark hands to the source: offsets of a checkpoint and options; and lines of JSON that become messages."""
+"""Targets of Spark: offsets of a checkpoint and options for the source; and lines of JSON that become messages."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ PAGE = 7
 
 
 def chaos_records() -> list[tuple[int, bytes]]:
-    """What a broker wrote while its clients did all they can."""
+    """Returns what a broker wrote while its clients did all they can."""
     found: list[tuple[int, bytes]] = []
     for seed in range(6):
         chaos = Chaos(seed)

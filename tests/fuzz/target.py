@@ -1,4 +1,4 @@
-"""What is fuzzed: a decoder, the inputs to begin with, and what it may answer to a bad one."""
+"""A target is a decoder, the inputs to begin with, and what it may answer to a bad one."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class PacketTarget(Target):
 
 
 def look_at(packet: Packet) -> None:
-    """What a receiver does with it that could go wrong only then."""
+    """Reads the packet as a receiver does: something could go wrong only then."""
     repr(packet)
     if isinstance(packet, LogReadResponse):
         decode_entries(packet)

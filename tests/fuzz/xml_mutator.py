@@ -39,7 +39,7 @@ class XmlMutator(Mutator):
         self.texts = (*VALUES, *texts)
 
     def change(self, source: random.Random, data: bytes, corpus: Sequence[bytes]) -> bytes:
-        """What would be too large is cut down by whole elements."""
+        """Returns a changed file; one that is too large is cut down by whole elements."""
         made = data
         for _ in range(source.choice((1, 1, 1, 2, 3, 6))):
             made = self.step(source, made, corpus)

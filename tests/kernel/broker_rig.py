@@ -134,7 +134,7 @@ class RecordingTrace(Trace):
 
 
 class RecordingEndpoint(SessionEndpoint):
-    """What a client would see, in order."""
+    """Records what a client would see, in order."""
 
     def __init__(self) -> None:
         self.delivered: list[tuple[int, int, bytes]] = []

@@ -52,7 +52,7 @@ BROWSERS = 100  # consumer ids from here on only browse
 
 
 def state(broker: Broker) -> dict[str, object]:
-    """What must be the same in memory and after a replay of the journal."""
+    """Returns what must be the same in memory and after a replay of the journal."""
     queues: dict[str, object] = {}
     for queue in broker.queues.values():
         if not queue.durable:
@@ -291,7 +291,7 @@ class Play:
             bench.broker.log_views.ack_through(name, "", "g", held.epoch, end, answers, 2)
 
     def compare_with_earlier(self, start: int, end: int, chunk: Chunk) -> None:
-        """What a reader was shown it is shown again, or is told that it was lost."""
+        """A reader is shown again what it was shown, or is told that it was lost."""
         lost = self.bench.broker.log_views.lost_ranges("one", "", start, end)
         found = {reference.sequence: reference.message.body for reference in chunk.references}
         for sequence, body in self.shown.items():

@@ -75,7 +75,7 @@ class Desk(Bench):
     def ask(
         self, resource: str, operation: str, *given: object, session: Session | None = None
     ) -> object:
-        """What the operation answers; Refused if it failed."""
+        """Returns the answer of the operation; Refused if it failed."""
         self.put(resource, operation, *given, session=session)
         return self.answer()
 

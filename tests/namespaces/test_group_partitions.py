@@ -49,9 +49,9 @@ def test_partitions_of_the_active_member(tmp_path: Path) -> None:
     play(
         tmp_path,
         [
-            Schedule(0, "serving", (partition("no packets either way", 2.0),)),
-            Schedule(1, "serving", (partition("no packets out", 2.0),)),
-            Schedule(2, "serving", (partition("resets", 2.0),)),
+            Schedule(0, "serving", (partition("no packets either way", 1.6),)),
+            Schedule(1, "serving", (partition("no packets out", 1.6),)),
+            Schedule(2, "serving", (partition("resets", 1.6),)),
         ],
     )
 

@@ -120,7 +120,7 @@ class Paused:
         raise AssertionError("no commit waits")
 
     async def turns(self, count: int) -> list[int]:
-        """What was slept meanwhile; turns are 20 us apart."""
+        """Returns what was slept meanwhile; turns are 20 us apart."""
         for _ in range(count):
             self.driver.data(1, b"")
             await passes(1)

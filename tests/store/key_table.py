@@ -14,7 +14,7 @@ COUNTER = 3
 
 
 def apply(table: dict[int, tuple[int, bytes]], lsn: int, kind: int, payload: bytes) -> None:
-    """What a record does: a later put replaces, a delete of nothing is ignored."""
+    """Applies a record: a later put replaces, a delete of nothing is ignored."""
     key = int.from_bytes(payload[:4], "big")
     if kind == PUT:
         table[key] = (lsn, payload)

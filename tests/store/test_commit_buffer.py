@@ -1,4 +1,4 @@
-"""What waits for a commit comes out in order and whole, however it is cut into blocks."""
+"""Records that wait for a commit come out in order and whole, however they are cut into blocks."""
 
 from __future__ import annotations
 

@@ -123,29 +123,50 @@ class StressedPair:
 
 
 class ReplicatedPair(StressedPair):
-    """The same with a replicated group: each process has a store of its own. `own` are further lines of `[ha]`."""
+    """The same with a replicated group: each process has a store of its own, those of `on_store` below `store`.
+
+    `own` are further lines of `[ha]`.
+    """
+
+    on_store: tuple[str, ...] = ("primary", "backup1")
 
     def __init__(
         self, launcher: Launcher, folder: Path, lease_ms: int = 500, store: Path | None = None, guard: bool = False,
         own: str = "",
     ) -> None:
-        assert store is None
         self.load = Workload()
         folder.mkdir(parents=True, exist_ok=True)
         group = Group(folder, own=lease_toml(lease_ms) + own)
+        processes = []
         for each in group.members:
             put_load(each.broker_xml)
-        self.store = group.primary.data
-        self.primary, self.backup = (
-            NodeProcess(launcher, each.broker_xml, each.data, *([] if guard else ["--no-guard"]))
-            for each in group.members
-        )
+            data = each.data
+            if store is not None and each.instance.name in self.on_store:
+                data = store / each.instance.name
+                data.mkdir(parents=True)
+                each.broker_xml.write_text(each.broker_xml.read_text().replace(">data/", f">{data}/"))
+            processes.append(NodeProcess(launcher, each.broker_xml, data, *([] if guard else ["--no-guard"])))
+        self.primary, self.backup = processes
+        self.store = self.primary.folder
         self.urls = [f"tcp://127.0.0.1:{each.port}" for each in group.members]
 
     def start(self, plan: Plan, backup: Plan | None = None) -> None:
         """Starts both, and waits until the backup is in sync."""
         super().start(plan, backup)
         until(lambda: "replica_in_sync" in self.primary.log(), self.log)
+
+
+class PoweredPrimary(ReplicatedPair):
+    """The same, and only the primary is on the disk whose power is cut."""
+
+    on_store = ("primary",)
+
+    def returned(self) -> None:
+        """Starts the primary again, lets it catch up, and kills the backup: the primary serves what it has got."""
+        self.primary.start()
+        until(lambda: "replica_in_sync" in self.backup.log(), self.log)
+        self.backup.end(signal.SIGKILL)
+        assert self.primary.until_printed("role=active"), self.log()
 
 
 def lease_toml(lease_ms: int) -> str:
@@ -251,18 +272,22 @@ class Pairs:
             pair.close()
 
     def lose_power(self, plan: Plan, points: Points) -> None:
-        """Cuts the power of the store, and of both processes, at a call of the load; then both start again."""
+        """Cuts the power of the store, and of the processes on it, at a call of the load; then they start again."""
         assert self._disk is not None
         pair = self.next()
         try:
             pair.start(Plan(self.begin + 8 + plan.at, POWER))
             asyncio.run(pair.play())
-            for each in (pair.primary, pair.backup):
+            for each in (pair.primary, pair.backup)[: 1 if isinstance(pair, PoweredPrimary) else 2]:
                 each.send_signal(signal.SIGKILL)
                 each.wait()
             self._disk.power_cycle()
             call = pair.primary.calls()
-            pair.restart()
+            if isinstance(pair, PoweredPrimary):
+                assert pair.backup.until_printed("role=active"), pair.log()
+                pair.returned()
+            else:
+                pair.restart()
             points.note(call[0] >= self.begin + 8 + plan.at, call[1])
             pair.check()
         except AssertionError as error:

@@ -8,8 +8,9 @@ import pytest
 
 from tests.stress.faults import KILL, KILL_AFTER, STOP, STOP_AFTER, TEAR, Plan
 from tests.stress.killed_node import Points, spread
-from tests.stress.killed_pair import Pairs, ReplicatedPair
+from tests.stress.killed_pair import Pairs, PoweredPrimary, ReplicatedPair
 from tests.stress.node_process import Launcher
+from tests.stress.power import PowerDisk
 
 # The short form is tests/app/test_replication.py.
 pytestmark = [pytest.mark.process, pytest.mark.soak, pytest.mark.timeout(3600)]
@@ -36,6 +37,30 @@ def test_50_primaries_that_stood_still_until_the_replica_served(groups: Pairs) -
     points = Points()
     for index in range(50):
         groups.pause(Plan(index * groups.calls // 50, (STOP, STOP_AFTER)[index % 2]), points)
+    print(points.report())
+    assert points.missed <= 5, points.report()
+
+
+def test_pauses_of_a_primary_from_1_to_60_seconds(
+    launcher: Launcher, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """With the lease as it is without configuration: after a short pause the primary goes on."""
+    points = Points()
+    groups = Pairs(launcher, tmp_path_factory.mktemp("pauses"), lease_ms=2_000, kind=ReplicatedPair)
+    for index, pause_s in enumerate((1, 2, 3, 5, 8, 13, 20, 30, 45, 60)):
+        groups.pause(Plan((index + 1) * groups.calls // 12, STOP), points, pause_s, taken_over=pause_s >= 5)
+    print(points.report())
+
+
+@pytest.mark.parametrize("kind", [ReplicatedPair, PoweredPrimary], ids=["both", "primary"])
+def test_50_power_losses(
+    launcher: Launcher, disk: PowerDisk, tmp_path_factory: pytest.TempPathFactory, kind: type[ReplicatedPair]
+) -> None:
+    """Of both members at once; of the primary, which comes back, catches up, and serves when the backup is killed."""
+    points = Points()
+    groups = Pairs(launcher, tmp_path_factory.mktemp("power"), disk=disk, kind=kind)
+    for index in range(50):
+        groups.lose_power(Plan(index * groups.calls // 50), points)
     print(points.report())
     assert points.missed <= 5, points.report()
 

@@ -230,6 +230,7 @@ class ClusterSettings(OptionGroup):
     cluster_password: str = DEFAULT_CLUSTER_PASSWORD
     internal_naming_prefix: str = "$.artemis.internal."
     scale_down: ScaleDownConfig | None = None
+    backed_up: bool = False  # other processes may wait to serve as this node; their ports do not listen
 
     def transport(self, name: str) -> TransportConfiguration:
         """Returns the connector of that name in the form that is announced to other nodes."""

@@ -20,7 +20,7 @@ from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.config.problems import Unsupported
-from atalanta.ha.policy import HaPolicy
+from atalanta.ha.policy import NONE, HaPolicy
 from atalanta.kernel.option import OptionGroup
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.runtime.network_check.config import NetworkCheckConfig
@@ -137,4 +137,5 @@ class Configuration(OptionGroup):
             self.broker.cluster_password,
             self.broker.internal_naming_prefix,
             self.scale_down,
+            backed_up=self.ha.form != NONE,
         )

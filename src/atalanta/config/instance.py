@@ -11,6 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from atalanta.cluster.config import LOAD_BALANCING
 from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.native.toml_file import NAME as OWN_FILE
 from atalanta.config.problems import ConfigError
 from atalanta.config.users.users import ROLES_FILE, USERS_FILE
 from atalanta.config.xml.properties import property_line
@@ -60,6 +61,8 @@ class Instance:
     persistence: bool = True
     security: bool = True
     full_policy: str = "PAGE"
+    role_in_group: str = ""  # "primary" or "backup" of a replicated group with `members`
+    voters: list[str] = field(default_factory=list)  # of that group; host:port
 
 
 def create_instance(folder: Path, instance: Instance) -> None:
@@ -72,6 +75,9 @@ def create_instance(folder: Path, instance: Instance) -> None:
         etc = fresh / "etc"
         etc.mkdir(parents=True, mode=0o750)
         _write(etc / "broker.xml", broker_xml(instance))
+        if instance.voters:
+            voters = ",".join(instance.voters)
+            _write(etc / OWN_FILE, f'[ha.manager]\nkind = "quorum"\nvoters = "{voters}"\n')
         _write(etc / USERS_FILE, property_line(instance.user, instance.stored_password) + "\n")
         _write(etc / ROLES_FILE, property_line(instance.role, instance.user) + "\n")
         read_broker_xml(etc / "broker.xml")
@@ -97,6 +103,17 @@ def _check(instance: Instance) -> None:
     if instance.load_balancing not in LOAD_BALANCING:
         known = ", ".join(LOAD_BALANCING)
         raise InstanceError(f"'{instance.load_balancing}' is none of {known}")
+    if instance.role_in_group and not instance.members:
+        raise InstanceError("the members of a replicated group name each other: give the others, with --static-cluster")
+    if instance.role_in_group and not instance.persistence:
+        raise InstanceError("a member of a replicated group has its messages on disk")
+    if instance.role_in_group and not instance.voters and len(instance.members) > 1:
+        raise InstanceError("a replicated group of more than two members needs --voters (atalanta ha witness)")
+    if instance.voters and not instance.role_in_group:
+        raise InstanceError("only a member of a replicated group has voters: give --replicated, too")
+    for voter in instance.voters:
+        if not voter.rpartition(":")[2].isdecimal() or '"' in voter or not voter.isprintable():
+            raise InstanceError(f"'{voter}' is not host:port of a voter")
     if instance.clustered and instance.host in ("0.0.0.0", "::", "[::]"):
         raise InstanceError(
             f"{instance.host} cannot be announced to a cluster: give --host the name or address by "
@@ -130,7 +147,7 @@ def broker_xml(instance: Instance) -> str:
     <acceptors>
       <acceptor name="artemis">{url}?protocols=CORE</acceptor>
     </acceptors>
-{_cluster(instance)}
+{_cluster(instance)}{_policy(instance)}
     <security-settings>
       <security-setting match="#">
 {_permissions(instance.role)}
@@ -216,6 +233,18 @@ def _cluster(instance: Instance) -> str:
 {found}
       </cluster-connection>
     </cluster-connections>
+"""
+
+
+def _policy(instance: Instance) -> str:
+    if not instance.role_in_group:
+        return ""
+    return f"""
+    <ha-policy>
+      <replication>
+        <{instance.role_in_group}/>
+      </replication>
+    </ha-policy>
 """
 
 

@@ -1,4 +1,4 @@
-"""What commands for operators do when a node answers with something that makes no sense."""
+"""Commands for operators report a node's answers that make no sense."""
 
 from __future__ import annotations
 

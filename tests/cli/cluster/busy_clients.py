@@ -15,7 +15,7 @@ WORK_S = 0.005
 
 
 class Work:
-    """What all clients of a test did. `errors` are those that a program would see."""
+    """Counts what all clients of a test did. `errors` are those that a program would see."""
 
     def __init__(self) -> None:
         self.over = False
@@ -46,7 +46,7 @@ Kind = Callable[[Connection, Work, str], Coroutine[Any, Any, None]]
 
 
 async def consume(connection: Connection, work: Work) -> None:
-    """It always has some messages ahead, and takes its time for each."""
+    """Consumes as a client that always has some messages ahead, and takes its time for each."""
     consumer = await connection.consumer("orders")
     work.ready += 1
     while not work.over:
@@ -150,7 +150,7 @@ class Busy:
         self.thread = threading.Thread(target=self._run, name="busy clients")
 
     def at(self, port: int) -> int:
-        """How many are at that node."""
+        """Returns how many are at that node."""
         return sum(
             1
             for each in self.connections

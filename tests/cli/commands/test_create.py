@@ -129,3 +129,31 @@ def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "node" / "etc" / "broker.xml").read_bytes() == before
     (tmp_path / "file").write_text("x")
     create(str(tmp_path / "file"), status=73)
+
+
+def test_the_members_of_a_replicated_group(tmp_path: Path) -> None:
+    words = ["--replicated", "--cluster-password", "secret", "--host"]
+    a, b = str(tmp_path / "a"), str(tmp_path / "b")
+    create(a, *words, "host-a", "--static-cluster", "tcp://host-b:61616", "--voters", "w1:1,w2:1,w3:1")
+    create(b, *words, "host-b", "--backup", "--static-cluster", "tcp://host-a:61616", "--voters", "w1:1,w2:1,w3:1")
+    checked = CliRunner().invoke(application, ["check", "--strict", a, b], env={"COLUMNS": "300"})
+    assert checked.exit_code == 0, checked.output
+    assert "the manager is a majority of the voters w1:1, w2:1, w3:1" in checked.output
+    alone = create(str(tmp_path / "c"), *words, "host-c", "--static-cluster", "tcp://host-d:61616")
+    assert "without --voters the guard of the primary decides" in alone
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--backup"], "give --replicated, too"),
+        (["--replicated"], "give the others, with --static-cluster"),
+        (["--replicated", "--static-cluster", "tcp://d:1,tcp://e:1"], "more than two members needs --voters"),
+        (["--voters", "w:1"], "only a member of a replicated group has voters"),
+        (["--replicated", "--static-cluster", "tcp://d:1", "--voters", "w"], "'w' is not host:port of a voter"),
+        (["--replicated", "--static-cluster", "tcp://d:1", "--no-persistence"], "has its messages on disk"),
+    ],
+)
+def test_members_that_could_not_work_are_refused(tmp_path: Path, words: list[str], why: str) -> None:
+    assert why in create(str(tmp_path / "x"), "--host", "c", *words, status=2)
+    assert not (tmp_path / "x").exists()

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from atalanta.cli.application import application
-from tests.cli.cluster_files import broker_file, pair_file
+from tests.cli.cluster_files import broker_file, member_file, pair_file
 
 
 def rehearsed(*arguments: object) -> dict[str, Any]:
@@ -148,4 +148,52 @@ def test_of_a_pair_only_the_primary_runs_and_that_is_said(tmp_path: Path) -> Non
     killed = CliRunner().invoke(application, ["rehearse", *map(str, files), "--kill", "b@3"])
     assert killed.exit_code == 2 and "there is no such node: a, c" in killed.output
     joined = CliRunner().invoke(application, ["rehearse", *map(str, files[1:]), "--join", f"{files[0]}@3"])
-    assert joined.exit_code == 2 and "it shares its store with a, and the simulator has no pairs" in joined.output
+    assert joined.exit_code == 2 and "it is of one shared store with a: give its file with the others" in joined.output
+
+
+# -- replicated groups --------------------------------------------------------------------------------------
+def group(folder: Path, others: str = "") -> list[Path]:
+    return [
+        member_file(folder, "a", "b" + others, "primary"),
+        member_file(folder, "b", "a" + others, "backup"),
+    ]
+
+
+def test_each_active_member_of_a_group_is_killed_in_turn(tmp_path: Path) -> None:
+    report = rehearsed(*group(tmp_path), "--load", "orders a->b 20/s")
+    assert report["events"] == [
+        "20 s: kill the active member of a",
+        "45 s: start again all members of a",
+        "70 s: kill the active member of a",
+        "95 s: start again all members of a",
+    ]
+    first, second = report["takeovers"]
+    assert (first["node"], first["epoch"], second["node"], second["epoch"]) == ("b", 2, "a", 3)
+    assert 1.5 < first["after_s"] < 4 and 1.5 < second["after_s"] < 4
+    (load,) = report["loads"]
+    assert (load["lost"], load["waiting"]) == (0, 0) and load["confirmed"] > 2_000
+    assert load["got"] == {"b": load["confirmed"]}
+    assert first["after_s"] <= load["longest_pause_s"] < 6
+    assert report["down"] == [] and report["not_simulated"] == []
+
+
+def test_a_member_that_stops_hands_over_and_links_of_the_cluster_follow(tmp_path: Path) -> None:
+    files = [*group(tmp_path, "c"), broker_file(tmp_path, "c", "ab")]
+    report = rehearsed(*files, "--load", "orders c->a 20/s", "--stop", "a@10", "--seconds", 30)
+    (takeover,) = report["takeovers"]
+    assert takeover["node"] == "b" and takeover["after_s"] < 0.5
+    (load,) = report["loads"]
+    assert (load["lost"], load["waiting"]) == (0, 0) and load["got"] == {"a": load["confirmed"]}
+    assert report["members"] == {"b": 2, "c": 2} and report["down"] == []
+
+
+def test_a_group_is_told_in_the_table(tmp_path: Path) -> None:
+    files = list(map(str, group(tmp_path)))
+    done = CliRunner().invoke(application, ["rehearse", *files, "--cut", "a/b@5", "--heal", "9", "--seconds", "12"])
+    assert done.exit_code == 0, done.output
+    assert "b serves, epoch 2 of its group" in done.stdout and "without service" not in done.stdout
+    assert "s at most nothing was confirmed" in done.stdout
+    both = CliRunner().invoke(application, ["rehearse", *files, "--kill", "a@5", "--kill", "b@6", "--seconds", "9"])
+    assert "down at the end, with what is on their disks: a, b" in both.stdout
+    joined = CliRunner().invoke(application, ["rehearse", files[0], "--join", f"{files[1]}@3"])
+    assert joined.exit_code == 2 and "it is of one replication with a: give its file with the others" in joined.output

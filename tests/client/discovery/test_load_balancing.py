@@ -86,7 +86,7 @@ def test_the_chosen_server_is_tried_first_and_then_all_the_others() -> None:
 
 
 async def _spread(factory: ConnectionFactory, count: int) -> Counter[int]:
-    """How many of `count` simultaneous connections are at each port."""
+    """Returns how many of `count` simultaneous connections are at each port."""
     async with AsyncExitStack() as stack, asyncio.timeout(DEADLINE_S):
         found = [await stack.enter_async_context(factory.connect()) for _ in range(count)]
         return Counter(each.server.port for each in found if each.server is not None)

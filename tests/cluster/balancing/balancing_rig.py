@@ -19,7 +19,7 @@ def balancer(host: Host) -> Rebalance:
 
 
 def at_node(roamers: Sequence[Roamer], hosts: list[Host]) -> list[int]:
-    """How many clients each node has."""
+    """Returns how many clients each node has."""
     return [sum(1 for one in roamers if one.ready and one.target == host.name) for host in hosts]
 
 
@@ -32,5 +32,5 @@ def settings(**changes: object) -> OwnSettings:
 
 
 def known(one: Roamer) -> None:
-    """It has reconnected before, at some other node."""
+    """Marks a client as one that has reconnected before, at some other node."""
     one.was_at = "elsewhere"

@@ -36,7 +36,7 @@ MILLISECOND = SECOND // 1_000
 
 
 class Accounts:
-    """What all clients of a test did together."""
+    """Counts what all clients of a test did together."""
 
     def __init__(self) -> None:
         self.confirmed: dict[bytes, bool] = {}

@@ -1,4 +1,4 @@
-"""Who gives how many clients to whom."""
+"""The plan says who gives how many clients to whom."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TOLERANCE = 10
 
 
 def plan(counts: dict[str, int], zones: dict[str, str] | None = None) -> dict[str, dict[str, int]]:
-    """What every node gives."""
+    """Returns what every node gives."""
     places = [MemberClients(node, (zones or {}).get(node), count) for node, count in counts.items()]
     return {node: dict(moves_of(node, places, TOLERANCE, True)) for node in counts}
 

@@ -1,4 +1,4 @@
-"""How a cluster connection announces itself, finds members, and who it makes links to."""
+"""A cluster connection announces itself, finds members, and makes links to them."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class BridgeRig(Rig):
         self.network: DialNetwork = network
 
     def dials(self, name: str) -> int:
-        """How often the machine of that name was dialled."""
+        """Returns how often the machine of that name was dialled."""
         return len(self.dial_times(name))
 
     def dial_times(self, name: str) -> list[float]:

@@ -1,4 +1,4 @@
-"""What a core bridge may have sent comes once, also when its message then moves to another node."""
+"""Messages that a core bridge may have sent come once, also when they then move to another node."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Followed:
         self.rig.network.heal()
 
     def sent(self) -> list[bytes]:
-        """What the messages are that have come to the two."""
+        """Returns the messages that have come to the two."""
         self.rig.until(lambda: count(self.source, "orders") == 0, 60)
         return held(self.other, "inbox") + held(self.target, "inbox")
 

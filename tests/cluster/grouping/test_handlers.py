@@ -32,7 +32,7 @@ def test_a_group_goes_to_one_queue_from_whatever_node_it_is_sent(rig: Rig) -> No
 
 
 def test_three_nodes_at_the_same_instant_do_not_split_a_group(rig: Rig) -> None:
-    """What real Artemis does (fact sheet A1.h, the observed race)."""
+    """Real Artemis behaves so (an observed race)."""
     hosts = grouped_cluster(rig)
     readers = readers_at(rig, hosts)
     senders = [rig.client(host) for host in hosts]

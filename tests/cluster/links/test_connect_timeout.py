@@ -1,4 +1,4 @@
-"""How long a node waits for a connection to a peer: what the dialed connector says, within reason."""
+"""The time a node waits for a connection to a peer: what the dialed connector says, within reason."""
 
 from __future__ import annotations
 

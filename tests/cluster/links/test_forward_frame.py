@@ -217,7 +217,7 @@ def test_without_duplicate_detection_the_link_adds_no_id(rig: Rig) -> None:
 
 
 def test_two_nodes_full_of_messages_for_each_other_do_not_wait_for_ever(rig: Rig) -> None:
-    """What waits for a peer is no reason to withhold credits from that peer."""
+    """Messages that wait for a peer are no reason to withhold credits from that peer."""
     for name in ("first", "second"):
         rig.node(queues=[queue(name, "prices", MULTICAST)], memory_bytes=4_000)
     rig.form()

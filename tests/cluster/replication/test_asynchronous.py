@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from atalanta.ha.register import CompareAndSet, remove_member
 from tests.cluster.replication.group_rig import MemoryRegister, publish
 from tests.cluster.replication.machine_rig import Machine, different
 from tests.cluster.replication.replica_rig import World, client, drain
@@ -192,3 +193,19 @@ def test_a_new_register_after_the_loss_of_a_data_centre() -> None:
     assert different(far, world["a"]) == []
     assert drain(world) == [*texts(5), *texts(5, 10)]
     assert lost.value is not None and lost.value.active == "a"
+
+
+def test_a_promotion_by_an_old_register_is_refused() -> None:
+    """A member that was removed meanwhile took over by force, and what it lacked was lost."""
+    world = World()
+    world.begin()
+    a, b = world["a"], world["b"]
+    b.break_pipes()
+    world.until(lambda: b.backup is not None and b.backup.status().active == "")
+    known = world.manager.value
+    assert known is not None
+    world.manager.set(CompareAndSet(world.manager.version, remove_member(known, "a", "b", b"t" * 16)))
+    b.input("promote", False)
+    world.until(lambda: b.happened("promotion_refused") != [])
+    world.until(lambda: world.in_sync() == ["a", "b"])
+    assert a.may_serve() and not b.serving()

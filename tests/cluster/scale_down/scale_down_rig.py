@@ -1,4 +1,4 @@
-"""What tests of nodes that leave share."""
+"""Steps of a node that leaves, for several test files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def underway(rig: Rig, host: Host, moved: int) -> ScaleDown:
 
 
 def to(host: Host, name: str, commit_interval: int = -1) -> Host:
-    """It leaves to the node of that name."""
+    """Lets the node leave to the node of that name."""
     departure(host).choice.config = ScaleDownConfig(
         connectors=[name], commit_interval=commit_interval
     )
@@ -104,7 +104,7 @@ def unanswered_copies(
 
 
 def at_forwards(part: ScaleDown) -> bool:
-    """What waited for other members is under way."""
+    """Tells whether messages that waited for other members are under way."""
     if part.mover is None:
         return False
     under_way = part.mover.link.sender.unanswered.values()
@@ -133,7 +133,7 @@ class FullTarget(Sender):
 
 # -- messages -------------------------------------------------------------------------------------
 def bodies(rig: Rig, host: Host, queue: str) -> list[bytes]:
-    """What a consumer gets there."""
+    """Returns what a consumer gets there."""
     client = rig.consuming(host, queue)
     rig.run(1)
     client.close()
@@ -141,7 +141,7 @@ def bodies(rig: Rig, host: Host, queue: str) -> list[bytes]:
 
 
 def held(host: Host, queue: str) -> list[bytes]:
-    """What lies there, in order."""
+    """Returns what lies there, in order."""
     return [bytes(each.message.body) for each in node_of(host).broker.queues[queue].live()]
 
 

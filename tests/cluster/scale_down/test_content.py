@@ -1,4 +1,4 @@
-"""What a leaving node has besides plain queues: large messages, what waits for others, duplicate ids, transactions."""
+"""A leaving node has more than plain queues: large messages, what waits for others, duplicate ids, transactions."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_two_of_three_leave_to_the_one_that_stays(rig: Rig) -> None:
 
 
 def test_a_target_that_leaves_itself_is_not_followed_and_the_next_start_serves_clients(rig: Rig) -> None:
-    """What it has taken went on with it; all else is still here, and goes when the node leaves again."""
+    """Messages that the target has taken went with it; the others are here, and go when the node leaves again."""
     last, middle, first = rig.cluster(3, mode="OFF")
     filled(rig, last, middle, first)
     one = begin(rig, to(first, "n1", 1))

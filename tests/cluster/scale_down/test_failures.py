@@ -1,4 +1,4 @@
-"""What breaks while a node leaves: nothing is lost, nothing comes twice, and what could not be moved stays."""
+"""Failures while a node leaves: nothing is lost, nothing comes twice, and what could not be moved stays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MESSAGES = [b"%d" % number for number in range(60)]
 
 @pytest.mark.parametrize("moved", [1, 13, 30, 59])
 def test_the_leaving_node_crashes_midway_and_goes_on(moved: int) -> None:
-    """What was under way may be at both: nobody gets it here before the target has said so."""
+    """Messages that were under way may be at both: nobody gets them here before the target has said so."""
     rig, target, leaving = stocked(MESSAGES, 5)
     underway(rig, leaving, moved)
     leaving.crash()
@@ -54,7 +54,7 @@ def test_answers_to_the_leaving_node_take_no_room_at_the_target() -> None:
 
 
 def test_a_new_configuration_starts_no_bridge_at_a_node_that_leaves() -> None:
-    """What was under way may be at the target: a bridge would give it to somebody else as well."""
+    """Messages that were under way may be at the target: a bridge would give them to somebody else as well."""
     rig, target, leaving = stocked(MESSAGES, 5)
     underway(rig, leaving, 13)
     leaving.crash()
@@ -78,7 +78,7 @@ def test_a_new_configuration_starts_no_bridge_at_a_node_that_leaves() -> None:
 
 
 def test_a_node_that_goes_on_leaving_makes_no_bridge_to_a_member_that_comes(rig: Rig) -> None:
-    """What waits for that member may be at the target, and on its way from there."""
+    """Messages that wait for that member may be at the target, and on their way from there."""
     target, third, leaving = hosts = [rig.node(peers=[0, 1, 2], mode="OFF") for _ in range(3)]
     rig.form(*hosts)
     rig.filled(leaving, MESSAGES)

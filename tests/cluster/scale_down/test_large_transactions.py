@@ -102,7 +102,7 @@ def test_large_messages_of_a_prepared_transaction_end_at_the_target(
 
 
 def test_a_link_lost_before_the_target_has_prepared_it_loses_nothing(rig: Rig) -> None:
-    """What was sent by then is sent once more: its file must still be there."""
+    """Messages that were sent by then are sent once more: their files must still be there."""
     first, second = in_doubt(rig)
     part = begin(rig, first)
     while part.mover is None or not ending(part.mover.stages[0]):

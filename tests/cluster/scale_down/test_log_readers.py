@@ -106,7 +106,7 @@ def test_a_leaving_node_waits_for_a_stream_and_moves_what_it_was_not_shown(rig: 
 
 
 def test_a_stream_that_begins_meanwhile_is_shown_nothing(rig: Rig) -> None:
-    """It could not acknowledge it in time: the messages would have to stay."""
+    """The reader could not acknowledge in time: the messages would have to stay."""
     first, second = rig.cluster(2, mode="OFF")
     stream = shown_four(rig, first)
     client = rig.client(first)

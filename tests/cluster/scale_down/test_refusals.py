@@ -1,4 +1,4 @@
-"""What the target refuses stays, the rest goes, and what it takes later goes then: once, in order."""
+"""Messages that the target refuses stay, the rest goes, and what it takes later goes then: once, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the target refuses within a transaction leaves nothing open there, and is offered again."""
+"""A transaction that the target refuses leaves nothing open there, and is offered again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ XIDS = [Xid(1, b"branch", b"global %d" % number) for number in range(2)]
 
 
 class RefusesWithin(FullTarget):
-    """What comes in a transaction, as long as it is `full`."""
+    """Refuses what comes in a transaction, as long as it is `full`."""
 
     full = False
 

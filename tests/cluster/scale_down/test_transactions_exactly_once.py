@@ -29,7 +29,7 @@ def prepared(rig: Rig, host: Host, takes: bool) -> None:
 
 
 def crashes_unanswered(rig: Rig, leaving: Host, target: Host) -> None:
-    """It leaves; the target has prepared the branch, and the leaving node dies before it hears of it."""
+    """A node leaves; the target has prepared the branch, and the leaving node dies before it hears of it."""
     part = begin(rig, to(leaving, target.name))
     while part.mover is None or not preparing(part.mover.stages[0]):
         rig.run(0.00005)

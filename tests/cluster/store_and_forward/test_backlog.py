@@ -1,4 +1,4 @@
-"""What comes back from parking goes to the end of a queue that has messages of its own, and exactly once."""
+"""Messages that come back from parking go to the end of a queue that has messages of its own, and exactly once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waits at other nodes for one that leaves: it goes where that one's messages went."""
+"""Messages that wait at other nodes for one that leaves go where that one's messages went."""
 
 from __future__ import annotations
 

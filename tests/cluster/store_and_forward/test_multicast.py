@@ -43,7 +43,7 @@ def test_a_copy_for_a_subscription_that_is_here_too_comes_back(rig: Rig) -> None
 
 @pytest.mark.parametrize("before", ["the member", "the sender"])
 def test_what_a_topics_message_is_for_is_known_after_a_restart(rig: Rig, before: str) -> None:
-    """It is written down when the link is lost; before that a copy for a subscription might be anyone's."""
+    """The subscription is written down when the link is lost; before that a copy might be anyone's."""
     rig.cluster(2)
     rig.consuming(rig.hosts[1], "archive", known_at=rig.hosts[0])
     rig.network.block("n0", "n1")

@@ -111,7 +111,7 @@ def test_the_member_that_returns_half_way_gets_the_rest_and_nothing_twice(rig: R
 
 
 def test_what_one_producer_sends_meanwhile_comes_behind_what_comes_back(rig: Rig) -> None:
-    """It arrives when all that is older is back."""
+    """The message arrives when all that is older is back."""
     producer = parked(rig)
     leave_alone(rig)
     rig.run(TIMEOUT + 2)  # due, and nobody takes them

@@ -1,4 +1,4 @@
-"""What may have reached the member before it went away stays for it, also after a crash of the sender."""
+"""Messages that may have reached the member before it went away stay for it, also after a crash of the sender."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_crash_while_the_link_was_open_gives_nothing_away_that_may_have_arrive
 
 
 def test_of_a_link_that_has_come_to_a_stand_little_stays_that_never_left() -> None:
-    """What ran ahead of a fast link is taken back soon after it waits, before anybody crashes."""
+    """Reservations that ran ahead of a fast link are taken back soon after it waits, before anybody crashes."""
     play = Parked(unsent=0)
     for number in range(6_000):  # a fast link: reservations run far ahead
         play.publish(number.to_bytes(2, "big"))

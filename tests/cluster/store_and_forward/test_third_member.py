@@ -1,4 +1,4 @@
-"""What was parked for a member comes to another one: all of it, once, whoever crashes or leaves meanwhile."""
+"""Messages that were parked for a member come to another one: all, once, whoever crashes or leaves meanwhile."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_many_come_over_several_turns(crash: bool, memory_bytes: int) -> None:
 
 @pytest.mark.parametrize("more", [0, 5])
 def test_the_third_member_goes_away_too(more: int) -> None:
-    """What came to its store-and-forward queue, behind `more` others, comes back to the sender's own queue."""
+    """Messages in its store-and-forward queue, behind `more` others, come back to the sender's own queue."""
     play = Third()
     play.crash_away()
     play.rig.run(TIMEOUT - 2)

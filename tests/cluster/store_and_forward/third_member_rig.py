@@ -70,7 +70,7 @@ class Third:
         self.rig.network.heal()
 
     def block_third(self, more: int = 0) -> None:
-        """What was parked for n1 comes to n0's store-and-forward queue of n2, behind `more` others, and no further."""
+        """Moves what was parked for n1 to n0's store-and-forward queue of n2, behind `more` others, and no further."""
         bridge = cluster_of(self.near).peers["node-2"].bridge
         assert bridge is not None
         bridge.outgoing.credits.by_address.clear()
@@ -85,7 +85,7 @@ class Third:
         assert waiting(self.near, "node-1") == 0
 
     def taken(self, host: Host, total: int = -1, seconds: float = 20) -> list[int]:
-        """What a consumer gets there, until it has them all, and a second more."""
+        """Returns what a consumer gets there, until it has them all, and a second more."""
         client = self.rig.consuming(host)
         wanted = self.total if total < 0 else total
         self.rig.until(lambda: len(client.bodies) >= wanted, seconds)

@@ -1,4 +1,4 @@
-"""Who is there: nodes find each other, tell clients, leave and come back."""
+"""Members of a topology: nodes find each other, tell clients, leave and come back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between WildFly's versions, and between WildFly's defaults and those of Artemis."""
+"""Differences between WildFly's versions, and between WildFly's defaults and those of Artemis."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_jgroups_groups_of_every_version(
 
 
 def test_defaults_are_those_of_wildfly(tmp_path: Path) -> None:
-    """What WildFly sets itself where the file says nothing, and Artemis has otherwise."""
+    """Defaults that WildFly sets itself, and Artemis has otherwise."""
     configuration = read(tmp_path)
     (setting,) = configuration.broker.address_settings
     assert setting.values["auto_create_queues"] is False

@@ -1,4 +1,4 @@
-"""What senders and receivers of one node see."""
+"""Senders and receivers of one node: what they see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What peers are told about queues and consumers."""
+"""Notifications tell peers about queues and consumers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must not be mistaken after a crash: sequences, binding ids, the age of duplicate ids."""
+"""Sequences, binding ids and the age of duplicate ids are right after a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the clock does: expired messages found, unused queues and addresses deleted."""
+"""Timers find expired messages, and delete unused queues and addresses."""
 
 from __future__ import annotations
 

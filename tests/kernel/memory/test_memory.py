@@ -1,4 +1,4 @@
-"""What a full address, a full node and a full disk do with senders."""
+"""Senders at a full address, a full node and a full disk."""
 
 from __future__ import annotations
 

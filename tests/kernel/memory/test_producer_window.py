@@ -193,7 +193,7 @@ def test_what_they_may_send_once_the_limit_is_reached_is_a_part_of_it() -> None:
 @pytest.mark.parametrize("window", [96 * 1024, WINDOW])
 @pytest.mark.parametrize("cost", [MESSAGE, 40_000, 700_000])
 def test_a_client_that_forgot_its_credits_gets_what_it_asks_for(window: int, cost: int) -> None:
-    """It keeps those of 1,000 addresses that it has no producers for any more (ClientProducerCreditManagerImpl)."""
+    """A client keeps credits of 1,000 addresses without producers (ClientProducerCreditManagerImpl)."""
     bench = bench_with({"max_size_bytes": 10 << 20})
     bench.broker.memory.windows.choose(window)
     session = bench.session()
@@ -218,7 +218,7 @@ def test_full_names_of_queues_share_the_part_of_their_address() -> None:
 
 
 def test_a_small_request_of_a_client_with_more_takes_nothing_back() -> None:
-    """It asks for the rest of what a large message needs while another request is on its way."""
+    """A client asks for the rest of what a large message needs while another request is on its way."""
     bench = bench_with({"max_size_bytes": 10 << 20})
     session = bench.session()
     session.request_credits("orders", USUAL // 2)

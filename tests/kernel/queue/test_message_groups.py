@@ -61,7 +61,7 @@ def test_a_busy_consumer_holds_back_its_own_groups_only(bench: Bench) -> None:
 
 
 def test_a_group_goes_on_with_another_consumer_when_its_own_leaves(bench: Bench) -> None:
-    """What it had not acknowledged comes first, then what others passed over."""
+    """Messages that it had not acknowledged come first, then those that others passed over."""
     bench.queue("q")
     leaving, staying = readers(bench, 2)
     sender = bench.session()

@@ -214,7 +214,7 @@ def after_restart(queue: Queue) -> list[bytes]:
 
 
 def check(queue: Queue) -> None:
-    """What the kind of the queue promises."""
+    """Checks the promises of the queue's kind."""
     references = live(queue)
     delivering = [each for each in references if each.state == DELIVERING]
     ready = [each for each in references if each.state == READY]
@@ -232,7 +232,7 @@ def check(queue: Queue) -> None:
 
 
 def check_groups(queue: Queue) -> None:
-    """What a consumer holds of a group nobody else holds: it is pinned (while no group ends or is shared anew)."""
+    """Messages of a group are held by one consumer: it is pinned (while no group ends or is shared anew)."""
     groups = queue.groups
     if groups is None:
         return

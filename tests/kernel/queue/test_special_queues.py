@@ -34,7 +34,7 @@ def test_an_exclusive_queue_serves_one_consumer_until_it_leaves(bench: Bench) ->
 
 
 def test_the_first_consumer_of_an_exclusive_queue_is_the_one_whenever_others_come(bench: Bench) -> None:
-    """What comes later waits for it to leave, as in Artemis (a hot standby)."""
+    """Later consumers wait for it to leave, as in Artemis (a hot standby)."""
     bench.queue("q", exclusive=True)
     first = reader(bench)
     bench.settle()

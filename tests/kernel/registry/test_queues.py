@@ -1,4 +1,4 @@
-"""What a queue is defined by: defaults of its address, and updates."""
+"""The definition of a queue: defaults of its address, and updates."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Play:
         self.kept = (rings, {name: list(there[3]) for name, there in self.queues.items()})
 
     def crash(self) -> None:
-        """What was not settled is gone, and what is not durable."""
+        """A restart loses what was not settled, and what is not durable."""
         bench = self.bench
         bench.restart()
         bench.broker.resources.create(bench.now)

@@ -1,4 +1,4 @@
-"""What a session must hold when things go wrong half-way, and that one request is bounded work."""
+"""A session keeps its promises when things go wrong half-way, and one request is bounded work."""
 
 from __future__ import annotations
 

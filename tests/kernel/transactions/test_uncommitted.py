@@ -1,4 +1,4 @@
-"""What transactions hold before they are committed: each has a limit, and all of them together."""
+"""Transactions hold messages before they are committed: each has a limit, and all of them together."""
 
 from __future__ import annotations
 

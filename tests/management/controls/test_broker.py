@@ -1,4 +1,4 @@
-"""What operators do rarely: hold senders back, look at what is under way, read the files again."""
+"""Rare operations: hold senders back, look at what is under way, read the files again."""
 
 from __future__ import annotations
 

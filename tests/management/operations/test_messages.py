@@ -1,4 +1,4 @@
-"""What an operator does to messages: counting, showing, removing, moving, retrying."""
+"""Operations on messages: count, show, remove, move, retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is taken for a whole number."""
+"""Texts that are taken for whole numbers."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ HUNG_S = 10.0
 
 
 def of_many(own: OwnCommits, size: int, took_s: float, count: int) -> int:
-    """How many of `count` commits that all take so long the node's thread does."""
+    """Returns how many of `count` commits that all take so long the node's thread does."""
     done = 0
     for _ in range(count):
         if own.wanted(size):

@@ -1,4 +1,4 @@
-"""Who watches the loop and the disk: what is told, and what is done when they hang."""
+"""The analyzer watches the loop and the disk: what is told, and what is done when they hang."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ DEADLINE_S = 10.0
 
 
 class Files:
-    """What is read is the text of one file; "bad…" cannot be used."""
+    """The configuration is the text of one file; "bad…" cannot be used."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -48,7 +48,7 @@ Answer = tuple[object, ...]
 
 
 def asked(*names: str) -> list[Answer]:
-    """What the node is told of the SRV records of each name."""
+    """Returns what the node is told of the SRV records of each name."""
 
     async def use(running: Running) -> None:
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""What the simulator's ledgers take for a broken promise."""
+"""The simulator's ledgers find broken promises."""
 
 from __future__ import annotations
 

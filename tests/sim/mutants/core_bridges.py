@@ -11,7 +11,7 @@ from tests.sim.mutants.patching import Patch
 
 
 def core_bridge_trusts_the_link(patch: Patch) -> None:
-    """What was sent over a lost link is taken to have arrived."""
+    """Messages that were sent over a lost link are taken to have arrived."""
     detach = CoreBridgeSender.detach
 
     def trusting(self: CoreBridgeSender, now: int) -> None:

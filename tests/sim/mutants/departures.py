@@ -39,5 +39,5 @@ def prepared_branches_are_dropped(patch: Patch) -> None:
 
 
 def kept_here_too(patch: Patch) -> None:
-    """What the target has is not finished here."""
+    """Messages that the target has are not finished here."""
     patch.setattr(stages, "finish", lambda broker, references, batch: len(references))

@@ -1,4 +1,4 @@
-"""What is on disk, and when a node says so."""
+"""Mutants of the journal: what is on disk, and when a node says so."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def what_comes_back_stays_parked_too(patch: Patch) -> None:
 
 
 def what_is_parked_is_dropped(patch: Patch) -> None:
-    """It is removed from the store-and-forward queue, and goes nowhere."""
+    """A message is removed from the store-and-forward queue, and goes nowhere."""
     reroute = MessageMover.reroute
 
     def careless(

@@ -1,4 +1,4 @@
-"""How a bug is planted: a mutant is a function that replaces what it spoils, until the patch is undone."""
+"""A mutant plants a bug: it is a function that replaces what it spoils, until the patch is undone."""
 
 from __future__ import annotations
 

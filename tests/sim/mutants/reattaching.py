@@ -13,7 +13,7 @@ def reattached_client_misses_frames(patch: Patch) -> None:
 
 
 def reattached_client_repeats_itself(patch: Patch) -> None:
-    """It is told that nothing of what it sent has come."""
+    """The client is told that nothing of what it sent has come."""
     patch.setattr(Reattached, "done", lambda self, token: _answer_too_little(self))
 
 

@@ -23,7 +23,7 @@ PRINTING = '#!/bin/sh\necho "path=$PYTHONPATH"\nfor each do echo "argument=$each
 
 
 def printed(tmp_path: Path, path: str, *arguments: str) -> list[str]:
-    """What a Python behind the script sees."""
+    """Returns what a Python behind the script sees."""
     home = tmp_path / "it's a home" / "pyspark"
     python = tmp_path / "some python"
     write_script(python, PRINTING)

@@ -69,7 +69,7 @@ def package(folder: Path, name: str, compiled: bool = False) -> Path:
 
 
 def ship(archive: Path, program: str = PROGRAM) -> tuple[list[str], str]:
-    """What a context is told twice, and what the user reads."""
+    """Returns what a context is told twice, and what the user reads."""
     done = subprocess.run(
         [sys.executable, "-I", "-c", program, str(archive)], capture_output=True, text=True,
         check=False,

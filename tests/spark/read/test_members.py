@@ -1,4 +1,4 @@
-"""What the planner of a query does when it waits for a node and nobody waits for it any more."""
+"""The planner of a query ends when it waits for a node and nobody waits for it any more."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ class ReplicaRun:
         while True:
             await asyncio.sleep(ATTEND_S)
             member.tell_passive()
-            if self._closing is not None and backup.linked:
+            if self._closing is not None and backup.status().active:
                 self._close_doors()  # another member serves: clients that wait here must find it
             try:
                 await asyncio.to_thread(member.folder.note_journal)

@@ -76,13 +76,14 @@ def promote(
     place: Place,
     wait: Wait = 30.0,
     lossy: Annotated[
-        bool, typer.Option("--lossy", help="also a member of a replicated group that lacks confirmed messages")
+        bool, typer.Option("--lossy", help="at once, also a member of a replicated group that lacks confirmed messages")
     ] = False,
 ) -> None:
     """Let a backup serve though the primary was stopped without a failover.
 
-    In a replicated group: let the member of FOLDER serve though no member that is in sync is left. Be sure that no
-    other member serves.
+    In a replicated group: let the member of FOLDER serve. The active member that it follows hands over to it, and
+    nothing is lost; without one, it serves if it is in sync. With --lossy it serves at once, whatever it lacks: be sure
+    that no other member serves.
 
     \b
     atalanta ha promote broker

@@ -23,7 +23,10 @@ from atalanta.kernel.ports import PageError
 from atalanta.kernel.queue.queue import Queue
 from atalanta.message.selector.lexer import FilterError
 from atalanta.message.selector.selector import parse
+from atalanta.runtime.ha.group.member_folder import read_member
+from atalanta.runtime.ha.group.member_status import read_status
 from atalanta.runtime.process.exit_codes import BAD_DATA
+from atalanta.store.tail_cut import CUT_PREFIX, DAMAGED_PREFIX
 
 KINDS: Final = {
     records.COUNTERS: "counters",
@@ -79,11 +82,30 @@ def summary(data: DataFolder) -> dict[str, object]:
         "torn_at": report.torn_at,
         "pages": len(data.pages()),
         "prepared_transactions": data.broker.branches.prepared,
+        **member_summary(data),
         "kinds": {
             KINDS.get(kind, f"kind {kind}"): {"records": count, "bytes": size}
             for kind, (count, size) in sorted(data.kinds.items())
         },
     }
+
+
+def member_summary(data: DataFolder) -> dict[str, object]:
+    """Returns what a folder knows of itself as a member of a replicated group; {} if it is none."""
+    member = read_member(data.folder)
+    if not member:
+        return {}
+    status = read_status(data.folder)
+    found: dict[str, object] = {
+        "member": member,
+        "epochs": ", ".join(f"{epoch} from record {first}" for epoch, first in data.report.epochs),
+        "kept_files": " ".join(name for name in data.disk.names() if name.startswith((CUT_PREFIX, DAMAGED_PREFIX))),
+    }
+    if status is not None:  # the process was killed, or runs
+        behind = f", {counted(status.behind, 'record')} behind" if status.behind else ""
+        found["last_state"] = f"{status.state} in epoch {status.epoch}{behind}"
+        found["last_active"] = status.active
+    return found
 
 
 def queue_row(queue: Queue) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import ipaddress
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -80,7 +81,9 @@ def read_node(path: Path, findings: Findings) -> CheckedNode | None:
     except ConfigError as error:
         _problems(error, findings)
     for warning in configuration.warnings:
-        findings.about(WARNING, node, warning.removeprefix(f"{path}: "))
+        place = re.match(rf"{re.escape(str(path))}:(?:(\d+):)? ", warning)
+        text = warning if place is None else warning[place.end() :]
+        findings.found.append(Finding(WARNING, str(path), int(place[1] or 0) if place else 0, text))
     _tell_unsupported(node, findings)
     _tell_stored(node, findings)
     _check_roles(node, findings)

@@ -7,13 +7,17 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
+from atalanta.app.group.replica_run import candidates
 from atalanta.app.node_config import node_config
+from atalanta.app.shared_store import announced_connectors, transport
+from atalanta.cli.plan.pairs import FilePairs
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.checks.reachability import WILDCARD_HOSTS
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.security.security import Security
 from atalanta.node.config import Ports
 from atalanta.node.node import Node
+from atalanta.sim.files.group import FileGroup, FileSeat
 from atalanta.sim.files.world import FileNode
 
 SEGMENT_BYTES = 256 * 1024  # journal files exist only in memory here
@@ -34,7 +38,7 @@ def labels_of(paths: list[Path]) -> list[str]:
     return [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
 
 
-def file_node(path: Path, label: str) -> FileNode:
+def file_node(path: Path, label: str, seat: FileSeat | None = None) -> FileNode:
     """Returns a node of the simulator that reads `path` at each of its starts. ConfigError if it cannot be read.
 
     Users have no role: every client may do everything. Nodes check each other's cluster-user and
@@ -46,11 +50,35 @@ def file_node(path: Path, label: str) -> FileNode:
         again = read_broker_xml(path, dict(os.environ))
         broker = again.broker
         security = Security(False, broker.cluster_user, broker.cluster_password, broker.wildcard)
-        config = node_config(again, security, uuid.uuid5(uuid.NAMESPACE_URL, label))
+        config = node_config(again, security, node_id_of(label if seat is None else seat.group.labels[0]))
         config.journal = replace(config.journal, segment_size_bytes=SEGMENT_BYTES)
         return Node(config, ports)
 
-    return FileNode(label, make, endpoints(configuration))
+    return FileNode(label, make, endpoints(configuration), seat)
+
+
+def node_id_of(label: str) -> uuid.UUID:
+    """Returns the node id that the node has in the simulator, and the other members of its group."""
+    return uuid.uuid5(uuid.NAMESPACE_URL, label)
+
+
+def seats_of(pairs: FilePairs) -> dict[str, FileSeat]:
+    """Returns the places of the members of replicated groups with several members, by label."""
+    found: dict[str, FileSeat] = {}
+    for group in pairs.groups:
+        if len(group.required) < 2:
+            continue
+        labels = [pairs.label(each) for each in group.required]
+        node_id = node_id_of(labels[0]).bytes
+        journal = replace(group.members[0].journal.journal_config(node_id), segment_size_bytes=SEGMENT_BYTES)
+        policy = group.members[0].ha
+        name = policy.group_name or labels[0]
+        made = FileGroup(labels, name, node_id, journal, policy.lease_ms, policy.min_in_sync)
+        for label, member in zip(labels, group.required, strict=True):
+            connectors = announced_connectors(member)
+            announced = {each: transport(each, values) for each, values in connectors.items()}
+            found[label] = FileSeat(made, candidates(member), announced)
+    return found
 
 
 def endpoints(configuration: Configuration) -> list[tuple[str, int, str]]:

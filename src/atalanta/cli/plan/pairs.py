@@ -11,6 +11,8 @@ from atalanta.config.checks.replicated_groups.group import groups_of
 from atalanta.config.checks.shared_store import pairs_of
 from atalanta.config.configuration import Configuration
 
+SHARED = "shared store"
+
 
 @dataclass(frozen=True)
 class Backing:
@@ -45,7 +47,7 @@ class FilePairs:
     def backings(self) -> list[Backing]:
         """Returns who backs up whom."""
         found = [
-            Backing(members[0], members[1:], "shared store", f"the folder {folder}")
+            Backing(members[0], members[1:], SHARED, f"the folder {folder}")
             for folder, members in self.members.items()
         ]
         for group in self.groups:
@@ -58,6 +60,18 @@ class FilePairs:
         """Returns the nodes that wait, each with the active one of its pair or group."""
         return {label: each.serves for each in self.backings() for label in each.waiting}
 
+    def not_rehearsed(self) -> dict[str, str]:
+        """Returns the nodes that wait and take no part in a rehearsal, each with a line that says so."""
+        found = {}
+        for each in self.backings():
+            out = [label for label in each.waiting if each.form == SHARED or label in each.asynchronous]
+            waits = f"{', '.join(out)} {'waits' if len(out) == 1 else 'wait'} for {each.serves} ({each.form})"
+            why = f"the simulator runs {each.serves} alone, without takeovers"
+            if each.form != SHARED:
+                why = "asynchronous members have no part in a rehearsal"
+            found.update(dict.fromkeys(out, f"{waits}; {why}"))
+        return found
+
     def substitutes(self, label: str) -> list[str]:
         """Returns the node that serves when the node `label` is away: its first backup, or none."""
         return [
@@ -66,15 +80,6 @@ class FilePairs:
             if each.serves == label
             for waits in each.waiting[:1]
             if waits not in each.asynchronous
-        ]
-
-    def sentences(self) -> list[str]:
-        """Returns a line for each pair and group, which is not simulated as one."""
-        return [
-            f"{', '.join(each.waiting)} {'waits' if len(each.waiting) == 1 else 'wait'} for {each.serves}"
-            f" ({each.form}); the simulator runs {each.serves} alone, without takeovers"
-            for each in self.backings()
-            if each.waiting
         ]
 
 

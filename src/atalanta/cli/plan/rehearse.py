@@ -12,12 +12,22 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from atalanta.cli.plan.file_nodes import broker_file, file_node, labels_of
-from atalanta.cli.plan.pairs import pairs_of_files
+from atalanta.cli.plan.file_nodes import broker_file, file_node, labels_of, seats_of
+from atalanta.cli.plan.pairs import FilePairs, pairs_of_files
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.sim.files.load import Load, Tally
-from atalanta.sim.files.rehearsal import CUT, FORWARD, HEAL, JOIN, Event, Rehearsal, Report
+from atalanta.sim.files.rehearsal import (
+    CUT,
+    FORWARD,
+    HEAL,
+    JOIN,
+    KILL_ACTIVE,
+    START_AGAIN,
+    Event,
+    Rehearsal,
+    Report,
+)
 
 LOAD = re.compile(r"(?P<queue>\S+)\s+(?P<source>\S+?)\s*->\s*(?P<targets>(?![\d.]+/s)[^\s]*)(\s+(?P<rate>[\d.]+)/s)?")
 DEFAULT_RATE = 10.0
@@ -62,23 +72,40 @@ def events_of(texts: dict[str, list[str]], files: list[Path]) -> list[Event]:
 
 
 def _check_alone(text: str, joining: str, path_of: dict[str, Path]) -> None:
-    """Raises BadOption if the joining node has the folder of another one: the simulator has no pairs."""
-    for members in pairs_of_files(path_of).members.values():
-        if joining in members:
-            others = ", ".join(each for each in members if each != joining)
-            raise BadOption(f"--join {text}: it shares its store with {others}, and the simulator has no pairs")
+    """Raises BadOption if the joining node is of a pair or a group: these are there from the beginning."""
+    for each in pairs_of_files(path_of).backings():
+        members = [each.serves, *each.waiting]
+        if joining in members and len(members) > 1:
+            others = ", ".join(member for member in members if member != joining)
+            raise BadOption(f"--join {text}: it is of one {each.form} with {others}: give its file with the others")
 
 
-def serving_files(files: list[Path]) -> tuple[list[Path], list[str]]:
-    """Returns the files of the nodes that serve when all are started, and a line for each pair that is left out.
+def rehearsed_files(files: list[Path]) -> tuple[list[Path], list[str]]:
+    """Returns the files of the nodes that take part, and a line for each pair that is left out.
 
     ConfigError if a file cannot be read.
     """
     labels = labels_of([broker_file(path) for path in files])
-    pairs = pairs_of_files({label: broker_file(path) for label, path in zip(labels, files, strict=True)})
-    passive = pairs.passive()
-    serving = [path for label, path in zip(labels, files, strict=True) if label not in passive]
-    return serving, pairs.sentences()
+    pairs = _pairs(files, labels)
+    out = pairs.not_rehearsed()
+    found = [path for label, path in zip(labels, files, strict=True) if label not in out]
+    return found, list(dict.fromkeys(out.values()))
+
+
+def group_events(files: list[Path]) -> list[Event]:
+    """Returns the events of a rehearsal that names none: each group loses its active member, twice."""
+    labels = labels_of([broker_file(path) for path in files])
+    firsts = dict.fromkeys(seat.group.labels[0] for seat in seats_of(_pairs(files, labels)).values())
+    found = []
+    for number, label in enumerate(firsts):
+        for at_s in (20.0 + number, 70.0 + number):
+            found.append(Event(at_s, KILL_ACTIVE, label))
+            found.append(Event(at_s + 25, START_AGAIN, label))
+    return found
+
+
+def _pairs(files: list[Path], labels: list[str]) -> FilePairs:
+    return pairs_of_files({label: broker_file(path) for label, path in zip(labels, files, strict=True)})
 
 
 def _seconds(what: str, text: str) -> float:
@@ -97,7 +124,8 @@ def run(
     """Runs the simulator once and returns the report. ConfigError if a file cannot be read."""
     paths = [broker_file(path) for path in files]
     labels = labels_of(paths)
-    nodes = [file_node(path, label) for path, label in zip(paths, labels, strict=True)]
+    seats = seats_of(_pairs(files, labels))
+    nodes = [file_node(path, label, seats.get(label)) for path, label in zip(paths, labels, strict=True)]
     filtered = _filtered(paths)
     made = [_load(text, labels) for text in loads] or default_loads(paths, labels, filtered)
     for load in made:
@@ -167,6 +195,7 @@ def as_json(report: Report, notes: list[str]) -> dict[str, object]:
         "loads": [_tally(report, tally) for tally in report.tallies],
         "backlogs": [vars(backlog) for backlog in report.backlogs],
         "left": [{"node": node, "queue": queue, "messages": count} for (node, queue), count in report.left.items()],
+        "takeovers": [vars(each) for each in report.takeovers],
         "ended": report.ended,
         "down": report.down,
         "members": report.members,
@@ -189,6 +218,7 @@ def _tally(report: Report, tally: Tally) -> dict[str, object]:
         "got": tally.got,
         "waiting": min(report.waiting(tally), tally.missing()),
         "lost": report.lost(tally),
+        "longest_pause_s": tally.pause_ns / 1e9,
         "repeats": tally.repeats,
         "repeats_marked": tally.marked_repeats,
         "median_ms": median(waited) / 1e6 if waited else None,
@@ -203,6 +233,10 @@ def show(report: Report, notes: list[str]) -> None:
         console.print(Text(note, "yellow"), soft_wrap=True)
     for event in report.events:
         console.print(Text(str(event), "dim"))
+    for takeover in report.takeovers:
+        after = "" if takeover.after_s is None else f", after {takeover.after_s:.1f} s without service"
+        told = f"{takeover.at_s:.1f} s: {takeover.node} serves, epoch {takeover.epoch} of its group{after}"
+        console.print(told, highlight=False)
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("queue", overflow="fold")
     table.add_column("from", overflow="fold")
@@ -221,6 +255,9 @@ def show(report: Report, notes: list[str]) -> None:
         ]  # fmt: skip
         table.add_row(*(Text(cell) for cell in cells), style="bold red" if lost else "")
     console.print(table)
+    for tally in report.tallies if report.takeovers else []:
+        pause = f"for {tally.pause_ns / 1e9:.1f} s at most nothing was confirmed"
+        console.print(Text(f"{tally.load.queue} from {tally.load.source}: {pause}"))
     for tally in report.tallies:
         for why, count in tally.refused.items():
             console.print(Text(f"refused {count} of {tally.load.queue}: {why}", "yellow"))

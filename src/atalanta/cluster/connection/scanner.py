@@ -25,6 +25,7 @@ LOCATE: Final = "locate."
 DISCOVERED: Final = "discovered/"
 SAME_CREDENTIALS: Final = "give all nodes the same cluster-user and cluster-password"
 CHECK_CONNECTOR: Final = "start the node there, or correct host and port of the connector"
+PASSIVE: Final = "if a backup of this node waits there, nothing: it does not listen. Else"
 
 
 class Scanner(DiscoveryListener):
@@ -147,13 +148,14 @@ class Scanner(DiscoveryListener):
         if self.reasons.get(name) == why:
             return
         self.reasons[name] = why
+        check = f"{PASSIVE} {CHECK_CONNECTOR}" if self.local.settings.backed_up else CHECK_CONNECTOR
         self.local.trace.event(
             "cluster_connector_failed",
             {
                 "connector": name,
                 "at": self.targets[name].address,
                 "why": why,
-                "what_to_do": SAME_CREDENTIALS if refused else CHECK_CONNECTOR,
+                "what_to_do": SAME_CREDENTIALS if refused else check,
             },
         )
 

@@ -66,6 +66,8 @@ TELL_NS: Final = 5_000_000_000
 LIFE_SIZE: Final = 8
 REPLAY_TIMER: Final = "backup.replay"
 ASKS: Final = "this member asks to become active"
+PROMOTED: Final = "serve if this member is in sync"
+FORCED: Final = "serve, whatever the register says"
 
 
 class Backup(PassiveInputs):
@@ -92,14 +94,12 @@ class Backup(PassiveInputs):
             self, config.candidates, hello, config.key, ports.wire, ports.links, ports.timers, ports.ids, ports.trace
         )
         self._stream: IncomingStream | None = None
-        self._promoted = False
-        self._lossy = False  # the operator's order stands, whatever the register says
+        self._order = ""  # of an operator: PROMOTED or FORCED
         self._last_barrier = 0  # the one before the outcome
         self._alone_since_ns = 0
         self._read_ns = 0  # when the register was read because nobody sent heartbeats
         self._version = 0  # of the register, since `_version_ns`
         self._version_ns = 0
-        self._free_ns = 0  # when it was seen first that the promise is over, since the last active node
         self._told = ""
         self._why = ""  # it asks to become active
 
@@ -161,13 +161,9 @@ class Backup(PassiveInputs):
         if not lossy and stream.following:
             stream.send(ServiceRequest(follower.epoch))
             return
-        known = follower.view.known
-        if not lossy and (known is None or self.config.member not in known.in_sync):
-            self.ports.trace.event("promotion_refused", {"why": "this member follows nobody, and is not in sync"})
-            return
-        self._promoted = True
-        self._lossy = lossy
-        self._unlink("this member was promoted")
+        self._order = FORCED if lossy else PROMOTED
+        if lossy:
+            self._unlink("this member was promoted")
         self._consider(now)
 
     def on_process_ended(self, now: int, epoch: int) -> None:
@@ -186,11 +182,6 @@ class Backup(PassiveInputs):
         active = follower.active if stream.following else ""
         behind = max(0, stream.end_lsn - follower.durable)
         return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync, self._told)
-
-    @property
-    def linked(self) -> bool:
-        """Tells whether the member is connected to an active node."""
-        return self._search.link is not None
 
     def _over(self) -> bool:
         """Tells whether the member has ended, or is about to: it has become active."""
@@ -260,7 +251,6 @@ class Backup(PassiveInputs):
             return
         self.ports.wire.logged_in(link.conn)
         self._told = ""
-        self._free_ns = 0
         self.ports.trace.event("replication_linked", {"active": welcome.active, "remote": link.remote})
 
     def on_link_lost(self, now: int, why: str) -> None:
@@ -376,8 +366,13 @@ class Backup(PassiveInputs):
         follower = self.follower
         if follower is None or self.damage or self._over() or not follower.may_ask():
             return
-        if self._promoted:
+        known = follower.view.known
+        if self._order == FORCED or (self._order and known is not None and self.config.member in known.in_sync):
             self._do(now, follower.promote(now))
+        elif self._order:
+            self._order = ""
+            self.ports.trace.event("promotion_refused", {"why": "this member follows nobody, and is not in sync"})
+            self._search.search()
         elif follower.promise.is_over(now) and (at_once or now >= self._read_ns + READ_NS):
             self._read_ns = now
             self._register.read()
@@ -395,9 +390,7 @@ class Backup(PassiveInputs):
         promise = follower.promise
         if not promise.is_over(now):
             return False
-        if self._free_ns == 0:
-            self._free_ns = now
-        if now < self._free_ns + turn_of(name, known) * TURN_NS:
+        if self._stream is not None and self._stream.lost_for_ns(now) < turn_of(name, known) * TURN_NS:
             return False
         if follower.ended == known.epoch:
             return True  # nobody serves in the epoch that this member would end
@@ -455,7 +448,7 @@ class Backup(PassiveInputs):
         if stream.following and follower.epoch == 0:
             stream.send(Refusal(follower.seen))
             self._search.drop(now, f"the register has epoch {follower.seen}")
-        if self._promoted:
+        if self._order:
             self._consider(now)
         elif self._may_take_over(now, follower):
             self._do(now, follower.take_over(now))
@@ -467,7 +460,7 @@ class Backup(PassiveInputs):
         view = follower.view
         if view.known is not None:
             self._tell_once("the register of the group is gone: restore it")
-        elif self._promoted and view.pending is None:
+        elif self._order and view.pending is None:
             self._consider(now)
             return
         elif not self.config.primary and view.pending is None:
@@ -497,8 +490,9 @@ class Backup(PassiveInputs):
             elif isinstance(action, Read):
                 self._register.read()
             elif isinstance(action, CompareAndSet):
-                self._why = reason(self.follower, self._promoted)
-                self._promoted = self._promoted and self._lossy  # what was known of the register may be old
+                self._why = reason(self.follower, self._order != "")
+                if self._order != FORCED:  # that one stands, because what was known of the register may be old
+                    self._order = ""
                 self._unlink(ASKS)
                 self._register.write(action)
             elif isinstance(action, Activate):

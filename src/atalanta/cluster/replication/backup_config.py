@@ -48,8 +48,8 @@ class BackupConfig:
     asynchronous: bool = False
 
 
-def _nothing() -> None:
-    return None
+def nothing() -> None:
+    """Stands for a port that is not needed."""
 
 
 @dataclass(eq=False, repr=False)
@@ -72,8 +72,8 @@ class BackupPorts:
     register: RegisterPort
     settings: Callable[[bytes], bool]
     guard: GuardPort | None = None
-    suspect: Callable[[], None] = _nothing
-    prepare: Callable[[], GrowingReplay | None] = _nothing
+    suspect: Callable[[], None] = nothing
+    prepare: Callable[[], GrowingReplay | None] = nothing
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from atalanta.cluster.replication.backup_config import nothing
+from atalanta.cluster.replication.disk_check import DiskCheck
 from atalanta.cluster.replication.follower_files import FollowerFiles, WriteBarrier
 from atalanta.cluster.replication.member_codec import (
     FileDeletion,
@@ -17,7 +19,7 @@ from atalanta.cluster.replication.member_codec import (
 )
 from atalanta.ha.block_stream import DropPart, JumpPart, SegmentPart
 from atalanta.ha.copy_replay import CopyReplay
-from atalanta.ha.journal_copy import CopyCheck, JournalCopy
+from atalanta.ha.journal_copy import JournalCopy
 from atalanta.kernel.broker.damaged_records import DamagedRecords, QueueNames
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.recovery import CUT_NOTHING, read_back, read_front
@@ -30,10 +32,6 @@ if TYPE_CHECKING:
 
 FileMessage: TypeAlias = PageFile | LargeData | LargeEnd | FileDeletion | KeptFiles
 JournalMessage: TypeAlias = JournalBlock | SegmentPart | DropPart | JumpPart
-
-
-def _nothing() -> None:
-    return None
 
 
 class FollowerStore:
@@ -65,8 +63,12 @@ class FollowerStore:
         self._config = config
         self._waiting: deque[JournalMessage | LargeEnd] = deque()
         self._waiting_bytes = 0
-        self.check = CopyCheck(
-            disk, config.journal_id, lambda: self.copy, lambda: self.files.waiting_bytes > 0
+        self.check = DiskCheck(
+            disk,
+            config.journal_id,
+            lambda: self.copy.segments,
+            lambda: self.copy.waiting_bytes > 0,
+            lambda: self.files.waiting_bytes > 0,
         )
         if repair:
             self._take(read_front(disk, config, QueueNames()))
@@ -108,7 +110,7 @@ class FollowerStore:
         if self.replay is not None and self.replay.overtaken():
             self.begin_replay()
         replay = self.replay
-        if replay is None or not replay.has_work():
+        if replay is None or self.copy.cutting or not replay.has_work():
             return False
         replay.step()
         return replay.has_work()
@@ -116,7 +118,7 @@ class FollowerStore:
     def end_replay(self) -> None:
         """Ends the replay for good: the node will read its journal."""
         self.replay = None
-        self._prepare = _nothing
+        self._prepare = nothing
 
     def tell_cut(self, trace: Trace) -> None:
         """Tells what the first `read` has left out."""

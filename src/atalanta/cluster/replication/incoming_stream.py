@@ -73,6 +73,7 @@ class IncomingStream:
         self.following = False  # the offer of this connection was accepted
         self.has_followed = False
         self.paused = False  # the connection is not read
+        self._lost_ns: int = 0  # when the loss of the active node was seen, 0 while it sends
         self._heard_ns: int = 0  # when the active node has sent something
         self.end_lsn: int = 0  # the last one of the active node, as far as it is known
         # No output of an active node left at a later time of its clock.
@@ -107,12 +108,19 @@ class IncomingStream:
             self._heard_ns = now  # it is not read
         return self.following and now >= self._heard_ns + self.follower.terms.wait_ns + SILENCE_NS
 
+    def lost_for_ns(self, now: int) -> int:
+        """Returns the time since it was asked first, and nothing has come from an active node."""
+        if self._lost_ns == 0:
+            self._lost_ns = now
+        return now - self._lost_ns
+
     # --- inputs -----------------------------------------------------------------------------------
 
     def take_frames(self, now: int) -> None:
         """Handles the frames that have come, up to an offer that must wait for the disk."""
         link = self._search.link
         self._heard_ns = now
+        self._lost_ns = 0
         while link is not None and link is self._search.link and self._offered is None:
             frame = link.framer.next()
             if frame is None:

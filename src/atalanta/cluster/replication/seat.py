@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.recovery import Recovery
 
 
-def _nothing() -> bytes:
+def _no_settings() -> bytes:
     return b""
 
 
@@ -34,7 +34,7 @@ class ReplicationSeat:
     key: bytes
     drop_after_ns: int
     min_in_sync: int = 1
-    settings: Callable[[], bytes] = _nothing
+    settings: Callable[[], bytes] = _no_settings
     guard: Guard | None = None
     damaged: dict[str, bool] = field(default_factory=dict)
     follower: Follower = field(init=False)

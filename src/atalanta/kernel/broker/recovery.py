@@ -370,8 +370,7 @@ class Recovery:
         for queue in broker.queues.values():
             paged = paged_queue_of(queue)
             # Pages are behind the list: a finished reference there must not look like one that is.
-            if queue.id in self.settled.unsorted or paged is not None:
-                queue.sort_references()
+            queue.end_restore(paged is None and queue.id not in self.settled.unsorted)
             retained = retained_of(queue)
             if retained is not None:
                 retained.end_restore()
@@ -380,7 +379,6 @@ class Recovery:
                 if queue.references:
                     last = queue.references[len(queue.references) - 1].sequence
                     broker.paging.read_through(now, queue, last)
-            queue.end_restore()
         for payload, lsn in self.prepared.values():
             xa_recovery.restore(broker.branches, broker.queue_registry.by_id, now, payload, lsn)
         for queue in broker.queues.values():

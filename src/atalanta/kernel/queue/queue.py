@@ -415,14 +415,15 @@ class Queue:
         self.log.shown_through = self.next_sequence - 1
         self.usage.restore(now)
 
-    def sort_references(self) -> None:
-        """Puts the references into their order, at recovery."""
-        self.references = self.live()
-        self.references.sort(key=by_sequence)
-        self.tombstones = 0
+    def end_restore(self, in_order: bool) -> None:
+        """Ends the recovery: everything restored is durable, and does not count as added in this life.
 
-    def end_restore(self) -> None:
-        """Ends the recovery: everything restored is durable, and does not count as added in this life."""
+        Not `in_order`: the references are put into their order, and finished ones go.
+        """
+        if not in_order:
+            self.references = self.live()
+            self.references.sort(key=by_sequence)
+            self.tombstones = 0
         self.durable_through = self.next_sequence - 1
         self.added = 0
 

@@ -9,7 +9,8 @@ from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.clients.queue_client import QueueClient, key_of
-from atalanta.sim.files.world import FileHost, FileWorld
+from atalanta.sim.files.world import FileWorld
+from atalanta.sim.host import Host
 from atalanta.sim.world.world import SECOND
 from atalanta.wire.core.client.consumer import Delivery
 from atalanta.wire.core.client.reply import Reply
@@ -45,6 +46,16 @@ class Tally:
     confirmed_keys: dict[str, bool] = field(default_factory=dict)
     arrived: dict[str, int] = field(default_factory=dict)
     waited_ns: list[int] = field(default_factory=list)
+    confirmed_at: int = 0
+    pause_ns: int = 0  # the longest time between two confirmations
+
+    def note_confirmed(self, now: int, key: str) -> None:
+        """Records a confirmation."""
+        if self.confirmed:
+            self.pause_ns = max(self.pause_ns, now - self.confirmed_at)
+        self.confirmed_at = now
+        self.confirmed += 1
+        self.confirmed_keys[key] = True
 
     def missing(self) -> int:
         """Returns the number of confirmed messages without a delivery; without consumers it is 0."""
@@ -54,19 +65,23 @@ class Tally:
 
 
 class FileClient(SimClient):
-    """A client of a node that a file describes. It uses the node's first acceptor."""
+    """A client of a node that a file describes. It uses the node's first acceptor, and those of its group in turn."""
 
-    def at_node(self, host: FileHost) -> None:
-        self.port = host.port
+    def at_node(self, hosts: list[Host]) -> None:
+        self.doors = [(host.address, host.port) for host in hosts]
         self.retry_ns = SECOND // 2
+
+    def _dial(self) -> None:
+        host, port = self.doors[self.attempts % len(self.doors)]
+        self.network.dial(self, f"{self.life}", host, port)
 
 
 class FileProducer(FileClient):
     """A producer of durable messages, confirmed one by one. After a lost connection it repeats with the same ids."""
 
-    def __init__(self, world: FileWorld, name: str, host: FileHost, tally: Tally) -> None:
+    def __init__(self, world: FileWorld, name: str, host: Host, tally: Tally) -> None:
         super().__init__(world.world, world.network, name, host.address)
-        self.at_node(host)
+        self.at_node(world.members(host.name))
         self.tally = tally
         self.open: dict[int, bool] = {}
         self.next = 0
@@ -107,8 +122,7 @@ class FileProducer(FileClient):
     def _answered(self, number: int, reply: Reply) -> None:
         self.open.pop(number, None)
         if reply.error is None:
-            self.tally.confirmed += 1
-            self.tally.confirmed_keys[f"{self.name}/{number}"] = True
+            self.tally.note_confirmed(self.world.now, f"{self.name}/{number}")
         else:
             text = reply.error.text
             self.tally.refused[text] = self.tally.refused.get(text, 0) + 1
@@ -123,10 +137,10 @@ class FileConsumer(FileClient, QueueClient):
     """
 
     def __init__(
-        self, world: FileWorld, name: str, host: FileHost, tally: Tally, owners: dict[str, Tally]
+        self, world: FileWorld, name: str, host: Host, tally: Tally, owners: dict[str, Tally]
     ) -> None:
         QueueClient.__init__(self, world.world, world.network, name, host.address, tally.load.queue)
-        self.at_node(host)
+        self.at_node(world.members(host.name))
         self.credit_bytes = CREDIT_BYTES
         self.tally = tally
         self.owners = owners

@@ -8,11 +8,14 @@ from typing import Final
 
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import DONE
+from atalanta.sim.files.group import FileMember
 from atalanta.sim.files.load import FileConsumer, FileProducer, Load, Tally
-from atalanta.sim.files.world import FileHost, FileNode, FileWorld
+from atalanta.sim.files.world import FileNode, FileWorld
+from atalanta.sim.host import Host
 from atalanta.sim.world.world import EPOCH, SECOND
 
 KILL, STOP, START, JOIN, CUT, HEAL = "kill", "stop", "start", "join", "cut", "heal"
+KILL_ACTIVE, START_AGAIN = "kill the active member of", "start again all members of"  # a replicated group
 FORMING_S: Final = 15.0  # before any load
 SETTLING_S: Final = 30.0  # after the end of the load
 STUCK_S: Final = 3.0  # messages that wait longer without a consumer there are reported
@@ -29,6 +32,19 @@ class Event:
 
     def __str__(self) -> str:
         return f"{self.at_s:g} s: {self.what} {self.label}"
+
+
+@dataclass
+class Takeover:
+    """A takeover: `node` serves as `epoch` of its replicated group.
+
+    `after_s`: since an event ended the node before; None if none did.
+    """
+
+    at_s: float
+    node: str
+    epoch: int
+    after_s: float | None
 
 
 @dataclass
@@ -63,6 +79,7 @@ class Report:
     members: dict[str, int] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)  # by node id
     down: list[str] = field(default_factory=list)
+    takeovers: list[Takeover] = field(default_factory=list)
     digest: str = ""
     seconds: float = 0.0
 
@@ -94,6 +111,7 @@ class Rehearsal:
         self.open: dict[tuple[str, str], Backlog] = {}
         self.heads: dict[tuple[str, str], int] = {}  # id of the first message, by node and queue
         self.began = 0
+        self.lost_at: dict[str, float] = {}  # when the service of its group ended, by member
 
     def run(self) -> Report:
         """Runs the rehearsal. The same files, load, events and seed give the same report."""
@@ -103,6 +121,9 @@ class Rehearsal:
         world.start()
         world.run(FORMING_S)
         self.began = world.world.now
+        for group in world.groups.values():
+            for member in group.machines:
+                member.on_started.append(self._taken_over)
         self._clients()
         for event in self.events:
             world.world.at_time(self.began + int(event.at_s * SECOND), self._happening(event))
@@ -151,13 +172,35 @@ class Rehearsal:
         else:
             self._change(event.what, self.world.hosts[event.label])
 
-    def _change(self, what: str, host: FileHost) -> None:
-        if what == KILL and host.up:
+    def _change(self, what: str, host: Host) -> None:
+        if what == KILL_ACTIVE:
+            serving = [each for each in self.world.members(host.name) if each.node is not None]
+            for each in serving[:1]:
+                self._change(KILL, each)
+        elif what == START_AGAIN:
+            for each in self.world.members(host.name):
+                self._change(START, each)
+        elif what == KILL and host.up:
+            self._note_loss(host)
             host.crash()
         elif what == STOP and host.up:
+            self._note_loss(host)
             host.stop()
         elif what == START and not host.up:
             host.start()
+
+    def _note_loss(self, host: Host) -> None:
+        """Records since when a group is without a serving member."""
+        if host.node is not None:
+            for each in self.world.members(host.name):
+                self.lost_at[each.name] = self.now_s()
+
+    def _taken_over(self, host: Host) -> None:
+        """Records that a member serves."""
+        now = self.now_s()
+        epoch = host.epoch if isinstance(host, FileMember) else 0
+        ended_at = [self.lost_at.pop(each.name, None) for each in self.world.members(host.name)][0]
+        self.report.takeovers.append(Takeover(now, host.name, epoch, None if ended_at is None else now - ended_at))
 
     def _gave_up(self, host: object, why: str) -> None:
         self.report.ended[getattr(host, "name", "")] = why
@@ -207,7 +250,9 @@ class Rehearsal:
                     report.left[(label, name)] = queue.message_count
             if node.clusters is not None:
                 report.members[label] = len(node.clusters.connections[0].topology.members)
-        report.down = [label for label in self.world.hosts if label not in up]
+        report.down = [
+            label for label in self.world.hosts if not any(each.name in up for each in self.world.members(label))
+        ]
         report.digest = self.world.world.digest()
         report.seconds = (self.world.world.now - EPOCH) / SECOND
 

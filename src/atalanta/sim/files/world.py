@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from atalanta.cluster.discovery.dns import dns_names
 from atalanta.node.config import Ports
 from atalanta.node.node import Node
+from atalanta.sim.files.group import FileMember, FileMembers, FileSeat
 from atalanta.sim.host import Host
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
@@ -24,6 +25,7 @@ class FileNode:
     label: str
     make: Callable[[Ports], Node]
     listeners: list[tuple[str, int, str]] = field(default_factory=list)
+    seat: FileSeat | None = None  # of a member of a replicated group
 
 
 class FileHost(Host):
@@ -61,15 +63,30 @@ class FileWorld:
         self.world = World(seed)
         self.network = Network(self.world)
         self.network.latency_ns = (100_000, 1_000_000)
-        self.hosts: dict[str, FileHost] = {}
+        self.hosts: dict[str, Host] = {}
+        self.groups: dict[str, FileMembers] = {}  # by the label of the first member
         for node in nodes:
             self.add(node)
 
-    def add(self, node: FileNode) -> FileHost:
+    def add(self, node: FileNode) -> Host:
         """Adds a further node without starting it."""
-        host = FileHost(self.world, self.network, node)
+        host = FileHost(self.world, self.network, node) if node.seat is None else self._member(node, node.seat)
         self.hosts[node.label] = host
         return host
+
+    def _member(self, node: FileNode, seat: FileSeat) -> FileMember:
+        first = seat.group.labels[0]
+        if first not in self.groups:
+            self.groups[first] = FileMembers(self.world, self.network, seat.group)
+        members = self.groups[first]
+        return FileMember(self.world, self.network, node.label, node.listeners, node.make, members, seat)
+
+    def members(self, label: str) -> list[Host]:
+        """Returns the host of a node, and the others of its replicated group behind it."""
+        own = self.hosts[label]
+        group = [each for each in self.groups.values() if label in each.names]
+        others = [self.hosts[name] for name in group[0].names if name != label] if group else []
+        return [own, *others]
 
     def start(self, labels: list[str] | None = None) -> None:
         """Starts these nodes (all if None)."""

@@ -13,6 +13,7 @@ from atalanta.sim.world.world import SECOND, World
 EVERY_NS: Final = (SECOND // 2, SECOND, 3 * SECOND)
 FAULT_MIN_NS: Final = SECOND // 100
 FAULT_MAX_NS: Final = (SECOND, 3 * SECOND, 10 * SECOND)
+ORDER_NS: Final = 3 * SECOND  # between two orders of an operator
 ABSENCE_NS: Final = (SECOND // 100, 3 * SECOND)
 COMMITS_MAX: Final = 12
 STANDING_SHARE: Final = 0.3  # of the pauses: the machine's clock stands still, too
@@ -39,11 +40,14 @@ class GroupFaults:
         self.rolling = False
         self.rolled = 0  # machines restarted in turn
         self.given_back = 0
+        self.orders = world.random(f"orders {index}")
 
     def begin(self, until: float) -> None:
         """Begins the faults; they end after `until` seconds of virtual time."""
         self.until = until
         self.world.at(SECOND, self._strike)
+        if self.members.far:
+            self.world.at(ORDER_NS, self._order)
 
     def end(self) -> None:
         """Ends every fault and cancels the planned ones."""
@@ -135,7 +139,7 @@ class GroupFaults:
 
     def _lose_disk(self, machine: ReplicaMachine) -> None:
         """Loses all files of a machine, if another member in sync has everything. It comes back as a new member."""
-        others = [each for each in self.members.in_sync() if each is not machine]
+        others = [each for each in self.members.in_sync() if each is not machine and not self.members.is_far(each)]
         if others:
             self.register.void_requests_of(machine)
             machine.lose_disk()
@@ -148,6 +152,20 @@ class GroupFaults:
 
         self.world.at(self.random.randint(*ABSENCE_NS), again)
 
+    def _order(self) -> None:
+        """Moves the service to the asynchronous member, or from it to another one."""
+        if self.over or self.world.seconds() >= self.until:
+            return
+        away = self.members.is_far(self.members.serving())
+        machine = self.orders.choice([each for each in self.machines if self.members.is_far(each) != away])
+        backup = machine.backup
+        if backup is not None and not machine.paused:
+            self.world.note(f"{machine.name} is promoted")
+            self.members.order(machine)
+            backup.promote(machine.now(), lossy=False)
+            machine.flush_later()
+        self.world.at(self.orders.randint(SECOND, 2 * ORDER_NS), self._order)
+
     def _give_back(self) -> None:
         """Lets a backup that serves give the service back to its primary, or to another member, if one is in sync."""
         machine = self._serving()
@@ -156,7 +174,10 @@ class GroupFaults:
             machine.give_back()
 
     def _followed(self, machine: GroupMember) -> bool:
-        return any(each is not machine and each.up and each.node is None for each in self.members.in_sync())
+        return any(
+            each is not machine and each.up and each.node is None and not self.members.is_far(each)
+            for each in self.members.in_sync()
+        )
 
     def _roll(self) -> None:
         """Stops one machine after the other in good order, the active one last."""

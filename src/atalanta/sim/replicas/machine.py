@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, cast
 
-from atalanta.cluster.replication.active_search import Candidate
 from atalanta.cluster.replication.backup import Backup
 from atalanta.cluster.replication.backup_config import (
     BackupConfig,
@@ -41,7 +40,6 @@ from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import SimLargeFiles
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.transport import TransportConfiguration
 
 KEY: Final = member_key(CLUSTER_USER, CLUSTER_PASSWORD)
 PATIENCE_NS: Final = 2 * SECOND  # with an active node that reads its journal
@@ -153,18 +151,18 @@ class ReplicaMachine(GroupMember):
         self.flush_later()
 
     def _make_backup(self) -> Backup:
-        own = TransportConfiguration.tcp(self.name, self.address, self.port)
         config = BackupConfig(
             member=self.member,
             node_id=self.node_id,
             group=self.group.name,
-            candidates=[Candidate(name, name, self.port, False) for name in self.group.names if name != self.name],
+            candidates=self.group.candidates(self),
             terms=self.terms,
             primary=self.primary,
             journal=self.group.journal,
             key=KEY,
-            connectors={"sim": own},
+            connectors=self.group.announced(self),
             patience_ns=PATIENCE_NS,
+            asynchronous=self.group.is_far(self),
         )
         ports = BackupPorts(
             wire=SimWire(self),
@@ -176,7 +174,7 @@ class ReplicaMachine(GroupMember):
             trace=self.trace,
             register=SimRegisterPort(self.group.register, self),
             settings=self._store_settings,
-            guard=GuardWatch(self.group.guards, self),
+            guard=None if self.group.is_far(self) else GuardWatch(self.group.guards, self),
             prepare=self._prepare,
         )
         return Backup(config, ports)
@@ -199,6 +197,7 @@ class ReplicaMachine(GroupMember):
 
     def _serve(self, follower: Follower, clock_floor_ns: int, replay: CopyReplay | None) -> None:
         """Begins an active run: the follower has taken over."""
+        self.group.check_order(self)
         self.outbox = []
         self.takeovers += 1
         # At a cold start nobody was heard: then the clocks of the machines were set meanwhile.
@@ -328,6 +327,8 @@ class ReplicaMachine(GroupMember):
         store = node.broker.store
         self.group.count_ids(self.epoch, store.next_message_id)
         self.send_out()
+        if node.replicator is not None and node.replicator.has_wanted():
+            self.give_back()
         if node.handed_over and self.gives_back:
             self._end_run(self._follow)
         elif node.handed_over:

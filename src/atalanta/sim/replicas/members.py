@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from atalanta.cluster.replication.active_search import Candidate
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import Shape, group_id, journal_config, machines_of
@@ -12,6 +15,9 @@ from atalanta.sim.replicas.register import SimRegister
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.store.segment import segment_number
+from atalanta.wire.core.transport import TransportConfiguration
+
+FAR_SHARE: Final = 0.4  # of the groups of three
 
 
 class GroupMember(Host):
@@ -51,6 +57,8 @@ class Members:
         self.node_id = group_id(index)
         self.journal = journal_config(index, shape)
         self.coordinated = coordinated
+        self.far = self._draw_far(world)  # the asynchronous machine, "" without one
+        self.ordered = False  # an operator wants it to serve
         self.min_in_sync = min_in_sync
         self.stops: list[int] = []  # one node has one list of its graceful stops
         self.guards = Guards(world, network, name)
@@ -58,6 +66,34 @@ class Members:
         self.machines: list[GroupMember] = []
         self.ids: dict[int, tuple[int, int]] = {}  # message ids by epoch: the first, and the one behind the last
         self.confirmed = 0  # the last lsn that a node has confirmed
+
+    def candidates(self, machine: GroupMember) -> list[Candidate]:
+        """Returns the other members, which a machine dials."""
+        return [Candidate(name, name, machine.port, False) for name in self.names if name != machine.name]
+
+    def announced(self, machine: GroupMember) -> dict[str, TransportConfiguration]:
+        """Returns the connector of a machine, by cluster connection."""
+        return {"sim": TransportConfiguration.tcp(machine.name, machine.address, machine.port)}
+
+    def _draw_far(self, world: World) -> str:
+        drawn = world.random(f"far {self.name}").random() < FAR_SHARE
+        return self.names[-1] if len(self.names) > 2 and drawn else ""
+
+    def is_far(self, machine: GroupMember) -> bool:
+        """Tells whether the machine is asynchronous."""
+        return machine.name == self.far
+
+    def order(self, machine: GroupMember) -> None:
+        """Records that an operator lets a machine serve."""
+        self.ordered = self.ordered or self.is_far(machine)
+
+    def check_order(self, machine: GroupMember) -> None:
+        """Raises Violation if a machine serves that is asynchronous and was not told to. An order ends when another
+        machine serves."""
+        if not self.is_far(machine):
+            self.ordered = False
+        elif not self.ordered:
+            raise Violation(f"{machine.name} is asynchronous, and serves without an order")
 
     def in_sync(self) -> list[GroupMember]:
         """Returns the machines that may take over by the register as it is."""
@@ -117,7 +153,8 @@ class Members:
         active = self.serving()
         if active.node is None or not active.may_send():
             return [f"no node of {self.register.name} serves: {self.register.value()}"]
-        missing = [machine.name for machine in self.machines if machine not in self.in_sync()]
+        in_sync = self.in_sync()
+        missing = [each.name for each in self.machines if each not in in_sync and not self.is_far(each)]
         if missing:
             return [f"{' '.join(missing)} not in sync"]
         if any(machine.node is not None for machine in self.machines if machine is not active):

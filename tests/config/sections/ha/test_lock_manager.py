@@ -155,6 +155,28 @@ def test_mistakes_in_our_file(tmp_path: Path, own: str, says: str) -> None:
     assert f"atalanta.toml:{says}" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("inside", "role", "form", "says"),
+    [
+        ("", "primary", "replication", "asynchronous: a primary serves, it cannot be asynchronous (remove it, or make"),
+        ("", "backup", "shared-store", "asynchronous: this node has no <replication>"),
+        (
+            "<allow-failback>true</allow-failback>", "backup", "replication",
+            "asynchronous: allow-failback has no place in an asynchronous member: an operator",
+        ),
+    ],
+)  # fmt: skip
+def test_an_asynchronous_member_serves_by_order_only(
+    tmp_path: Path, inside: str, role: str, form: str, says: str
+) -> None:
+    own = "[ha]\nasynchronous = {}\n[ha.manager]\nkind = 'file'\nlocks-folder = 'x'\n"
+    assert read(tmp_path, "", own.format("true"), "backup").ha.asynchronous
+    with pytest.raises(ConfigError) as error:
+        read(tmp_path, inside, own.format("true"), role, form)
+    assert f"atalanta.toml:2: {says}" in str(error.value)
+    assert not read(tmp_path, inside, own.format("false"), role, form).ha.asynchronous
+
+
 def test_a_node_alone_needs_none(tmp_path: Path) -> None:
     path = tmp_path / "broker.xml"
     path.write_text("<configuration><core/></configuration>")

@@ -203,7 +203,7 @@ def test_compaction_keeps_the_counts() -> None:
 
 
 def test_who_is_stopped_holds_up_nobody_else() -> None:
-    """What is on its way to one waits for that one only, also messages that are not durable."""
+    """Messages on their way to one consumer wait for that one only, also if they are not durable."""
     bench = bench_with()
     stopped, other = reader(bench), reader(bench)
     send_later = bench.session()

@@ -30,7 +30,7 @@ class Sent:
 
 
 class Model:
-    """What is to be there. `held`: consumers have them, one each, the oldest first."""
+    """The expected messages. `held`: consumers have them, one each, the oldest first."""
 
     def __init__(self) -> None:
         self.waiting: list[Sent] = []

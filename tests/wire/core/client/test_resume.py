@@ -123,7 +123,7 @@ def test_a_consumer_asked_for_at_the_moment_of_the_loss_is_made_once() -> None:
 
 @pytest.mark.parametrize("delivered", [False, True])
 def test_a_consumer_closed_before_it_was_made_is_none_after_the_loss(delivered: bool) -> None:
-    """It would get messages that nobody takes."""
+    """A consumer that is not there any more would get messages that nobody takes."""
     pair, session = opened()
     session.start()
     consumer, made = session.consumer("q")

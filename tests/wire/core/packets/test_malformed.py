@@ -22,7 +22,7 @@ NEGATIVE = (0xFFFFFFFF).to_bytes(4, "big")
 
 
 def use(packet: Packet) -> None:
-    """What a receiver does with it that could go wrong only then."""
+    """Reads the packet as a receiver does: something could go wrong only then."""
     repr(packet)
     if isinstance(packet, LogReadResponse):
         decode_entries(packet)

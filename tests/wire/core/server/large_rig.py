@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from atalanta.kernel.broker.invariants import validate
+from atalanta.wire.core.packets.connection import NullResponse
+from atalanta.wire.core.packets.consumer import IndividualAcknowledge
+from atalanta.wire.core.packets.logview import (
+    LogBody,
+    LogBodyResponse,
+    LogReadLargeResponse,
+)
 from atalanta.wire.core.packets.message import (
     ReceiveContinuation,
     ReceiveLargeMessage,
@@ -16,6 +24,9 @@ PIECE = 102_400
 
 def body_of(size: int, seed: int = 0) -> bytes:
     return bytes((seed + index) & 0xFF for index in range(256)) * (size // 256) + bytes(size % 256)
+
+
+BODY = body_of(3 * PIECE + 77)
 
 
 def begin(client: Client, address: str, durable: bool = True, **properties: str) -> None:
@@ -93,3 +104,67 @@ class Reader:
 
 def files(server: Server) -> int:
     return len(server.large.contents)
+
+
+def answered(client: Client) -> list[int]:
+    return [packet.correlation for packet in client.packets(NullResponse)]
+
+
+def acknowledge(server: Server, client: Client, message_id: int, consumer: int = 0) -> None:
+    client.send(IndividualAcknowledge(consumer, message_id, False))
+    server.settle()
+    validate(server.broker)
+
+
+def with_message(durable: bool = True) -> tuple[Server, Client]:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    send_large(client, "orders", BODY, durable)
+    server.settle()
+    client.receive()
+    return server, client
+
+
+def told(server: Server, name: str) -> list[dict[str, object]]:
+    return [fields for event, fields in server.trace.events if event == name]
+
+
+def acknowledged_in_memory(server: Server, client: Client) -> None:
+    """By a consumer there; the acknowledgement is not durable yet."""
+    client.consume("orders")
+    reader = Reader(client)
+    server.settle()
+    client.send(IndividualAcknowledge(0, reader.look()[0].id, False))
+    server.turn()
+    server.work_files(3)
+
+
+def whole_at(server: Server, client: Client) -> None:
+    """A consumer there gets it, and nothing else."""
+    client.consume("orders")
+    reader = Reader(client)
+    server.settle()
+    assert reader.bodies() == [BODY]
+
+
+def restart(server: Server) -> Client:
+    """A power cut, and a client of the new life."""
+    server.file_jobs.clear()
+    server.large.crash()
+    server.restart()
+    client = server.login()
+    server.settle()
+    return client
+
+
+def pieces_of(server: Server, client: Client, announced: LogReadLargeResponse) -> list[bytes]:
+    """The pieces of the body of the only message, up to the end."""
+    found: list[bytes] = []
+    while (read := sum(map(len, found))) < announced.size:
+        answer = client.call(LogBody(1, "orders", "", 1, read, 0))
+        assert isinstance(answer, LogBodyResponse), answer
+        found.append(answer.data)
+        if not answer.data:
+            break
+    return found

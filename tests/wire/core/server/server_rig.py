@@ -44,7 +44,7 @@ P = TypeVar("P", bound=Packet)
 
 
 class RecordingWire(Wire):
-    """What was written to each connection, and why some were closed."""
+    """Records what was written to each connection, and why some were closed."""
 
     def __init__(self) -> None:
         self.written: dict[int, list[bytes]] = {}
@@ -69,7 +69,7 @@ class PatientPasswords(Passwords):
 
 
 class ServerLarge(LargeInputs):
-    """What the folder of large messages answers, as node.py takes it."""
+    """Passes on what the folder of large messages answers, as node.py takes it."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -287,7 +287,7 @@ class Client:
         return self.server.wire.closed.get(self.conn)
 
     def receive(self) -> list[tuple[int, Packet]]:
-        """What came since the last call, as (channel, packet); ends the turn first."""
+        """Returns what came since the last call, as (channel, packet); ends the turn first."""
         self.server.turn()
         data = b"".join(self.server.wire.written.pop(self.conn, []))
         found = [

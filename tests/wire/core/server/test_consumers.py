@@ -1,4 +1,4 @@
-"""What a receiver sees: deliveries, credits, acknowledgements, redelivery, and the end of its queue."""
+"""Receivers: deliveries, credits, acknowledgements, redelivery, and the end of its queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server counts for metrics and management."""
+"""Counters of the server for metrics and management."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Patient:
             self.client.send(packet)
 
     def take(self) -> list[Packet]:
-        """What came on the session's channel, and the answer to a reattachment if there was one."""
+        """Returns what came on the session's channel, and the answer to a reattachment if there was one."""
         new: list[Packet] = []
         for channel, packet in self.client.receive():
             if isinstance(packet, PacketsConfirmed):

@@ -1,4 +1,4 @@
-"""What a sender sees: confirmations, refusals, addresses made for it, large messages."""
+"""Senders: confirmations, refusals, addresses made for it, large messages."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def code(client: Client, packet: Packet) -> int:
 
 
 def texts(server: Server, queue: str) -> list[str]:
-    """What a fresh consumer is given; it gives it back."""
+    """Returns what a fresh consumer is given; it gives it back."""
     server.settle()
     client = server.login()
     client.consume(queue)

@@ -28,6 +28,13 @@ StaticCluster = Annotated[
 Group = Annotated[str, typer.Option(help="multicast group, without --static-cluster")]
 ClusterUser = Annotated[str, typer.Option(help="the same on all nodes")]
 ClusterPassword = Annotated[str, typer.Option(help="likewise [default: generated]")]
+Replicated = Annotated[
+    bool, typer.Option("--replicated", help="a member of a replicated group with the nodes of --static-cluster")
+]
+Backup = Annotated[bool, typer.Option("--backup", "--slave", help="with --replicated: this one waits")]
+Voters = Annotated[
+    str, typer.Option(help="with --replicated: host:port,host:port of `atalanta ha witness`, the same for all members")
+]
 MessageLoadBalancing = Annotated[str, typer.Option()]
 Queues = Annotated[str, typer.Option(help="name,name:multicast")]
 Addresses = Annotated[str, typer.Option(help="name,name:anycast")]
@@ -56,6 +63,9 @@ def create(
     group: Group = "231.7.7.7:9876",
     cluster_user: ClusterUser = "cluster",
     cluster_password: ClusterPassword = "",
+    replicated: Replicated = False,
+    backup: Backup = False,
+    voters: Voters = "",
     message_load_balancing: MessageLoadBalancing = "ON_DEMAND",
     queues: Queues = "",
     addresses: Addresses = "",
@@ -71,6 +81,8 @@ def create(
     from atalanta.config.instance import FolderError, Instance, InstanceError, create_instance
     from atalanta.kernel.security.password import hash_password
 
+    if backup and not replicated:
+        raise ended("--backup: of a replicated group, give --replicated, too", USAGE)
     shown = []
     if not password:
         password = secrets.token_urlsafe(SECRET_BYTES)
@@ -99,6 +111,8 @@ def create(
         persistence=not no_persistence,
         security=not no_security,
         full_policy="BLOCK" if blocking else "PAGE",
+        role_in_group=("backup" if backup else "primary") if replicated else "",
+        voters=_listed(voters),
     )
     try:
         create_instance(folder, instance)
@@ -109,6 +123,8 @@ def create(
     if shown:
         typer.echo("printed only once, keep them:")
         typer.echo("\n".join(shown))
+    if replicated and not voters:
+        typer.echo("without --voters the guard of the primary decides: when its host is lost, no backup takes over")
     typer.echo(f"start it: atalanta run {folder}")
 
 

@@ -11,8 +11,8 @@ import typer
 from atalanta.cli.options import DEFAULT_URL, Json, Password, Quiet, Selector, Url, User
 
 STATUSES = (
-    "Exit status: 0 done; 2 wrong arguments; 65 damaged, or written by another node or version; 66 no such folder or "
-    "queue; 73 the output file exists; 74 cannot be read; 75 a node uses the folder."
+    "Exit status: 0 done; 1 members are different; 2 wrong arguments; 65 damaged, or written by another node or "
+    "version; 66 no such folder or queue; 73 the output file exists; 74 cannot be read; 75 a node uses the folder."
 )
 
 application = typer.Typer(
@@ -89,6 +89,25 @@ def verify(folder: Folder, while_running: WhileRunning = False, json_output: Jso
     from atalanta.cli.data.inspect import run_verify
 
     run_verify(folder, while_running, json_output)
+
+
+@application.command()
+def compare(
+    first: Folder,
+    second: Annotated[Path, typer.Argument(help="the same of another member", show_default=False)],
+    json_output: Json = False,
+) -> None:
+    """Two members of a replicated group, both stopped: up to which record their journals are equal, byte for byte.
+
+    \b
+    atalanta data compare primary/data backup/data
+
+    One that is behind the other is no difference. Exit status 1: both have records that the other lacks, or a page file
+    is different.
+    """
+    from atalanta.cli.data.compare import run_compare
+
+    run_compare(first, second, json_output)
 
 
 @application.command("import")

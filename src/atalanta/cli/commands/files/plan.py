@@ -84,14 +84,24 @@ def rehearse(
     """
     from atalanta.cli.output.outcome import FAILED, USAGE, status_of_files
     from atalanta.cli.plan.file_nodes import broker_file
-    from atalanta.cli.plan.rehearse import BadOption, as_json, events_of, run, serving_files, show
+    from atalanta.cli.plan.rehearse import (
+        BadOption,
+        as_json,
+        events_of,
+        group_events,
+        rehearsed_files,
+        run,
+        show,
+    )
     from atalanta.config.problems import ConfigError
 
     texts = {"kill": kill, "stop": stop, "start": start, "join": join, "cut": cut, "heal": heal}
     try:
-        serving, notes = serving_files(files)
-        events = events_of({what: each or [] for what, each in texts.items()}, serving)
-        report = run(serving, load or [], events, seconds, seed)
+        taking_part, notes = rehearsed_files(files)
+        events = events_of({what: each or [] for what, each in texts.items()}, taking_part)
+        if not events:
+            events = [each for each in group_events(taking_part) if each.at_s <= seconds]
+        report = run(taking_part, load or [], events, seconds, seed)
     except BadOption as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(USAGE) from error
