@@ -16,6 +16,7 @@ import pytest
 
 from atalanta.client import Message, connect
 from atalanta.runtime.ha.group.member_status import read_status
+from tests.app.colocated import free_offset
 from tests.app.pair import PairProcess
 from tests.broker_process import free_port
 from tests.source_tree import ROOT
@@ -34,7 +35,7 @@ class Example:
         ports = {port: str(free_port()) for port in PORTS.split("|")}
         self.text = re.sub(PORTS, lambda found: ports[found.group()], page)
         files = re.findall(r"```xml\n(<configuration.*?)```", self.text, re.DOTALL)
-        assert len(files) == 4
+        assert len(files) == 5
         both = []
         for name, file in zip(("primary", "backup"), files[first:], strict=False):
             etc = folder / name / "etc"
@@ -152,3 +153,36 @@ def has_everything(active: Path) -> bool:
     """Tells whether the follower of an active member lacks nothing."""
     status = read_status(active / "data" / "journal")
     return status is not None and any(each.behind == 0 for each in status.followers)
+
+
+@pytest.mark.process
+def test_the_colocated_nodes_of_the_guide_serve_for_each_other(tmp_path: Path) -> None:
+    found = re.search(r"## Colocated backups.*?```xml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    ports = {"61616": free_port(), "61617": free_port()}
+    ports["100"] = free_offset(list(ports.values()))
+    nodes = []
+    for name, (own, other) in (("one", ("61616", "61617")), ("two", ("61617", "61616"))):
+        text = found.group(1).replace("61617", "OTHER").replace("61616", str(ports[own]))
+        text = text.replace("OTHER", str(ports[other])).replace(">100<", f">{ports['100']}<")
+        etc = tmp_path / name / "etc"
+        etc.mkdir(parents=True)
+        (etc / "broker.xml").write_text(text.replace(">one<", f">{name}<").replace("shared/one", f"shared/{name}"))
+        nodes.append(PairProcess(etc / "broker.xml", 0))
+    one, two = nodes
+    try:
+        for each in nodes:
+            each.start()
+        for each in nodes:
+            each.until_logged("backup_hosted")
+        two.until_logged("node_passive role=backup")
+        example = Example(tmp_path / "clients", 0)
+        example.url = f"tcp://127.0.0.1:{ports['61616']}"
+        asyncio.run(example.send())
+        one.end(signal.SIGKILL)
+        two.until_logged("node_active role=backup")
+        example.url = f"tcp://127.0.0.1:{ports['61617'] + ports['100']}?reconnectAttempts=-1"
+        assert asyncio.run(example.receive()) == "one coffee"
+    finally:
+        for each in nodes:
+            each.__exit__(None, None, None)

@@ -16,6 +16,7 @@ from atalanta.config.problems import ConfigError
 from atalanta.config.restart import needs_restart
 from atalanta.config.stored_settings import StoredSettingsFile
 from atalanta.config.users.users import read_security
+from atalanta.ha.policy_elements import HostedBackup
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import StoredSettings
 from atalanta.kernel.settings.settings_change import SettingsChange
@@ -30,20 +31,30 @@ log = logging.getLogger("atalanta.app")
 
 
 def read_files(
-    broker_xml: Path, from_command_line: bool = False, stored: StoredSettingsFile | None = None
+    broker_xml: Path,
+    from_command_line: bool = False,
+    stored: StoredSettingsFile | None = None,
+    hosted: HostedBackup | None = None,
 ) -> tuple[Configuration, Security]:
     """Reads configuration, users and roles; StartupError has every problem with file and line.
 
     `stored` is the file of stored settings of a running node, None for that of the configured data folder.
+    `hosted`: the node is a backup that the node of these files hosts.
     """
     try:
         configuration = read_broker_xml(broker_xml, dict(os.environ), from_command_line)
+        if hosted is not None:
+            from atalanta.config.hosted_backup import hosted_configuration  # few nodes are hosted
+
+            configuration = hosted_configuration(configuration, hosted)
         (stored or StoredSettingsFile.of(configuration)).read(configuration)
         return configuration, read_security(configuration)
     except ConfigError as error:
         lines = [str(problem) for problem in error.problems]
         files = [*(Path(problem.file) for problem in error.problems), *error.files]
         raise StartupError(exit_codes.BAD_CONFIGURATION, lines, files) from error
+    except ValueError as error:  # no host any more
+        raise StartupError(exit_codes.BAD_CONFIGURATION, [f"{broker_xml}: {error}"], [broker_xml]) from error
 
 
 def read_again(started: Configuration, storage: Storage) -> Reloaded:
@@ -57,7 +68,7 @@ def read_usable(
 ) -> tuple[Configuration, Security, Reloaded]:
     """Reads the current files; ReloadRefused if a node could not start with them."""
     try:
-        configuration, security = read_files(started.path, stored=storage.settings)
+        configuration, security = read_files(started.path, stored=storage.settings, hosted=started.ha.hosted)
         acceptors = {
             acceptor.name: made
             for acceptor in configuration.acceptors

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from atalanta.app.configuration_files import read_files, read_usable
 from atalanta.app.node_config import node_config
@@ -30,18 +31,27 @@ from atalanta.runtime.process.event_loop import run
 from atalanta.runtime.process.logs import log_event
 
 if TYPE_CHECKING:
+    from atalanta.app.colocation.hosted_backups import HostedBackups
+    from atalanta.ha.policy_elements import HostedBackup
     from atalanta.web.server import WebServer
 
 log = logging.getLogger("atalanta.app")
 
 
-def run_broker(broker_xml: Path, ready: Ready, web: str | None = None, guarded: bool = True) -> int:
+def run_broker(
+    broker_xml: Path,
+    ready: Ready,
+    web: str | None = None,
+    guarded: bool = True,
+    hosted: HostedBackup | None = None,
+) -> int:
     """Runs one node in the foreground, from its files to its end. Returns the exit status, or raises StartupError.
 
     `web` is host:port of the HTTP server for metrics and health, None for none. With `guarded` a node of a replicated
-    group gets a guard (runtime/ha/guard): the calling process becomes it, and the node runs in a child.
+    group gets a guard (runtime/ha/guard): the calling process becomes it, and the node runs in a child. `hosted`: the
+    node is a backup that the node of these files hosts.
     """
-    configuration, security = read_files(broker_xml, from_command_line=True)
+    configuration, security = read_files(broker_xml, from_command_line=hosted is None, hosted=hosted)
     for warning in [*configuration.warnings, *password_warnings(configuration)]:
         log_event(log, "configuration_warning", {"why": warning})
     tell_unsupported(configuration)
@@ -55,14 +65,16 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None, guarded: 
         from atalanta.app.shared_store import open_store, serve_store
 
         store = open_store(configuration)
-        return run(serve_store(configuration, security, store, ready, web))
+        colocated = hosted_backups(configuration, guarded)
+        return run(beside(colocated, serve_store(configuration, security, store, ready, web, colocated)))
     if configuration.ha.form == REPLICATION and configuration.ha.manager is not None:
         from atalanta.app.group.member import open_member
         from atalanta.app.group.runs import serve_group
 
         folder = open_member(configuration)
         try:
-            return run(serve_group(configuration, security, folder, line, ready, web))
+            colocated = hosted_backups(configuration, guarded)
+            return run(beside(colocated, serve_group(configuration, security, folder, line, ready, web, colocated)))
         finally:
             folder.close()
     storage = open_storage(configuration)
@@ -70,6 +82,26 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None, guarded: 
         return run(serve(configuration, security, storage, ready, web))
     finally:
         storage.close()
+
+
+def hosted_backups(configuration: Configuration, guarded: bool) -> HostedBackups | None:
+    """Returns the backups that this process hosts for other members; None if its policy is not colocated."""
+    if configuration.ha.colocation is None or not configuration.cluster_connections:
+        return None
+    from atalanta.app.colocation.hosted_backups import HostedBackups
+
+    return HostedBackups(configuration, configuration.ha.colocation, guarded)
+
+
+async def beside(colocated: HostedBackups | None, main: Coroutine[Any, Any, int]) -> int:
+    """Runs `main`, and the hosted backups while it runs."""
+    if colocated is None:
+        return await main
+    colocated.start()
+    try:
+        return await main
+    finally:
+        await colocated.close()
 
 
 def tell_unsupported(configuration: Configuration) -> None:

@@ -34,6 +34,7 @@ from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.tls.errors import TlsError
 
 if TYPE_CHECKING:
+    from atalanta.cluster.connection.colocation_seat import ColocationSeat
     from atalanta.cluster.replication.seat import ReplicationSeat
     from atalanta.web.server import WebServer
 
@@ -70,9 +71,15 @@ class NewNode:
 
 
 def new_node(
-    shell: Shell, config: NodeConfig, configuration: Configuration, storage: Storage, seat: ReplicationSeat | None
+    shell: Shell,
+    config: NodeConfig,
+    configuration: Configuration,
+    storage: Storage,
+    seat: ReplicationSeat | None,
+    colocation: ColocationSeat | None,
 ) -> NewNode:
-    """Returns a new node. With a `seat` it is the active one of a replicated group."""
+    """Returns a new node. With a `seat` it is the active one of a replicated group. `colocation`: it may host backups
+    of other members."""
     disk = storage.disk(shell.loop, shell.driver, configuration.own.commits_in_loop)
     large = storage.large_files(
         shell.loop,
@@ -80,7 +87,7 @@ def new_node(
         configuration.broker.global_max_size_bytes,
         configuration.journal.large_message_sync,
     )
-    return NewNode(Node(config, ports(shell, disk, large, seat)), disk, large)
+    return NewNode(Node(config, ports(shell, disk, large, seat, colocation)), disk, large)
 
 
 async def run_node(
@@ -92,14 +99,15 @@ async def run_node(
     server: WebServer | None,
     begun: Callable[[Node, FileDisk | MemoryDisk], None] | None = None,
     new: NewNode | None = None,
+    colocation: ColocationSeat | None = None,
 ) -> int:
     """Runs the node of a bound shell to its end. Returns the exit status.
 
     `begun` is called with the node and its disk before it recovers. `new`: the node was made before, as the active one
-    of a replicated group.
+    of a replicated group. `colocation`: it may host backups of other members.
     """
     broker = configuration.broker
-    made = new or new_node(shell, config, configuration, storage, None)
+    made = new or new_node(shell, config, configuration, storage, None, colocation)
     node, disk, large = made.node, made.disk, made.large
     if storage.folder is not None:
         shell.watch_disk(storage.folder.journal, broker.disk_scan_period_ms / 1_000, storage.reserve)
@@ -179,7 +187,11 @@ def users_changed(configuration: Configuration, operation: UserOperation) -> Use
 
 
 def ports(
-    shell: Shell, disk: Disk, large: LargeFiles, seat: ReplicationSeat | None = None
+    shell: Shell,
+    disk: Disk,
+    large: LargeFiles,
+    seat: ReplicationSeat | None = None,
+    colocation: ColocationSeat | None = None,
 ) -> Ports:
     """Returns the shell's implementations of all ports."""
     return Ports(
@@ -193,4 +205,5 @@ def ports(
         large=large,
         process=shell,
         replication=seat,
+        colocation=colocation,
     )

@@ -21,13 +21,14 @@ from atalanta.app.running_node import Ready, bound_shell, run_node
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage, epoch_storage, refuse_artemis_journal
 from atalanta.app.web import start_web
+from atalanta.cluster.connection.colocation_seat import ColocationSeat
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 from atalanta.ha.folder_lease import RELEASED, STOPPED
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.policy import BACKUP, PRIMARY
 from atalanta.kernel.security.security import Security
-from atalanta.management.status import HaStatus
+from atalanta.management.status import COLOCATED_POLICY, HaStatus
 from atalanta.node.config import NodeConfig
 from atalanta.runtime.disk.folder_lock import DataFolderDamaged, DataFolderError
 from atalanta.runtime.ha.member_file import MemberRecord
@@ -81,6 +82,7 @@ async def serve_store(
     store: SharedStore,
     ready: Ready,
     web: str | None = None,
+    colocated: ColocationSeat | None = None,
 ) -> int:
     """Runs this process of the pair in the running loop, and returns the exit status."""
     loop = asyncio.get_running_loop()
@@ -90,7 +92,7 @@ async def serve_store(
     try:
         if server is not None:
             guard.on_change = server.network_changed
-        return await guard.run(SharedStoreRuns(configuration, security, store, ready, server, guard).next)
+        return await guard.run(SharedStoreRuns(configuration, security, store, ready, server, guard, colocated).next)
     finally:
         if server is not None:
             await server.stop()
@@ -107,8 +109,10 @@ class SharedStoreRuns:
         ready: Ready,
         server: WebServer | None,
         guard: NetworkGuard,
+        colocated: ColocationSeat | None = None,
     ) -> None:
         self.configuration = configuration
+        self.colocated = colocated
         self.security = security
         self.store = store
         self.ready = ready
@@ -204,8 +208,9 @@ class ActiveRun:
             held.start(self._on_lost, self.shell.clock.now)
             withdraw_requests(runs.store.journal)
             self.status = await run_node(
-                self.shell, config, runs.configuration, storage, self._ready, runs.server, self._begun
-            )
+                self.shell, config, runs.configuration, storage, self._ready, runs.server, self._begun,
+                colocation=runs.colocated,
+            )  # fmt: skip
         finally:
             if self._attendance is not None:
                 self._attendance.cancel()
@@ -252,7 +257,12 @@ class ActiveRun:
     def _begun(self, node: Node, disk: object) -> None:
         """Begins to read the files of the passive processes, for the node that has just been built."""
         node.status.set_ha(
-            HaStatus("Shared Store Primary", True, self.runs.policy.failover_on_shutdown, self.held.epoch)
+            HaStatus(
+                "Shared Store Primary" if self.runs.colocated is None else COLOCATED_POLICY,
+                True,
+                self.runs.policy.failover_on_shutdown,
+                self.held.epoch,
+            )
         )
         self._attendance = self.shell.loop.create_task(self._attend())
 

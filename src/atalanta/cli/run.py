@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -11,6 +12,8 @@ from pathlib import Path
 from atalanta import __version__
 from atalanta.app.run import run_broker
 from atalanta.app.startup_error import StartupError
+from atalanta.ha.policy_elements import HostedBackup
+from atalanta.runtime.ha.guard.start import set_parent_death_signal
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.build import build_name
 from atalanta.runtime.process.event_loop import loop_name
@@ -30,11 +33,12 @@ def run_in_foreground(
     web: str | None = None,
     log_json: bool = False,
     guarded: bool = True,
+    hosted: HostedBackup | None = None,
 ) -> int:
     """Runs the node until a signal. Returns the exit status (runtime/process/exit_codes.py). The log goes to
     stderr.
 
-    `broker_xml` may be the folder that has etc/broker.xml.
+    `broker_xml` may be the folder that has etc/broker.xml. `hosted`: the node is a backup that its node hosts.
     """
     if broker_xml.is_dir():
         broker_xml = broker_xml / "etc" / "broker.xml"
@@ -57,12 +61,25 @@ def run_in_foreground(
         why = "mypyc did not compile this installation: a node does a fraction of its work"
         log_event(log, "interpreted_build_slow", {"why": why})
     try:
-        return run_broker(broker_xml, print_ready, web, guarded)
+        return run_broker(broker_xml, print_ready, web, guarded, hosted)
     except StartupError as error:
         return refused_start(error, log_json)
     except Exception as error:
         log_event(log, "node_bug", {"input": "start"}, error)
         return exit_codes.BUG
+
+
+def run_hosted(words: list[str]) -> int:
+    """Runs a hosted backup until a signal, or until the process of its host ends. Returns the exit status.
+
+    `words`: broker.xml, log level, "json" or "text", "guarded" or "alone", process id of the host, the HostedBackup.
+    """
+    broker_xml, level, form, guarded, host, described = words
+    hosted = HostedBackup(**json.loads(described))
+    set_parent_death_signal()
+    if os.getppid() != int(host):  # it ended before the system knew what to do then
+        return exit_codes.STOPPED
+    return run_in_foreground(Path(broker_xml), level, None, form == "json", guarded == "guarded", hosted)
 
 
 def refused_start(error: StartupError, log_json: bool) -> int:

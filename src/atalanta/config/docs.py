@@ -106,8 +106,9 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
     ),
     (
         "`<colocated>`",
-        "Below `<shared-store>` or `<replication>`, with `<primary>`, `<backup>` and `<excludes>`. Read and checked,"
-        " then refused: give the primary and the backup a file and a process each.",
+        "Below `<shared-store>` or `<replication>`, with `<primary>`, `<backup>` (that of the hosted backups) and"
+        " `<excludes>` of `<connector-ref>` (replication). See"
+        " [high availability](../guide/high-availability.md#colocated-backups).",
         Colocation,
     ),
     (

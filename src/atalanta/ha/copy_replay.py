@@ -42,7 +42,10 @@ class CopyReplay:
 
     def has_work(self) -> bool:
         """Tells whether durable records are left."""
-        return self.last < self._copy.stored
+        copy = self._copy
+        if self._segment is None and (not copy.segments or copy.segments[0].first > copy.stored):
+            return False  # what is durable was deleted meanwhile
+        return self.last < copy.stored
 
     def overtaken(self) -> bool:
         """Tells whether a segment is gone that was not replayed: another replay must begin."""

@@ -92,6 +92,7 @@ class JournalCopy:
             epochs.append((name.epoch, name.first))
         segment = write.segment
         if self._opened is not None:
+            segment.first = name.first
             self._create(self._opened, write)
             self._opened = None
         segment.end = self._receiver.offset

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
 
 from atalanta.kernel.option import OptionGroup, option
 
 if TYPE_CHECKING:
     from atalanta.ha.manager_config import ManagerConfig
+    from atalanta.ha.policy_elements import Colocation, HostedBackup
 
 NONE: Final = "none"
 SHARED_STORE: Final = "shared-store"
@@ -27,7 +28,7 @@ class HaPolicy(OptionGroup):
     """
 
     form: str = NONE  # NONE, SHARED_STORE or REPLICATION
-    role: str = PRIMARY  # PRIMARY, BACKUP or COLOCATED
+    role: str = PRIMARY  # PRIMARY or BACKUP
     failover_on_shutdown: bool = False
     allow_failback: bool = True
     restart_backup: bool = True
@@ -81,3 +82,12 @@ class HaPolicy(OptionGroup):
         maximum=65_535,
     )
     coordination_id: str | None = None  # replication: the node id of the group
+    colocation: Colocation | None = None  # of a primary that may host backups of others in processes of its own
+    hosted: HostedBackup | None = None  # of a backup that such a primary hosts
+
+    def take(self, values: Any) -> None:
+        """Takes over the values of the element of a role."""
+        for entry in fields(values):
+            if hasattr(self, entry.name):
+                value = getattr(values, entry.name)
+                setattr(self, entry.name, None if value == "" else value)

@@ -5,7 +5,7 @@ Where Artemis' code and its schema have different defaults, the default is the o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from atalanta.kernel.option import OptionGroup, ignored, option
@@ -15,7 +15,7 @@ _NO_LAST_STEP: Final = "a follower catches up while the active node serves: ther
 _TAIL_ONLY: Final = "a member that returns keeps its journal, and cuts only what was never confirmed"
 _RETRIES: Final = "a passive node tries the others of its group again and again, with short pauses"
 _NO_VOTES: Final = "members of the cluster do not vote here: a manager decides who is active"
-_NO_COLOCATION: Final = "a backup is a process of its own"
+_ASKED_AGAIN: Final = "a node without a backup asks for ever; Artemis 2.44 does not read it either"
 
 
 @dataclass(eq=False, repr=False)
@@ -107,16 +107,46 @@ class ReplicationBackup(Replication):
 
 @dataclass(eq=False, repr=False)
 class Colocation(OptionGroup):
-    """The element `<colocated>` of both forms, without its primary and backup."""
+    """The element `<colocated>` of both forms, without its primary."""
 
-    request_backup: bool = ignored(False, "request-backup", _NO_COLOCATION)
-    request_retries: int = ignored(
-        -1, "backup-request-retries", _NO_COLOCATION, unit="count", minimum=-1
+    request_backup: bool = option(
+        False, "request-backup", "this node asks the members of its cluster to host a backup of it"
     )
-    request_retry_interval_ms: int = ignored(
-        5000, "backup-request-retry-interval", _NO_COLOCATION, unit="ms", minimum=1
+    request_retries: int = ignored(-1, "backup-request-retries", _ASKED_AGAIN, unit="count", minimum=-1)
+    request_retry_interval_ms: int = option(
+        5000, "backup-request-retry-interval", "how often a node without a backup asks", unit="ms", minimum=1
     )
-    backups_max: int = ignored(1, "max-backups", _NO_COLOCATION, unit="count", minimum=0)
-    port_offset: int = ignored(
-        100, "backup-port-offset", _NO_COLOCATION, unit="port", minimum=1, maximum=65535
+    backups_max: int = option(
+        1, "max-backups", "the backups that this node hosts at most, for other members", unit="count", minimum=0
     )
+    port_offset: int = option(
+        100,
+        "backup-port-offset",
+        "the ports of the n-th hosted backup are those of this node and n times as much more",
+        unit="port",
+        minimum=1,
+        maximum=65535,
+    )
+    excluded: list[str] = field(default_factory=list)  # connectors whose ports a hosted backup keeps
+    backup: SharedStoreBackup | ReplicationBackup | None = None  # the policy of a hosted backup
+
+
+@dataclass(frozen=True)
+class HostedBackup:
+    """What a host keeps of a backup: the primary's node id and address, and the number of the backup at its host.
+
+    The folders are those of the primary, for a shared store; "" with replication.
+    """
+
+    node_id: str
+    number: int
+    host: str
+    port: int
+    journal: str = ""
+    paging: str = ""
+    large_messages: str = ""
+
+    @property
+    def name(self) -> str:
+        """Returns its name as a broker, as in Artemis."""
+        return f"colocated_backup_{self.number}"

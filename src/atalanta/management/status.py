@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+COLOCATED_POLICY: Final = "Colocated"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from atalanta.cluster.config import ClusterSettings
+from atalanta.cluster.connection.colocation_seat import ColocationSeat
 from atalanta.cluster.connection_routers.config import RoutersConfig
 from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
@@ -59,3 +60,4 @@ class Ports:
     large: LargeFiles | None = None
     process: Process = field(default_factory=Process)
     replication: ReplicationSeat | None = None
+    colocation: ColocationSeat | None = None

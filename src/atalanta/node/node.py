@@ -128,6 +128,10 @@ class Node:
         self.parts = parts.by_name
         if self.replicator is not None:
             self.parts[REPLICATION_PART] = self.replicator
+        if ports.colocation is not None and parts.clusters is not None:
+            from atalanta.cluster.connection.colocation import COLOCATION_PART, Colocation
+
+            self.parts[COLOCATION_PART] = Colocation(ports.colocation, parts.clusters)
         self.management = Management(
             self.broker, self.notifications, resources, self.status, ports.process
         )

@@ -54,6 +54,14 @@ class ClusterHooks:
         """Returns the primary's connector of a member; None if there is no such member."""
         return None
 
+    def backup_call(self, body: bytes) -> bytes:
+        """Returns the answer to a member that asks for a hosted backup, b"" for none. DecodeError."""
+        return b""
+
+    def backup_answer(self, now: int, node_id: str, body: bytes) -> None:
+        """Handles a member's answer to such a call of this node. DecodeError."""
+        return None
+
     def leads_here(self, target: str) -> bool:
         """Returns True if this node announces the address `host:port` for itself."""
         return False

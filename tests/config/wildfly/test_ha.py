@@ -11,6 +11,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 from atalanta.config.wildfly.convert import convert_file
 from atalanta.ha.policy import HaPolicy
+from atalanta.ha.policy_elements import Colocation, ReplicationBackup, SharedStoreBackup
 
 SUBSYSTEM = """<subsystem xmlns="urn:jboss:domain:messaging-activemq:17.0"><server name="default">
 {inside}
@@ -80,16 +81,6 @@ def test_a_primary_by_replication(tmp_path: Path) -> None:
             "describes a backup by replication",
         ),
         ("<replication-slave/>", "describes a backup by replication"),
-        (
-            '<shared-store-colocated request-backup="true" max-backups="2"><primary/>'
-            '<secondary restart-backup="false"/></shared-store-colocated>',
-            "describes a colocated backup",
-        ),
-        (
-            '<replication-colocated backup-port-offset="5" excluded-connectors="other"><master/><slave/>'
-            "</replication-colocated>",
-            "describes a colocated backup",
-        ),
         ('<shared-store-primary failover="true"/>', "unknown element <failover>"),
         ("<shared-store-primary><x/></shared-store-primary>", "unknown element <x> in <shared-store-primary>"),
         ("<shared-store-other/>", "unknown element <shared-store-other> in <server>"),
@@ -100,6 +91,26 @@ def test_a_primary_by_replication(tmp_path: Path) -> None:
 def test_what_is_refused_with_its_line(tmp_path: Path, inside: str, says: str) -> None:
     (said,) = refused(tmp_path, inside).splitlines()
     assert says in said and "standalone.xml:2: " in said
+
+
+def test_colocated_nodes(tmp_path: Path) -> None:
+    inside = (
+        '<shared-store-colocated request-backup="true" max-backups="2"><primary/>'
+        '<secondary failover-on-server-shutdown="true"/></shared-store-colocated>'
+    )
+    colocation = read(tmp_path, inside).ha.colocation
+    assert colocation == Colocation(
+        request_backup=True, backups_max=2, backup=SharedStoreBackup(failover_on_shutdown=True)
+    )
+    inside = (
+        '<replication-colocated backup-port-offset="5" excluded-connectors="other"><master group-name="g"/><slave/>'
+        "</replication-colocated>"
+    )
+    policy = read(tmp_path, inside).ha
+    # WildFly's default of allow-failback is true.
+    assert policy.group_name == "g" and policy.colocation == Colocation(
+        port_offset=5, excluded=["other"], backup=ReplicationBackup(allow_failback=True)
+    )
 
 
 def test_the_scale_down_of_a_secondary(tmp_path: Path) -> None:

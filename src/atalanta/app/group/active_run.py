@@ -20,7 +20,7 @@ from atalanta.ha.policy import BACKUP
 from atalanta.ha.replication import Follower
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.security.security import Security
-from atalanta.management.status import HaStatus, ReplicaStatus
+from atalanta.management.status import COLOCATED_POLICY, HaStatus, ReplicaStatus
 from atalanta.node.config import NodeConfig
 from atalanta.runtime.ha.group.disk_watch import DiskWatch
 from atalanta.runtime.ha.group.member_status import FollowerStatus
@@ -91,7 +91,9 @@ class ActiveRun:
             settings=member.read_settings,
             damaged=member.damaged,
         )
-        self._new = new_node(self.shell, self._config, member.configuration, self._storage, self._seat)
+        self._new = new_node(
+            self.shell, self._config, member.configuration, self._storage, self._seat, member.colocated
+        )
 
     def _close(self) -> None:
         """Closes the files of a node that does not run."""
@@ -180,7 +182,8 @@ class ActiveRun:
             epoch = 0 if self.follower.view.known is None else self.follower.view.known.epoch
             problem = "" if node.replicator is None else node.replicator.register_problem()
             required = member.policy.min_in_sync
-            node.status.set_ha(HaStatus(POLICY, False, True, epoch, replicas, required, problem))
+            policy = POLICY if member.colocated is None else COLOCATED_POLICY
+            node.status.set_ha(HaStatus(policy, False, True, epoch, replicas, required, problem))
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 await member.tell("active", epoch, member.folder.member, node.journal.durable, 0, followers)

@@ -12,6 +12,7 @@ from atalanta.app.running_node import Ready
 from atalanta.app.shared_store import announced_connectors, transport
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage, refuse_artemis_journal
+from atalanta.cluster.connection.colocation_seat import ColocationSeat
 from atalanta.cluster.replication.member_handshake import member_key
 from atalanta.config.configuration import Configuration
 from atalanta.config.stored_settings import StoredSettingsFile
@@ -85,12 +86,14 @@ class GroupMember:
     """The state that the runs of one process share."""
 
     def __init__(
-        self, configuration: Configuration, folder: MemberFolder, line: GuardLine | None, ready: Ready
+        self, configuration: Configuration, folder: MemberFolder, line: GuardLine | None, ready: Ready,
+        colocated: ColocationSeat | None = None,
     ) -> None:
-        """`line` is that to the guard of this process; None without one."""
+        """`line` is that to the guard of this process; None without one. `colocated`: of a colocated primary."""
         self.configuration = configuration
         self.folder = folder
         self.ready = ready
+        self.colocated = colocated
         self.policy = configuration.ha
         self.primary = self.policy.role == PRIMARY
         self.group = self.policy.group_name or ""

@@ -153,7 +153,7 @@ class ReplicaRun:
             member=member.folder.member,
             node_id=None if node_id is None else node_id.bytes,
             group=member.group,
-            candidates=candidates(member.configuration),
+            candidates=self._candidates(),
             terms=member.terms,
             primary=member.primary,
             journal=None if node_id is None else member.configuration.journal.journal_config(node_id.bytes),
@@ -163,6 +163,13 @@ class ReplicaRun:
             repair=self.repair,
             asynchronous=member.policy.asynchronous,
         )
+
+    def _candidates(self) -> list[Candidate]:
+        member = self.member
+        if member.colocated is None:
+            return candidates(member.configuration)
+        hosts = member.colocated.hosts()
+        return [colocated_candidate(member.configuration, each.host, each.port) for each in hosts]
 
     def _ports(
         self, shell: PassiveShell, disk: Disk, large: LargeFiles, calls: RegisterCalls, guard: GuardCalls
@@ -194,7 +201,7 @@ class ReplicaRun:
 
         Not in a larger group: another member may take over, and clients must find it. An asynchronous member does not.
         """
-        if not self.member.policy.asynchronous and len(candidates(self.member.configuration)) == 1:
+        if not self.member.policy.asynchronous and len(self._candidates()) == 1:
             self._open_doors()
 
     def _open_doors(self) -> None:
@@ -234,11 +241,22 @@ class ReplicaRun:
                 shell.driver.promote(lossy=forced)
 
 
+def colocated_candidate(configuration: Configuration, host: str, port: int) -> Candidate:
+    """Returns the other half of a colocated pair. It is dialled as this node's own connector says, with TLS or not."""
+    connection = configuration.group_connection()
+    assert connection is not None
+    own = configuration.connectors[connection.connector]
+    return Candidate(own.name, host, port, own.tls is not None)
+
+
 def candidates(configuration: Configuration) -> list[Candidate]:
     """Returns the other members of the group: the static connectors of its cluster connection, without the own ones."""
     connection = configuration.group_connection()
     if connection is None:
         return []
+    hosted = configuration.ha.hosted
+    if hosted is not None:
+        return [colocated_candidate(configuration, hosted.host, hosted.port)]
     own = {(each.host, each.port) for each in configuration.acceptors}
     found = []
     for name in connection.static_connectors:

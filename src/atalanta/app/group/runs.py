@@ -17,6 +17,7 @@ from atalanta.app.group.replica_run import ReplicaRun
 from atalanta.app.passive_run import Doors
 from atalanta.app.running_node import Ready, bound_shell
 from atalanta.app.web import start_web
+from atalanta.cluster.connection.colocation_seat import ColocationSeat
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.security.security import Security
 from atalanta.runtime.clock import Clock, steady_ns
@@ -42,6 +43,7 @@ async def serve_group(
     line: GuardLine | None,
     ready: Ready,
     web: str | None = None,
+    colocated: ColocationSeat | None = None,
 ) -> int:
     """Runs this member of the group in the running loop, and returns the exit status. `line` is that to the guard of
     this process."""
@@ -49,7 +51,7 @@ async def serve_group(
     server = await start_web(web) if web is not None else None
     check = network_check(loop, configuration.network_check) or NoCheck()
     guard = NetworkGuard(loop, check, configuration.network_check.period_ms / 1_000)
-    member = GroupMember(configuration, folder, line, ready)
+    member = GroupMember(configuration, folder, line, ready, colocated)
     try:
         if server is not None:
             guard.on_change = server.network_changed

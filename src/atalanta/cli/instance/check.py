@@ -19,6 +19,7 @@ from atalanta.cli.instance.newest_epoch import is_served, newest_journal
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.checks.bridges import check_bridges
 from atalanta.config.checks.cluster import check_cluster
+from atalanta.config.checks.colocation import check_colocation
 from atalanta.config.checks.endpoints import check_endpoints
 from atalanta.config.checks.findings import (
     ERROR,
@@ -58,6 +59,7 @@ def check_files(paths: list[Path]) -> list[Finding]:
     check_cluster(nodes, findings)
     check_zones(nodes, findings)
     check_shared_store(nodes, findings)
+    check_colocation(nodes, findings)
     check_replicated_groups(nodes, findings)
     serving = without_passive(nodes)
     check_grouping(serving, findings)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.checks.colocation import hosts_of
 from atalanta.config.checks.replicated_groups.group import groups_of
+from atalanta.config.checks.replicated_groups.manager import GroupManager
 from atalanta.config.checks.shared_store import pairs_of
 from atalanta.config.configuration import Configuration
 
@@ -55,6 +57,21 @@ class FilePairs:
             far = tuple(self.label(each) for each in group.members if each.ha.asynchronous)
             found.append(Backing(labels[0], labels[1:], "replication", str(group.manager), far))
         return found
+
+    def hosted(self) -> list[Backing]:
+        """Returns the backups of colocated nodes, each with the nodes that could host it."""
+        nodes = list(self.nodes.values())
+        return [
+            Backing(
+                self.label(each), [f"beside {self.label(host)}" for host in hosts_of(each, nodes)],
+                f"colocated, {each.ha.form}",
+                f"the folder {each.journal_folder}" if each.ha.manager is None else str(
+                    GroupManager.of(each, each.ha.manager)
+                ),
+            )
+            for each in nodes
+            if each.ha.colocation is not None and each.ha.colocation.request_backup
+        ]  # fmt: skip
 
     def passive(self) -> dict[str, str]:
         """Returns the nodes that wait, each with the active one of its pair or group."""

@@ -89,8 +89,9 @@ def show(plan: Plan, pairs: FilePairs, found: list[Finding]) -> None:
     if plan.reach:
         console.print(_reach(plan))
     losses = losses_of(pairs)
-    if losses:
+    if losses or pairs.hosted():
         console.print(backing_table(pairs))
+    if losses:
         console.print(loss_table(losses))
     for each, positions in grouped_by_text(found):
         text = Text(f"{each.level}: ", STYLES[each.level])
@@ -111,7 +112,7 @@ def backing_table(pairs: FilePairs) -> Table:
     table = Table("serves", title="who backs up whom", title_justify="left")
     for head in ("waits", "form", "decides who serves"):
         table.add_column(head, overflow="fold")
-    for each in pairs.backings():
+    for each in [*pairs.backings(), *pairs.hosted()]:
         waiting = [f"{label} (asynchronous)" if label in each.asynchronous else label for label in each.waiting]
         cells = (each.serves, ", ".join(waiting) or "nobody", each.form, each.decided_by)
         table.add_row(*(Text(plain(cell)) for cell in cells))

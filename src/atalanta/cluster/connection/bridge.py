@@ -28,6 +28,7 @@ from atalanta.wire.core.client.settings import SessionSettings, session_creation
 from atalanta.wire.core.client.transport import DisconnectNotice
 from atalanta.wire.core.packet_types import SESSION_CHANNEL
 from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.cluster import QuorumVoteReply
 from atalanta.wire.core.packets.connection import (
     REASON_SCALE_DOWN,
     REASON_SCALE_DOWN_CRITICAL,
@@ -237,6 +238,8 @@ class Bridge(ClusterLink):
                 text = f"{packet.message} (code {packet.code})"
                 raise ProtocolError(f"the peer refused the bridge: {text}")
             self.outgoing.on_refused(now, packet)
+        elif isinstance(packet, QuorumVoteReply):
+            self.host.cluster.backup_answer(now, self.record.node_id, packet.vote)
         elif not isinstance(packet, QueueQueryResponseV3):
             self.host.broker.trace.count("bridge_packets_ignored")
 

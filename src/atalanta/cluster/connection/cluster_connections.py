@@ -26,6 +26,7 @@ from atalanta.wire.connection import ClientConnection, Connection
 from atalanta.wire.host import ClusterHooks
 
 if TYPE_CHECKING:
+    from atalanta.cluster.connection.colocation_seat import BackupCalls
     from atalanta.kernel.broker.notifications import Notifications
     from atalanta.kernel.ports import Links
     from atalanta.kernel.queue.queue import Queue
@@ -73,6 +74,8 @@ class ClusterConnections(Part, RouteListener):
                 config, number, settings, own, host, links, discovery, routes, self
             )
             self.connections.append(connection)
+        self.backup_address: str = ""  # host:port of the backup that is connected, "" without one
+        self.colocation: BackupCalls | None = None
         self.by_name = {cluster.config.name: cluster for cluster in self.connections}
         host.register_cluster(AcceptorHooks(self))
         control = ClusterConnectionControl(self.connections)
@@ -99,6 +102,10 @@ class ClusterConnections(Part, RouteListener):
     def flush(self, now: int) -> None:
         for cluster in self.connections:
             cluster.flush(now)
+
+    def on_calls(self, colocation: BackupCalls) -> None:
+        """Registers the part that handles calls of members about hosted backups, and their answers."""
+        self.colocation = colocation
 
     # -- routes ---------------------------------------------------------------------------------
     def peer_bindings(self) -> list[RemoteBindings]:
@@ -146,6 +153,7 @@ class ClusterConnections(Part, RouteListener):
 
     def on_backups(self, now: int, backups: dict[str, TransportConfiguration]) -> None:
         """Announces the backup of this node: its connector for each cluster connection, by name."""
+        self.backup_address = next((each.address for each in backups.values()), "")
         for cluster in self.connections:
             cluster.set_backup(now, backups.get(cluster.config.name))
 
@@ -219,6 +227,15 @@ class AcceptorHooks(ClusterHooks):
             return True
         scaled_down = clusters.broker.scale_down_target.nodes
         return clusters.settings.scale_down is None or node_id in scaled_down
+
+    def backup_call(self, body: bytes) -> bytes:
+        colocation = self.clusters.colocation
+        return b"" if colocation is None else colocation.answer(body)
+
+    def backup_answer(self, now: int, node_id: str, body: bytes) -> None:
+        colocation = self.clusters.colocation
+        if colocation is not None:
+            colocation.on_answer(now, node_id, body)
 
     def leads_here(self, target: str) -> bool:
         return target in self.clusters.settings.announced_addresses()

@@ -68,6 +68,11 @@ class ClusterLink(DialedLink):
         return self.login is not None and self.login.refused
 
     @property
+    def proven(self) -> bool:
+        """Tells whether the peer has proven the cluster password, as only nodes of Atalanta do."""
+        return self.login is not None and self.login.proven
+
+    @property
     def session_password(self) -> str:
         assert self.login is not None
         return self.login.session_password

@@ -50,7 +50,7 @@ class ClusterLogin:
         self.withheld = withheld
         self.refused: bool = False
         self._may_be_plain: bool = not discovered or plain_password
-        self._proven: bool = False
+        self.proven: bool = False  # the peer knows the password
         self._plain: bool = False  # the password was sent
         self._nonce: str = ""
 
@@ -69,14 +69,14 @@ class ClusterLogin:
         expected = nonces.proof(user, password, ACCEPT, packet.node_id)
         proof = ""
         if same_proof(expected, packet.proof):
-            self._proven = True
+            self.proven = True
             proof = nonces.proof(user, password, DIAL, self.node_id, self.discovered)
         return ClusterProof(self.node_id, self.discovered, proof)
 
     def answered(self, authorized: bool) -> Packet | None:
         """Returns the next packet to send, None when the login is complete. Raises ProtocolError."""
         challenged = not self._nonce
-        if not self._proven and not self._may_be_plain:
+        if not self.proven and not self._may_be_plain:
             self.refused = challenged
             if not challenged:
                 self.withheld(self.discovered, WITHHELD)
@@ -92,4 +92,4 @@ class ClusterLogin:
     @property
     def session_password(self) -> str:
         """Returns the password for sessions on this link: none after a proof."""
-        return PROVEN_PASSWORD if self._proven else self.settings.cluster_password
+        return PROVEN_PASSWORD if self.proven else self.settings.cluster_password

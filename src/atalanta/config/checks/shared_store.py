@@ -32,7 +32,7 @@ def pairs_of(configurations: list[Configuration]) -> list[Pair]:
     """Returns the pairs, in the order of their first node; a node whose partner is not given is one too."""
     pairs: dict[str, Pair] = {}
     for each in configurations:
-        if each.ha.form == SHARED_STORE:
+        if each.ha.form == SHARED_STORE and each.ha.colocation is None:
             folder = os.path.realpath(each.journal_folder)
             pair = pairs.setdefault(folder, Pair(folder))
             (pair.backups if each.ha.role == BACKUP else pair.primaries).append(each)

@@ -44,6 +44,7 @@ LEVELS: Final = {
     "epoch_not_emptied": logging.WARNING,
     "lease_expired": logging.WARNING,
     "group_undecided": logging.WARNING,
+    "hosted_backup_ended": logging.WARNING,
     "guard_not_started": logging.WARNING,
     "guard_unreachable": logging.WARNING,
     "option_without_effect": logging.WARNING,

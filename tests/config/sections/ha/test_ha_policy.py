@@ -12,6 +12,7 @@ from atalanta.config.problems import ConfigError
 from atalanta.config.restart import needs_restart
 from atalanta.ha.manager_config import FileManager, GuardVoter
 from atalanta.ha.policy import HaPolicy
+from atalanta.ha.policy_elements import Colocation, SharedStoreBackup
 
 FILE = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
 <acceptors><acceptor name="a">tcp://127.0.0.1:61616</acceptor></acceptors>
@@ -89,7 +90,7 @@ def test_a_shared_store(tmp_path: Path, policy: str, expected: HaPolicy) -> None
         ("<primary><allow-failback>true</allow-failback></primary>", "unknown element <allow-failback>"),
         ("<backup><restart-backups>true</restart-backups></backup>", "did you mean 'restart-backup'?"),
         ("<primery/>", "did you mean 'primary'?"),
-        ("", "says one role of this node, not 0 (<primary/> or <backup/>)"),
+        ("", "says one role of this node, not 0 (<primary/>, <backup/> or <colocated>)"),
         ("<primary/><backup/>", "says one role of this node, not 2"),
     ],
 )  # fmt: skip
@@ -283,15 +284,24 @@ COLOCATED = """<request-backup>true</request-backup><backup-request-retries>3</b
 
 @pytest.mark.parametrize("roles", [("primary", "backup"), ("master", "slave")])
 @pytest.mark.parametrize("form", ["shared-store", "replication"])
-def test_colocated_backups_are_refused_with_the_remedy(
-    tmp_path: Path, form: str, roles: tuple[str, str]
-) -> None:
-    inside = COLOCATED + "".join(f"<{role}/>" for role in roles)
+def test_a_colocated_node_is_a_primary_that_hosts_backups(tmp_path: Path, form: str, roles: tuple[str, str]) -> None:
+    inside = f"{COLOCATED}<{roles[0]}/><{roles[1]}><allow-failback>false</allow-failback></{roles[1]}>"
     if form == "replication":
         inside += "<excludes><connector-ref>other</connector-ref></excludes>"
-    said = refused(tmp_path, f"<{form}><colocated>{inside}</colocated></{form}>")
-    assert "broker.xml:7: this file describes a colocated backup" in said
-    assert "give the primary and the backup a file and a process each" in said and "\n" not in said
+    configuration = read(tmp_path, f"<{form}><colocated>{inside}</colocated></{form}>")
+    policy, colocation = configuration.ha, configuration.ha.colocation
+    assert (policy.form, policy.role) == (form, "primary") and colocation is not None
+    assert colocation.request_backup and colocation.request_retry_interval_ms == 10
+    assert (colocation.backups_max, colocation.port_offset) == (2, 7)
+    assert colocation.backup is not None and colocation.backup.allow_failback is False
+    assert colocation.excluded == (["other"] if form == "replication" else [])
+
+
+def test_colocated_defaults_are_those_of_the_code(tmp_path: Path) -> None:
+    colocation = read(tmp_path, "<shared-store><colocated/></shared-store>").ha.colocation
+    assert colocation == Colocation(backup=SharedStoreBackup())
+    assert (colocation.request_backup, colocation.backups_max, colocation.port_offset) == (False, 1, 100)
+    assert colocation.request_retry_interval_ms == 5000
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from atalanta.config.checks.reachability import WILDCARD_HOSTS, reaches, same_host
 from atalanta.config.checks.replicated_groups.manager import GroupManager
 from atalanta.config.configuration import Configuration
-from atalanta.ha.policy import COLOCATED, PRIMARY, REPLICATION
+from atalanta.ha.policy import PRIMARY, REPLICATION
 from atalanta.wire.core.config import ConnectorConfig
 
 
@@ -55,9 +55,10 @@ def groups_of(configurations: list[Configuration]) -> list[ReplicatedGroup]:
 
 
 def is_member(configuration: Configuration) -> bool:
-    """Tells whether the node is a member of a group. Without a manager it serves alone."""
+    """Tells whether the node is a member of a group. Without a manager it serves alone; a colocated one has a backup
+    without a file."""
     policy = configuration.ha
-    return policy.form == REPLICATION and policy.role != COLOCATED and policy.manager is not None
+    return policy.form == REPLICATION and policy.colocation is None and policy.manager is not None
 
 
 def dialled(member: Configuration, others: list[Configuration]) -> list[Configuration]:

@@ -12,7 +12,6 @@ from typing import Final
 from atalanta.config.configuration import Configuration
 from atalanta.ha.manager_config import GuardVoter
 from atalanta.ha.policy import PRIMARY
-from atalanta.wire.core.config import ConnectorConfig
 
 # Both members know the primary's connector: its voter listens at the port that is so much higher, or lower.
 PORT_STEP: Final = 1000
@@ -21,7 +20,10 @@ WILDCARDS: Final = ("0.0.0.0", "::")
 
 
 def default_manager(configuration: Configuration) -> GuardVoter | None:
-    """Returns the manager of a node that names exactly one other; None for any other one."""
+    """Returns the manager of a node that names exactly one other; None for any other one.
+
+    A colocated node may name more: it has one backup.
+    """
     connection = configuration.group_connection()
     if connection is None:
         return None
@@ -32,22 +34,22 @@ def default_manager(configuration: Configuration) -> GuardVoter | None:
         if name != connection.connector and name in configuration.connectors
     ]
     others = [each for each in others if own is None or (each.host, each.port) != (own.host, own.port)]
-    if own is None or len(others) != 1:
+    if own is None or (len(others) != 1 and configuration.ha.colocation is None):
         return None
     broker = configuration.broker
     password = f"{broker.cluster_user}:{broker.cluster_password}"
     if configuration.ha.role != PRIMARY:
-        return GuardVoter(_voter_of(others[0]), password=password)
+        return GuardVoter(voter_of(others[0].host, others[0].port), password=password)
     hosts = [acceptor.host for acceptor in configuration.acceptors if acceptor.port == own.port and acceptor.host]
-    listens = f"{hosts[0] if hosts else WILDCARDS[0]}:{_port_of(own)}"
-    return GuardVoter(_voter_of(own), voter=listens, password=password)
+    listens = f"{hosts[0] if hosts else WILDCARDS[0]}:{_port_of(own.port)}"
+    return GuardVoter(voter_of(own.host, own.port), voter=listens, password=password)
 
 
-def _voter_of(connector: ConnectorConfig) -> str:
-    host = socket.gethostname() if connector.host in WILDCARDS else connector.host
-    return f"[{host}]:{_port_of(connector)}" if ":" in host else f"{host}:{_port_of(connector)}"
+def voter_of(host: str, port: int) -> str:
+    """Returns host:port of the voter of the primary that listens at `host` and `port`."""
+    host = socket.gethostname() if host in WILDCARDS else host
+    return f"[{host}]:{_port_of(port)}" if ":" in host else f"{host}:{_port_of(port)}"
 
 
-def _port_of(connector: ConnectorConfig) -> int:
-    port = connector.port + PORT_STEP
-    return port if port <= PORT_MAX else connector.port - PORT_STEP
+def _port_of(port: int) -> int:
+    return port + PORT_STEP if port + PORT_STEP <= PORT_MAX else port - PORT_STEP

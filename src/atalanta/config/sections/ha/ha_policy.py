@@ -6,7 +6,7 @@ is read from the element of the role itself. Artemis takes the first one anywher
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import replace
 from typing import Any, Final
 
 from atalanta.config.configuration import Configuration
@@ -68,13 +68,17 @@ class HaSection:
         self.scale_down.finish()
         if self.policy.form == SHARED_STORE:
             self._check_shared_store()
+        if self.policy.colocation is not None and not self.configuration.cluster_connections:
+            file, line = self.configuration.position(KIND, "")
+            why = "there is no cluster-connection: no other node can be asked for a backup"
+            self.report.without_effect(file, line, COLOCATED, why, True)
         for node in core.all(LOCK_TIMEOUT):
             self._check_lock_timeout(node)
 
     def finish_own(self) -> None:
         """Checks the policy with the table `[ha]` of atalanta.toml, which has been read into it."""
         self.managers.finish(self.policy.manager)
-        if self.policy.form == REPLICATION and self.policy.role != COLOCATED:
+        if self.policy.form == REPLICATION:
             self._check_replication()
 
     def _check_replication(self) -> None:
@@ -104,7 +108,7 @@ class HaSection:
                 file, line, "there is no cluster-connection: this node cannot find the others of its group",
                 "add one whose static-connectors name them",
             )  # fmt: skip
-        elif named is not None and not named.static_connectors:
+        elif named is not None and not named.static_connectors and policy.colocation is None:
             self.report.problem(
                 file, line, f"the cluster-connection {named.name} has no static-connectors: this node cannot find the"
                 " others of its group", "name their connectors there",
@@ -168,54 +172,63 @@ class HaSection:
 
     def _form(self, node: Node) -> None:
         self.policy.form = node.name
-        handlers = self._roles()
-        self.reader.read(node, [], {**handlers, COLOCATED: self._colocated})
+        roles: dict[str, Handler] = dict.fromkeys(ROLES, self._role)
+        self.reader.read(node, [], {**roles, COLOCATED: self._colocated})
         if len(node.children) != 1:
             self.report.problem(
                 node.file, node.line, f"<{node.name}> says one role of this node, not {len(node.children)}",
-                "<primary/> or <backup/>",
-            )  # fmt: skip
-            return
-        role = node.children[0]
-        if self.policy.role == COLOCATED:
-            self.report.problem(
-                role.file, role.line, "this file describes a colocated backup, which is not supported yet",
-                "started as it is, it would be one primary without a backup; as <shared-store> give the primary and the"
-                " backup a file and a process each",
+                "<primary/>, <backup/> or <colocated>",
             )  # fmt: skip
 
     # -- roles ----------------------------------------------------------------------------------
-    def _roles(self) -> dict[str, Handler]:
-        return dict.fromkeys(ROLES, self._role)
-
     def _role(self, node: Node) -> None:
-        """Reads the element of a role, and puts its values into the policy."""
+        """Reads the element of this node's role, and puts its values into the policy."""
         policy = self.policy
         policy.role = ROLES[node.name]
-        values = elements()[policy.form, policy.role]()
-        handlers: dict[str, Handler] = {}
-        if policy.role == BACKUP:
-            handlers["scale-down"] = self.scale_down.of_backup
-        if policy.form == REPLICATION:
-            handlers[MANAGER] = self._old_manager if node.name in OLD_ROLES else self._manager
-        self.reader.read(node, [into(values)], handlers)
-        for entry in fields(values):
-            if hasattr(policy, entry.name):
-                value = getattr(values, entry.name)
-                setattr(policy, entry.name, None if value == "" else value)
+        policy.take(self._values(node))
         if policy.cluster_name is not None:
             self.references.add(node, CLUSTER_CONNECTION, policy.cluster_name)
 
-    def _colocated(self, node: Node) -> None:
-        handlers = self._roles()
+    def _values(self, node: Node) -> Any:
+        """Returns the values of the element of a role."""
+        role = ROLES[node.name]
+        values = elements()[self.policy.form, role]()
+        handlers: dict[str, Handler] = {}
+        if role == BACKUP:
+            handlers["scale-down"] = self.scale_down.of_backup
         if self.policy.form == REPLICATION:
-            handlers["excludes"] = self._excludes
-        self.reader.read(node, [into(elements()[self.policy.form, COLOCATED]())], handlers)
-        self.policy.role = COLOCATED
+            handlers[MANAGER] = self._old_manager if node.name in OLD_ROLES else self._manager
+        self.reader.read(node, [into(values)], handlers)
+        return values
 
-    def _excludes(self, node: Node) -> None:
+    def _colocated(self, node: Node) -> None:
+        """Reads a primary that hosts backups: its own values, and those of the backups."""
+        policy = self.policy
+        made = elements()[policy.form, COLOCATED]()
+        backups = [elements()[policy.form, BACKUP]()]
+        excluded: list[str] = []
+
+        def backup(child: Node) -> None:
+            values = self._values(child)
+            if policy.form == SHARED_STORE and not values.restart_backup:
+                why = "a colocated backup that gave its service back waits again"
+                self.report.without_effect(child.file, child.line, "restart-backup", why)
+                values = replace(values, restart_backup=True)
+            backups.append(values)
+
+        handlers: dict[str, Handler] = {
+            name: self._role if role == PRIMARY else backup for name, role in ROLES.items()
+        }
+        if policy.form == REPLICATION:
+            handlers["excludes"] = lambda child: self._excludes(child, excluded)
+        self.reader.read(node, [into(made)], handlers)
+        policy.colocation = replace(made, excluded=excluded, backup=backups[-1])
+
+    def _excludes(self, node: Node, names: list[str]) -> None:
         def connector(child: Node) -> None:
-            self.references.connector(child)
+            name = self.references.connector(child)
+            if name:
+                names.append(name)
 
         self.reader.read(node, [], {"connector-ref": connector})
 

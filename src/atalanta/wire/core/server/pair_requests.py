@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # Both names of QuorumVoteServerConnect: before Artemis 2.37, and since.
 FAILOVER_VOTES: Final = ("LiveFailoverQuorumVote", "PrimaryFailoverQuorumVote")
 BACKUP_VOTE: Final = "RequestBackupQuorumVote"
+# Ours, for colocated backups among our own nodes (cluster/connection/colocation.py).
+HOSTED_BACKUP: Final = "AtalantaHostedBackup"
 EXCEPTION: Final = 0  # BackupRegistrationProblem
 WHAT_TO_DO: Final = (
     "a node of Artemis cannot be the backup of this node, nor this node its backup: give it another group-name, or stop"
@@ -60,7 +62,7 @@ def vote_on(connection: CoreConnection, packet: QuorumVote) -> bytes:
     """Returns this node's vote in the handler's encoding, empty for an unknown handler.
 
     A failover vote names the node that may be away. The answer repeats the vote if that node is a member here, else it
-    is the opposite (ServerConnectVoteHandler). For a colocated backup this node has no room.
+    is the opposite (ServerConnectVoteHandler). For a colocated backup of a real node this one has no room.
     """
     writer = Writer()
     if packet.handler in FAILOVER_VOTES:
@@ -75,6 +77,8 @@ def vote_on(connection: CoreConnection, packet: QuorumVote) -> bytes:
         writer.int32(0)
         writer.nullable_string(None)
         writer.boolean(False)
+    elif packet.handler == HOSTED_BACKUP:
+        return connection.host.cluster.backup_call(packet.vote)
     return writer.getvalue()
 
 
