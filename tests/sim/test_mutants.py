@@ -33,6 +33,7 @@ from tests.sim.mutants import (
     departures,
     diverts,
     full_disks,
+    group_rules,
     grouping,
     journal,
     large,
@@ -141,8 +142,16 @@ BY_GROUPS = [
     (replicas.dropped_before_the_register_says_so, 31, 3),
     (replicas.page_files_follow_their_records, 3, 8),
     pytest.param(replicas.joins_without_being_required, 7, 8, marks=SOAK),
-    pytest.param(replicas.unknown_write_counts_as_failed, 7, 8, marks=SOAK),
-    pytest.param(replicas.promise_is_broken, 13, 20, marks=SOAK),
+    pytest.param(replicas.unknown_write_counts_as_failed, 1, 200, marks=SOAK),
+    pytest.param(replicas.promise_is_broken, 1, 200, marks=SOAK),
+    pytest.param(group_rules.confirmed_before_the_sync, 1, 20, marks=SOAK),
+    pytest.param(group_rules.minimum_is_ignored, 1, 20, marks=SOAK),
+    pytest.param(group_rules.lease_without_the_member_to_be_added, 1, 40, marks=SOAK),
+    pytest.param(group_rules.epoch_is_used_twice, 1, 20, marks=SOAK),
+    pytest.param(group_rules.tail_is_cut_by_length, 1, 60, marks=SOAK),
+    pytest.param(group_rules.takeover_keeps_the_others, 1, 120, marks=SOAK),
+    pytest.param(group_rules.promise_forgotten_at_a_start, 1, 20, marks=SOAK),
+    pytest.param(group_rules.broken_connection_counts_as_proof, 1, 80, marks=SOAK),
 ]
 # In worlds whose machines are paused in the middle of commits, and the commits end later.
 BY_PAUSES = [(pairs.no_look_before_the_answer, 3), (pairs.look_before_the_sync, 3)]

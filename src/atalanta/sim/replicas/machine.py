@@ -67,13 +67,13 @@ class GatedWire(SimWire):
             super().write(conn, data)
         else:
             output = bytes(data)
-            self.machine.hold(lambda: self.network.send(conn, output))
+            self.machine.outbox.append(lambda: self.network.send(conn, output))
 
     def close(self, conn: int, why: str) -> None:
         if conn in self.exempted:
             super().close(conn, why)
         else:
-            self.machine.hold(lambda: self.network.close(conn, why))
+            self.machine.outbox.append(lambda: self.network.close(conn, why))
 
 
 class ReplicaMachine(GroupMember):
@@ -339,10 +339,6 @@ class ReplicaMachine(GroupMember):
             self._end_run(self._follow)
         elif node.failed is not None:
             self._fail(node.failed)
-
-    def hold(self, call: Callable[[], None]) -> None:
-        """Holds output to clients until `send_out`."""
-        self.outbox.append(call)
 
     def send_out(self) -> None:
         """Sends what the node has written to clients, if it may."""
