@@ -47,6 +47,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("wire/core/client", "wire/core/server"),
     ("cluster",),
     ("cluster/topology", "cluster/replication"),
+    ("cluster/replication/active", "cluster/replication/passive"),
     ("cluster/discovery", "cluster/links"),
     ("cluster/core_bridges", "cluster/store_and_forward", "cluster/connection_routers"),
     ("cluster/balancing", "cluster/grouping"),

@@ -35,7 +35,7 @@ from atalanta.tls.errors import TlsError
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.colocation_seat import ColocationSeat
-    from atalanta.cluster.replication.seat import ReplicationSeat
+    from atalanta.cluster.replication.active.seat import ReplicationSeat
     from atalanta.web.server import WebServer
 
 log = logging.getLogger("atalanta.app")

@@ -10,7 +10,7 @@ from atalanta.cluster.connection_routers.config import RoutersConfig
 from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
-from atalanta.cluster.replication.seat import ReplicationSeat
+from atalanta.cluster.replication.active.seat import ReplicationSeat
 from atalanta.kernel.ports import (
     Disk,
     Ids,

@@ -12,8 +12,8 @@ from typing import Final
 from atalanta.cluster.connection.cluster_connection import ClusterConnection
 from atalanta.cluster.discovery.jgroups_channels import JGROUPS_PREFIX
 from atalanta.cluster.part import Part
-from atalanta.cluster.replication.protocol import ReplicationProtocol
-from atalanta.cluster.replication.replicator import REPLICATION_PART, Replicator
+from atalanta.cluster.replication.active.protocol import ReplicationProtocol
+from atalanta.cluster.replication.active.replicator import REPLICATION_PART, Replicator
 from atalanta.ha.register import Register
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker

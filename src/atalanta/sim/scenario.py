@@ -95,9 +95,7 @@ class Scenario:
         self.shape.subjects = self._make_subjects(nodes, load)
         self.hosts = make_hosts(self.world, self.network, nodes, self.shape)
         self.pair = self._make_pair(nodes)
-        self.groups = [
-            ReplicaGroup(self.world, self.network, nodes, self.shape, index) for index in sorted(self.shape.groups)
-        ]
+        self.groups = self._make_groups(nodes)
         # The nodes that have several machines.
         self.several: list[Pair | ReplicaGroup] = [*([] if self.pair is None else [self.pair]), *self.groups]
         for several in self.several:
@@ -142,6 +140,10 @@ class Scenario:
         if self.shape.pair < 0:
             return None
         return Pair(self.world, self.network, nodes, self.shape)
+
+    def _make_groups(self, nodes: int) -> list[ReplicaGroup]:
+        indexes = sorted(self.shape.groups)
+        return [ReplicaGroup(self.world, self.network, nodes, self.shape, index) for index in indexes]
 
     def _add_backups(self) -> None:
         """Adds the other machines of nodes that have several."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from atalanta.cluster.replication.active.seat import ReplicationSeat
 from atalanta.cluster.replication.member_codec import (
     FromActive,
     FromFollower,
@@ -16,7 +17,6 @@ from atalanta.cluster.replication.member_codec import (
     encode_message,
 )
 from atalanta.cluster.replication.member_handshake import FollowerHandshake, Hello, Welcome
-from atalanta.cluster.replication.seat import ReplicationSeat
 from atalanta.ha.copy_replay import CopyReplay
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import CompareAndSet, Register, RegisterView, found

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from atalanta.cluster.replication.active_search import Candidate
-from atalanta.cluster.replication.backup import Backup
-from atalanta.cluster.replication.backup_config import (
+from atalanta.cluster.replication.passive.active_search import Candidate
+from atalanta.cluster.replication.passive.backup import Backup
+from atalanta.cluster.replication.passive.backup_config import (
     BackupConfig,
     BackupPorts,
     Damaged,

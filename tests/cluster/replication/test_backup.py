@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.replication.backup_config import Identity, TakenOver
-from atalanta.cluster.replication.follower_files import FollowerFiles
 from atalanta.cluster.replication.member_codec import StoredFiles
 from atalanta.cluster.replication.member_handshake import member_key
+from atalanta.cluster.replication.passive.backup_config import Identity, TakenOver
+from atalanta.cluster.replication.passive.follower_files import FollowerFiles
 from atalanta.ha.register import CompareAndSet, found, take_over
 from atalanta.store.config import JournalConfig
 from atalanta.store.pages import page_name

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from atalanta.cluster.replication.active.replicator import HANDOVER_TIMER
 from atalanta.cluster.replication.member_codec import Guard
-from atalanta.cluster.replication.replicator import HANDOVER_TIMER
 from atalanta.ha.guard_port import GuardPort
 from atalanta.ha.replication import Follower
 from tests.cluster.replication.group_rig import LEASE, MS, publish

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from atalanta.cluster.replication import backup, replicator
-from atalanta.cluster.replication.backup import Backup
-from atalanta.cluster.replication.file_changes import FileChanges
+from atalanta.cluster.replication.active.file_changes import FileChanges
 from atalanta.cluster.replication.member_codec import FileDeletion
+from atalanta.cluster.replication.passive.backup import Backup
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import RegisterView
 from atalanta.ha.replication import Active, Ended, Follower

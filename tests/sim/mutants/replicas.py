@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.replication.backup import Backup
-from atalanta.cluster.replication.file_changes import OutgoingFiles
-from atalanta.cluster.replication.follower_files import FollowerFiles
-from atalanta.cluster.replication.follower_stream import FollowerStream
-from atalanta.cluster.replication.replicator import Replicator
+from atalanta.cluster.replication.active.file_changes import OutgoingFiles
+from atalanta.cluster.replication.active.follower_stream import FollowerStream
+from atalanta.cluster.replication.active.replicator import Replicator
+from atalanta.cluster.replication.passive.backup import Backup
+from atalanta.cluster.replication.passive.follower_files import FollowerFiles
 from atalanta.ha.lease import Lease
 from atalanta.ha.register import Register, RegisterView, take_over
 from atalanta.ha.replication import Action, Active, Answer, Confirm, Cut, Follower, Offer, Send

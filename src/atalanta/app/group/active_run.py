@@ -13,8 +13,8 @@ from atalanta.app.node_config import node_config
 from atalanta.app.running_node import NewNode, new_node, run_node
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
-from atalanta.cluster.replication.replicator import HANDOVER_TIMER
-from atalanta.cluster.replication.seat import ReplicationSeat
+from atalanta.cluster.replication.active.replicator import HANDOVER_TIMER
+from atalanta.cluster.replication.active.seat import ReplicationSeat
 from atalanta.config.problems import ConfigError
 from atalanta.ha.policy import BACKUP
 from atalanta.ha.replication import Follower

@@ -17,9 +17,9 @@ from atalanta.app.group.member import GroupMember
 from atalanta.app.passive_run import Doors
 from atalanta.app.startup_error import StartupError
 from atalanta.app.transports import secure_connectors
-from atalanta.cluster.replication.active_search import Candidate
-from atalanta.cluster.replication.backup import Backup
-from atalanta.cluster.replication.backup_config import (
+from atalanta.cluster.replication.passive.active_search import Candidate
+from atalanta.cluster.replication.passive.backup import Backup
+from atalanta.cluster.replication.passive.backup_config import (
     BackupConfig,
     BackupPorts,
     Damaged,

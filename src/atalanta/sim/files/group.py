@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from atalanta.cluster.replication.active_search import Candidate
+from atalanta.cluster.replication.passive.active_search import Candidate
 from atalanta.ha.lease import LeaseTerms
 from atalanta.sim.host import Host, MakeNode
 from atalanta.sim.replicas.clock import DRIFT_PPM

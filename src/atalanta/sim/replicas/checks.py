@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.replication.file_changes import FileChanges
+from atalanta.cluster.replication.active.file_changes import FileChanges
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.replicas.file_check import content_of
 from atalanta.sim.replicas.members import GroupMember, Members

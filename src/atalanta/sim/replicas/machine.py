@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, cast
 
-from atalanta.cluster.replication.backup import Backup
-from atalanta.cluster.replication.backup_config import (
+from atalanta.cluster.replication.active.seat import ReplicationSeat
+from atalanta.cluster.replication.member_handshake import member_key
+from atalanta.cluster.replication.passive.backup import Backup
+from atalanta.cluster.replication.passive.backup_config import (
     BackupConfig,
     BackupPorts,
     Identity,
     TakenOver,
 )
-from atalanta.cluster.replication.member_handshake import member_key
-from atalanta.cluster.replication.seat import ReplicationSeat
 from atalanta.ha.copy_replay import CopyReplay
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import Register

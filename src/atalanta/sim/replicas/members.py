@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.replication.active_search import Candidate
+from atalanta.cluster.replication.passive.active_search import Candidate
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import Shape, group_id, journal_config, machines_of

@@ -39,9 +39,9 @@ from atalanta.ha.replication import (
 from atalanta.wire.connection import ProtocolError
 
 if TYPE_CHECKING:
-    from atalanta.cluster.replication.active_search import ActiveSearch
-    from atalanta.cluster.replication.backup_config import BackupPorts
-    from atalanta.cluster.replication.follower_store import FollowerStore
+    from atalanta.cluster.replication.passive.active_search import ActiveSearch
+    from atalanta.cluster.replication.passive.backup_config import BackupPorts
+    from atalanta.cluster.replication.passive.follower_store import FollowerStore
 
 # Received and not on the disk: with more than this, the connection is not read.
 WAITING_BYTES_MAX: Final = 16 << 20

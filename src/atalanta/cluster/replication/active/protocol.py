@@ -32,7 +32,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
 
 if TYPE_CHECKING:
-    from atalanta.cluster.replication.seat import ReplicationSeat
+    from atalanta.cluster.replication.active.seat import ReplicationSeat
     from atalanta.kernel.ports import Ids
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.host import Host

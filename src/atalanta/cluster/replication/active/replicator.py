@@ -11,21 +11,21 @@ from collections.abc import Callable
 from typing import Final
 
 from atalanta.cluster.part import Part
-from atalanta.cluster.replication.file_changes import (
+from atalanta.cluster.replication.active.file_changes import (
     FileChanges,
     ReplicatedLargeFiles,
     ReplicatedPages,
 )
-from atalanta.cluster.replication.follower_stream import FollowerStream, Sources
-from atalanta.cluster.replication.known_followers import KnownFollowers
+from atalanta.cluster.replication.active.follower_stream import FollowerStream, Sources
+from atalanta.cluster.replication.active.known_followers import KnownFollowers
+from atalanta.cluster.replication.active.protocol import MemberConnection
+from atalanta.cluster.replication.active.seat import ReplicationSeat
 from atalanta.cluster.replication.member_codec import (
     FromFollower,
     ServiceRequest,
     SettingsFile,
     StoredFiles,
 )
-from atalanta.cluster.replication.protocol import MemberConnection
-from atalanta.cluster.replication.seat import ReplicationSeat
 from atalanta.ha.register import CompareAndSet, Read, Register
 from atalanta.ha.register_requests import RegisterRequests
 from atalanta.ha.replication import Action, Active, Answer, Block, Confirm, Refusal, Send, Stop

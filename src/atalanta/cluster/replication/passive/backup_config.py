@@ -10,7 +10,7 @@ from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.replication import Follower
 
 if TYPE_CHECKING:
-    from atalanta.cluster.replication.active_search import Candidate
+    from atalanta.cluster.replication.passive.active_search import Candidate
     from atalanta.ha.copy_replay import CopyReplay
     from atalanta.ha.guard_port import GuardPort
     from atalanta.ha.register_port import RegisterPort

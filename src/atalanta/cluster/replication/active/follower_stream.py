@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.replication.file_changes import FileChanges, OutgoingFiles
+from atalanta.cluster.replication.active.file_changes import FileChanges, OutgoingFiles
 from atalanta.cluster.replication.member_codec import (
     LARGE_PART_SIZE,
     FromActive,
@@ -29,7 +29,7 @@ from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
 
 if TYPE_CHECKING:
-    from atalanta.cluster.replication.protocol import MemberConnection
+    from atalanta.cluster.replication.active.protocol import MemberConnection
 
 # Bytes that a follower is sent in one batch of inputs.
 TURN_BYTES: Final = 1 << 20

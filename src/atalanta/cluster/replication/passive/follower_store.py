@@ -6,9 +6,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from atalanta.cluster.replication.backup_config import nothing
-from atalanta.cluster.replication.disk_check import DiskCheck
-from atalanta.cluster.replication.follower_files import FollowerFiles, WriteBarrier
 from atalanta.cluster.replication.member_codec import (
     FileDeletion,
     JournalBlock,
@@ -17,6 +14,9 @@ from atalanta.cluster.replication.member_codec import (
     LargeEnd,
     PageFile,
 )
+from atalanta.cluster.replication.passive.backup_config import nothing
+from atalanta.cluster.replication.passive.disk_check import DiskCheck
+from atalanta.cluster.replication.passive.follower_files import FollowerFiles, WriteBarrier
 from atalanta.ha.block_stream import DropPart, JumpPart, SegmentPart
 from atalanta.ha.copy_replay import CopyReplay
 from atalanta.ha.journal_copy import JournalCopy

@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from atalanta.cluster.replication.active_search import SEARCH, ActiveSearch
-from atalanta.cluster.replication.backup_config import (
+from atalanta.cluster.replication.member_codec import ServiceRequest
+from atalanta.cluster.replication.member_handshake import NO_NODE_ID, Hello, Welcome
+from atalanta.cluster.replication.passive.active_search import SEARCH, ActiveSearch
+from atalanta.cluster.replication.passive.backup_config import (
     BackupConfig,
     BackupPorts,
     BackupStatus,
@@ -21,11 +23,9 @@ from atalanta.cluster.replication.backup_config import (
     Identity,
     TakenOver,
 )
-from atalanta.cluster.replication.follower_store import FollowerStore
-from atalanta.cluster.replication.incoming_stream import IncomingStream, StreamFailed
-from atalanta.cluster.replication.member_codec import ServiceRequest
-from atalanta.cluster.replication.member_handshake import NO_NODE_ID, Hello, Welcome
-from atalanta.cluster.replication.passive_inputs import PassiveInputs
+from atalanta.cluster.replication.passive.follower_store import FollowerStore
+from atalanta.cluster.replication.passive.incoming_stream import IncomingStream, StreamFailed
+from atalanta.cluster.replication.passive.passive_inputs import PassiveInputs
 from atalanta.ha.block_stream import BlockRefused
 from atalanta.ha.register import (
     CompareAndSet,
