@@ -53,6 +53,8 @@ class FileMembers(Members):
         self.node_id = group.node_id
         self.journal = group.journal
         self.coordinated = True
+        self.far = ""  # an asynchronous member takes no part
+        self.ordered = False
         self.min_in_sync = group.min_in_sync
         self.stops = []
         self.guards = Guards(world, network, name)
