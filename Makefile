@@ -109,7 +109,7 @@ check: $(STAMPS)/dev  ## lint, types, and the limits of the structure
 .PHONY: collection
 collection: $(STAMPS)/dev
 	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m pytest --collect-only -qq tests >$(STAMPS)/collection.txt || { \
-	 cat $(STAMPS)/collection.txt; exit 1; }
+	 sed -n '/= ERRORS =/,$$p' $(STAMPS)/collection.txt; exit 1; }
 
 .PHONY: docs
 docs: $(STAMPS)/demo  ## writes the generated pages of docs/reference

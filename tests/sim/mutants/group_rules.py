@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.replication import backup, replicator
+from atalanta.cluster.replication.active import replicator
 from atalanta.cluster.replication.active.file_changes import FileChanges
 from atalanta.cluster.replication.member_codec import FileDeletion
+from atalanta.cluster.replication.passive import backup
 from atalanta.cluster.replication.passive.backup import Backup
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import RegisterView
