@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from atalanta.app.node_config import node_config
 from atalanta.app.startup_error import StartupError
@@ -16,7 +17,6 @@ from atalanta.config.problems import ConfigError
 from atalanta.config.restart import needs_restart
 from atalanta.config.stored_settings import StoredSettingsFile
 from atalanta.config.users.users import read_security
-from atalanta.ha.policy_elements import HostedBackup
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import StoredSettings
 from atalanta.kernel.settings.settings_change import SettingsChange
@@ -26,6 +26,9 @@ from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
 from atalanta.tls.context import find_file
 from atalanta.tls.errors import TlsError
+
+if TYPE_CHECKING:
+    from atalanta.ha.policy_elements import HostedBackup
 
 log = logging.getLogger("atalanta.app")
 

@@ -8,16 +8,19 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from atalanta import __version__
 from atalanta.app.run import run_broker
 from atalanta.app.startup_error import StartupError
-from atalanta.ha.policy_elements import HostedBackup
 from atalanta.runtime.ha.guard.start import set_parent_death_signal
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.build import build_name
 from atalanta.runtime.process.event_loop import loop_name
 from atalanta.runtime.process.logs import configure_logging, log_event
+
+if TYPE_CHECKING:
+    from atalanta.ha.policy_elements import HostedBackup
 
 LOG_LEVELS = {
     "debug": logging.DEBUG,
@@ -74,6 +77,8 @@ def run_hosted(words: list[str]) -> int:
 
     `words`: broker.xml, log level, "json" or "text", "guarded" or "alone", process id of the host, the HostedBackup.
     """
+    from atalanta.ha.policy_elements import HostedBackup  # few nodes are hosted
+
     broker_xml, level, form, guarded, host, described = words
     hosted = HostedBackup(**json.loads(described))
     set_parent_death_signal()

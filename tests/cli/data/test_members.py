@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.runtime.ha.group.member_status import read_status
 from tests.app.group import Group
 from tests.cli.calls import Cli
+from tests.waiting import until
 
 pytestmark = pytest.mark.process
 
@@ -25,6 +27,7 @@ def test_members_are_described_and_compared(tmp_path: Path) -> None:
         cli("produce", "orders", "--count", "200", "--size", "2000")
         a, b = str(group.primary.data), str(group.backup.data)
         cli("data", "compare", a, b, status=75)
+        until(lambda: read_status(group.backup.data / "journal") is not None, "the state of the backup")
         for each in group.members:
             each.end(signal.SIGKILL)
         shown = json.loads(cli("data", "show", b, "--json"))

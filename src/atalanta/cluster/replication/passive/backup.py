@@ -277,11 +277,11 @@ class Backup(PassiveInputs):
             take()
         except (ProtocolError, DecodeError, BlockRefused) as error:
             self._search.drop(now, str(error))
-        except PageError as error:
-            self.ports.trace.event("replica_file_damaged", {"why": str(error)})
-            self._search.drop(now, f"{error}: the active node sends it again")
-        except JournalDamaged as error:
-            self._on_damage(error)
+        except PageError as page_error:
+            self.ports.trace.event("replica_file_damaged", {"why": str(page_error)})
+            self._search.drop(now, f"{page_error}: the active node sends it again")
+        except JournalDamaged as damage:
+            self._on_damage(damage)
         except StreamFailed as failure:
             self._fail(str(failure))
 
@@ -334,9 +334,9 @@ class Backup(PassiveInputs):
         try:
             if store.step():
                 self.ports.timers.set(REPLAY_TIMER, now)
-        except JournalDamaged as error:
+        except JournalDamaged as damage:
             store.end_replay()
-            self._on_damage(error)
+            self._on_damage(damage)
         except (DecodeError, OSError) as error:
             store.end_replay()
             self.ports.trace.event("replica_replay_failed", {"why": str(error)})
