@@ -31,7 +31,7 @@ class RegisterRequests:
 
     @property
     def problem(self) -> str:
-        """Why the outcome of the last request is unknown, "" if it is known."""
+        """Returns why the outcome of the last request is unknown, "" if it is known."""
         return self._told
 
     def read(self) -> None:

@@ -71,7 +71,7 @@ class MemberData:
 
 @dataclass
 class Comparison:
-    """What two members have in common. The journals are equal from record `first` to record `equal_through`.
+    """The common content of two members. The journals are equal from record `first` to record `equal_through`.
 
     `only_first` and `only_second` are records behind it. `different_pages` are the numbers of page files that are not
     equal; those of one member only are no difference: a follower gets them later, and deletes them later.

@@ -1,4 +1,4 @@
-"""What is lost with each host, and with each folder that several nodes share, as `atalanta plan` shows it."""
+"""The losses with each host, and with each folder that several nodes share, as `atalanta plan` shows it."""
 
 from __future__ import annotations
 

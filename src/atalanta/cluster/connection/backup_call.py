@@ -1,4 +1,4 @@
-"""What members say to each other about hosted backups, in the bodies of QUORUM_VOTE and QUORUM_VOTE_REPLY.
+"""The calls of members about hosted backups, in the bodies of QUORUM_VOTE and QUORUM_VOTE_REPLY.
 
 The handler is ours, and only a member that has proven the cluster password gets a call. A real Artemis never does.
 """

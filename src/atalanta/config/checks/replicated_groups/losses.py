@@ -1,4 +1,4 @@
-"""What becomes of a replicated group when a host is lost: who serves, what is lost, whether the manager answers."""
+"""The state of a replicated group after the loss of a host: who serves, what is lost, whether the manager answers."""
 
 from __future__ import annotations
 

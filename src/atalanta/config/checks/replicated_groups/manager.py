@@ -52,7 +52,7 @@ class GroupManager:
 
     @property
     def word(self) -> str:
-        """What a server is called."""
+        """Returns the name of a server in findings."""
         return "voter" if self.kind == QUORUM else f"{self.kind} server"
 
     @property

@@ -1,4 +1,4 @@
-"""What the process of a member says of itself, in the file `member-status.json` of its journal folder.
+"""The status of a member, as its process says it in the file `member-status.json` of its journal folder.
 
 It is for `atalanta ha status`, and written again and again while the process lives. Not synced: it is of no use
 after the end of the machine.
