@@ -133,7 +133,7 @@ class Colocation(OptionGroup):
 
 @dataclass(frozen=True)
 class HostedBackup:
-    """The record that a host keeps of a backup: the primary's node id and address, and the number of the backup at its host.
+    """The record of a hosted backup: the primary's node id and address, and the number of the backup at its host.
 
     The folders are those of the primary, for a shared store; "" with replication.
     """

@@ -1,4 +1,4 @@
-"""The content of a damaged block of the journal, as far as its records still decode: for the operator who reads the error."""
+"""The content of a damaged block of the journal, as far as its records still decode, for the text of the error."""
 
 from __future__ import annotations
 
