@@ -92,7 +92,7 @@ def retained_sequences(queue: Queue) -> list[int]:
 
 
 def counters(broker: Broker) -> dict[str, object]:
-    """What two brokers that have just replayed the same journal agree upon."""
+    """Returns the state upon which two brokers agree that have just replayed the same journal."""
     queues = broker.queues.values()
     return {
         "queues": {queue.name: (queue.message_count, queue.bytes, queue.next_sequence) for queue in queues},
@@ -108,7 +108,7 @@ def counters(broker: Broker) -> dict[str, object]:
 
 
 def deliveries(bench: Bench) -> dict[str, list[tuple[int, bytes]]]:
-    """What consumers get that take everything: counts and bodies, by queue without a log view."""
+    """Returns the deliveries to consumers that take everything: counts and bodies, by queue without a log view."""
     found: dict[str, list[tuple[int, bytes]]] = {}
     for name in [queue.name for queue in bench.broker.queues.values() if queue.active_lease() is None]:
         session = bench.session()

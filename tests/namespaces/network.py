@@ -140,7 +140,7 @@ class Namespaces:
         self.inside(source, "ip", "route", "delete", "blackhole", f"{self.address(target)}/32")
 
     def lose(self, source: str, target: str) -> None:
-        """What `source` sends to `target` gets lost without an error; the other way works."""
+        """Drops the packets from `source` to `target` without an error; the other way works."""
         self.inside(source, "ip", "neigh", "replace", self.address(target), "lladdr", NOBODY, "dev", "e0", "nud",
                     "permanent")  # fmt: skip
 
@@ -148,7 +148,7 @@ class Namespaces:
         self.inside(source, "ip", "neigh", "delete", self.address(target), "dev", "e0")
 
     def reset(self, source: str, target: str) -> None:
-        """What `source` sends to `target` is answered with a reset: the address seems to be its own."""
+        """Answers the packets from `source` to `target` with a reset: the address seems to be its own."""
         self.inside(source, "ip", "route", "add", "local", f"{self.address(target)}/32", "dev", "lo", "src",
                     self.address(source))  # fmt: skip
 

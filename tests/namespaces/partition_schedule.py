@@ -1,4 +1,4 @@
-"""What happens to the network of a group: a few partitions one after the other, drawn from a seed."""
+"""The partitions of a group's network: a few, one after the other, drawn from a seed."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_pauses_of_a_primary_from_1_to_60_seconds(
 def test_50_power_losses(
     launcher: Launcher, disk: PowerDisk, tmp_path_factory: pytest.TempPathFactory, kind: type[ReplicatedPair]
 ) -> None:
-    """Of both members at once; of the primary, which comes back, catches up, and serves when the backup is killed."""
+    """Power losses of both members at once; of the primary, which comes back and serves when the backup is killed."""
     points = Points()
     groups = Pairs(launcher, tmp_path_factory.mktemp("power"), 2_000, disk, kind)
     for index in range(50):

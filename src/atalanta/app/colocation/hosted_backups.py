@@ -21,6 +21,7 @@ from atalanta.app.startup_error import StartupError
 from atalanta.cluster.connection.backup_call import ASK, BackupCall
 from atalanta.cluster.connection.colocation_seat import BackupHost, ColocationSeat
 from atalanta.config.configuration import Configuration, dialable
+from atalanta.files.regular import read_regular
 from atalanta.files.replace import replace_file
 from atalanta.ha.policy import SHARED_STORE
 from atalanta.ha.policy_elements import Colocation, HostedBackup, ReplicationBackup
@@ -31,6 +32,7 @@ from atalanta.runtime.process.logs import log_event
 log = logging.getLogger("atalanta.app")
 
 FILE_NAME: Final = "colocated.json"
+FILE_BYTES_MAX: Final = 1 << 20
 
 
 class HostedBackups(ColocationSeat):
@@ -65,7 +67,7 @@ class HostedBackups(ColocationSeat):
 
     def _read(self) -> tuple[dict[str, HostedBackup], list[BackupHost]]:
         try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
+            found = json.loads(read_regular(self._path, FILE_BYTES_MAX))
             hosted = [HostedBackup(**each) for each in found["hosted"]]
             return {each.node_id: each for each in hosted}, [BackupHost(**each) for each in found["hosts"]]
         except FileNotFoundError:

@@ -75,7 +75,7 @@ def with_damaged_message(**settings: int | str) -> tuple[Server, Client]:
 
 
 def taken(server: Server, queue: str) -> tuple[bool, list[bytes]]:
-    """Whether a new consumer lost its connection, and what it got and acknowledged."""
+    """Returns whether a new consumer lost its connection, and what it got and acknowledged."""
     client = server.login()
     client.consume(queue)
     reader = Reader(client)
