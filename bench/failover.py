@@ -18,7 +18,7 @@ from bench.pairs import REPLICATION, RETURN_SECONDS, SHARED_STORE, pair, wait_pa
 from tests.interop.harness.tools import java
 
 QUEUE = f"{QUEUE_PREFIX}0"
-KILLS = 3  # of one repetition
+KILLS = 10  # of one pair: 30 in the usual three repetitions
 LOAD_SECONDS = 1.0
 URLS = {"": "the JMS client's defaults", "&callTimeout=5000": "callTimeout=5000"}
 FORMS = {"failover-shared-store": SHARED_STORE, "failover-replicated": REPLICATION}
