@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.management.management import Management
+from atalanta.management.status import PassiveStatus
 from atalanta.web import connections
 from atalanta.web.server import SCRAPES_MAX, WebServer
 from tests.kernel.broker_rig import consume
@@ -224,12 +226,23 @@ def test_a_server_without_a_node_is_live_but_not_ready() -> None:
                 status, text = await told("/metrics")
                 assert status == 200 and 'atalanta_ha_role{role="passive"} 1\n' in text
                 assert 'atalanta_ha_role{role="active"} 0\n' in text and "atalanta_ha_role_changes_total 0\n" in text
+                server.show_passive(PassiveStatus("Replication Backup w/lock manager", False, True, 7, 3))
+                status, text = await told("/metrics")
+                assert "artemis_active 0\n" in text and "artemis_replica_sync 1\n" in text
+                assert "artemis_epoch 7\n" in text and "atalanta_ha_behind_records 3\n" in text
+                status, text = await told("/health/ready")
+                assert status == 503 and json.loads(text) == {
+                    "ready": False, "network_lost": True, "role": "passive", "Active": False, "Backup": True,
+                    "HAPolicy": "Replication Backup w/lock manager", "SharedStore": False, "ReplicaSync": True,
+                    "ActivationSequence": 7,
+                }  # fmt: skip
                 server.role_changed("active")
                 server.show(desk.management)
                 assert desk.management.status.web_started
                 status, text = await told("/metrics")
                 assert status == 200 and 'atalanta_ha_role{role="active"} 1\n' in text
                 assert "atalanta_ha_role_changes_total 1\n" in text and "artemis_connection_count" in text
+                assert text.count("# TYPE artemis_active") == 1
         finally:
             await server.stop()
         assert not desk.management.status.web_started

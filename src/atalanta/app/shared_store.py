@@ -28,7 +28,7 @@ from atalanta.ha.folder_lease import RELEASED, STOPPED
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.policy import BACKUP, PRIMARY
 from atalanta.kernel.security.security import Security
-from atalanta.management.status import COLOCATED_POLICY, HaStatus
+from atalanta.management.status import COLOCATED_POLICY, HaStatus, PassiveStatus
 from atalanta.node.config import NodeConfig
 from atalanta.runtime.disk.folder_lock import DataFolderDamaged, DataFolderError
 from atalanta.runtime.ha.member_file import MemberRecord
@@ -177,6 +177,9 @@ class SharedStoreRuns:
             "node_passive",
             {"role": self.policy.role, "epoch": view.epoch, "store": self.store.journal},
         )
+        if self.server is not None:
+            policy = "Shared Store Primary" if self.policy.role == PRIMARY else "Shared Store Backup"
+            self.server.show_passive(PassiveStatus(policy, True, epoch=view.epoch))
         self.ready(["role=passive"])
 
 

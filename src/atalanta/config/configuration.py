@@ -83,6 +83,11 @@ class Configuration(OptionGroup):
         """Returns file and line of a named element; the file and 0 for an element without a line of its own."""
         return self.positions.get((kind, name), (str(self.path), 0))
 
+    def manager_position(self) -> tuple[str, int]:
+        """Returns file and line of the manager of a replication: in atalanta.toml, or the policy in broker.xml."""
+        own = self.positions.get(("[ha]", "manager"))
+        return self.position("ha-policy", "") if own is None else own
+
     @property
     def journal_folder(self) -> Path:
         """Returns the absolute folder of the journal; relative folders are below the instance folder."""

@@ -41,6 +41,31 @@ class HaStatus:
         return any(each.in_sync for each in self.replicas)
 
 
+@dataclass(frozen=True)
+class PassiveStatus:
+    """The high availability of a process that waits or follows. It gives no sessions, so its HTTP server tells what the
+    resource `broker` of the active node tells. `policy` as in HaStatus; `replica_sync`: it has all that was confirmed;
+    `behind`: records that it lacks; `waits`: why it follows nobody, "" if it does."""
+
+    policy: str
+    shared_store: bool
+    replica_sync: bool = False
+    epoch: int = 0
+    behind: int = 0
+    waits: str = ""
+
+    def attributes(self) -> dict[str, object]:
+        """Returns the attributes of the resource `broker` by name (ActiveMQServerControl)."""
+        return {
+            "Active": False,
+            "Backup": True,
+            "HAPolicy": self.policy,
+            "SharedStore": self.shared_store,
+            "ReplicaSync": self.replica_sync,
+            "ActivationSequence": self.epoch,
+        }
+
+
 class NodeStatus:
     """The version, the start and the surroundings of a node. A `disk_used` below 0 means unknown."""
 

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from atalanta.management.management import Management
 from atalanta.management.metrics_text import head
+from atalanta.management.status import PassiveStatus
 from atalanta.web.connections import CONNECTION_S, WebConnection, WebConnections
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -37,6 +38,7 @@ class WebServer:
         self._port = port
         self.network_lost = False  # the reason why there is no node
         self.role = ""  # "active" or "passive", of a process of a pair or group
+        self._passive: PassiveStatus | None = None  # while it is passive
         self._role_changes = 0
         self._started = False
         self._scrapes = 0
@@ -116,7 +118,7 @@ class WebServer:
     async def ready(self, request: web.Request) -> web.Response:
         """Answers 503 until clients are served, and again from the beginning of a stop."""
         if self._management is None:
-            away = {"ready": False, "network_lost": self.network_lost, **self._role()}
+            away = {"ready": False, "network_lost": self.network_lost, **self._role(), **self._passive_attributes()}
             return web.json_response(away, status=503)
         readiness = {
             **self._management.readiness(),
@@ -133,6 +135,18 @@ class WebServer:
         if role != self.role:
             self._role_changes += bool(self.role)
             self.role = role
+            self._passive = None
+
+    def show_passive(self, status: PassiveStatus) -> None:
+        """Records how far this passive process is, for `/health/ready` and the metrics."""
+        self._passive = status
+
+    def _passive_attributes(self) -> dict[str, object]:
+        status = self._passive
+        if status is None:
+            return {}
+        why = {"waits": status.waits} if status.waits else {}
+        return {**status.attributes(), **why}
 
     def _role_figures(self) -> str:
         """Returns the metrics of the role, "" for a process without one."""
@@ -142,6 +156,8 @@ class WebServer:
         lines += [f'{OWN}ha_role{{role="{each}"}} {int(each == self.role)}\n' for each in ROLES]
         lines.append(head("ha_role_changes_total", "changes of the role since the start", "counter", OWN))
         lines.append(f"{OWN}ha_role_changes_total {self._role_changes}\n")
+        if self._passive is not None:
+            lines += passive_figures(self._passive)
         return "".join(lines)
 
     async def metrics(self, request: web.Request) -> web.StreamResponse:
@@ -170,3 +186,16 @@ class WebServer:
         finally:
             self._scrapes -= 1
         return response
+
+
+def passive_figures(status: PassiveStatus) -> list[str]:
+    """Returns the metrics of a passive process, under the names that the active node has."""
+    figures = [
+        ("active", "1 while clients are served", 0),
+        ("replica_sync", "1 while a replica is in step", int(status.replica_sync)),
+        ("epoch", "takeovers of the shared store or the replicated group so far", status.epoch),
+    ]
+    lines = [f"{head(name, why)}artemis_{name} {value}\n" for name, why, value in figures]
+    lines.append(head("ha_behind_records", "records that this passive process lacks", prefix=OWN))
+    lines.append(f"{OWN}ha_behind_records {status.behind}\n")
+    return lines

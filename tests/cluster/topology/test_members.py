@@ -165,6 +165,35 @@ def test_a_connector_that_nobody_answers_is_reported_once_and_when_it_is_over(ri
     assert rig.get(node, "clusterconnection.test", "ConnectorFailures") == {}
 
 
+def test_two_reasons_that_alternate_are_each_reported_once(rig: Rig) -> None:
+    """Behind a load balancer a dial is refused now, and accepted and reset then."""
+    rig.node(peers=[])
+    node = rig.node(peers=[0])
+    node.start()
+    rig.run(2)
+    scanner = cluster_of(node).scanner
+    (name,) = scanner.targets
+    for turn in range(10):
+        scanner.lost(rig.world.now, name, "reset" if turn % 2 else "refused by the balancer")
+    assert len(rig.events("n1 cluster_connector_failed")) == 3  # nobody listens, and these two
+    assert len(scanner.failures()) == 1
+
+
+def test_the_passive_backup_of_the_node_itself_is_no_failed_connector(rig: Rig) -> None:
+    """Its port does not listen. A connector that leads to nobody is still told, only later."""
+    rig.node(peers=[])
+    rig.node(peers=[])
+    node = rig.node(peers=[0, 1], whole=lambda settings: setattr(settings, "backed_up", True))
+    node.start()
+    cluster = cluster_of(node)
+    waits, wrong = (cluster.scanner.targets[name] for name in sorted(cluster.scanner.targets))
+    cluster.topology.members["node-2"].backup = waits
+    rig.run(30)
+    (line,) = rig.events("n2 cluster_connector_failed")
+    assert "n1:" in line
+    assert list(cluster.scanner.failures()) == [wrong.address]
+
+
 def test_a_member_that_changed_its_password_is_reported_once(rig: Rig) -> None:
     first, _ = rig.cluster(2)
     cluster_of(first).settings.cluster_password = "guessed"

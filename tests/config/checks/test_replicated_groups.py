@@ -238,6 +238,7 @@ def test_a_manager_s_folder_on_the_disk_of_a_member(tmp_path: Path) -> None:
     found = call(*files)
     assert hint_of(found, "b cannot take over without the manager") == "a folder that does not lie on a member's disk"
     elsewhere = toml.replace("/a/locks", "/locks")
+    (tmp_path / "locks").mkdir()
     for path in files:
         path.with_name("atalanta.toml").write_text(elsewhere)
     found = call(*files, strict=True)

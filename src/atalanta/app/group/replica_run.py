@@ -22,6 +22,7 @@ from atalanta.cluster.replication.passive.backup import Backup
 from atalanta.cluster.replication.passive.backup_config import (
     BackupConfig,
     BackupPorts,
+    BackupStatus,
     Damaged,
     Identity,
     TakenOver,
@@ -29,6 +30,7 @@ from atalanta.cluster.replication.passive.backup_config import (
 from atalanta.config.configuration import Configuration
 from atalanta.ha.replication import Follower
 from atalanta.kernel.ports import Disk, LargeFiles
+from atalanta.management.status import PassiveStatus
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.runtime.ha.group.guard_calls import GuardCalls
 from atalanta.runtime.ha.group.passive_shell import PassiveShell
@@ -220,6 +222,11 @@ class ReplicaRun:
             self.again = True
             self._shell.end()
 
+    def _passive_status(self, seen: BackupStatus) -> PassiveStatus:
+        in_sync = bool(seen.active) and self.member.folder.member in seen.in_sync
+        policy = f"Replication {'Primary' if self.member.primary else 'Backup'} w/lock manager"
+        return PassiveStatus(policy, False, in_sync, seen.epoch, seen.behind, seen.waits)
+
     async def _attend(self, shell: PassiveShell, backup: Backup) -> None:
         """Tells how far the member is, and looks for an operator's request."""
         member = self.member
@@ -231,6 +238,7 @@ class ReplicaRun:
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 seen = backup.status()
+                member.show_passive(self._passive_status(seen))
                 await member.tell("passive", seen.epoch, seen.active, seen.durable, seen.behind, [], seen.waits)
                 promoted = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE)
                 forced = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE_LOSSY)

@@ -55,6 +55,7 @@ async def serve_group(
     try:
         if server is not None:
             guard.on_change = server.network_changed
+            member.show_passive = server.show_passive
         return await guard.run(ReplicatedRuns(member, security, server, guard).next)
     finally:
         await member.close()

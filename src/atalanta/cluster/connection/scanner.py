@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 LOCATE: Final = "locate."
 DISCOVERED: Final = "discovered/"
 SAME_CREDENTIALS: Final = "give all nodes the same cluster-user and cluster-password"
+REASONS_MAX: Final = 8  # in the log for one connector
+BACKUP_TRIES: Final = 20  # failures before a connector counts as wrong that may lead to a backup of this node
 CHECK_CONNECTOR: Final = "start the node there, or correct host and port of the connector"
 PASSIVE: Final = "if a backup of this node waits there, nothing: it does not listen. Else"
 
@@ -43,7 +45,8 @@ class Scanner(DiscoveryListener):
         self.tries: dict[str, int] = {}  # failures in a row; they set the pause
         self.scans: dict[str, int] = {}  # failures since the last `wake`; they have a limit
         self.exhausted: dict[str, bool] = {}
-        self.reasons: dict[str, str] = {}  # why a connector fails; reported
+        self.reasons: dict[str, str] = {}  # why a connector fails
+        self.told: dict[str, list[str]] = {}  # the reasons that are in the log since it was connected
         self.places: dict[str, str] = {}  # names of the targets of discovered nodes, by node id
         self.announced: dict[str, int] = {}  # discovered nodes of each such target
 
@@ -81,8 +84,14 @@ class Scanner(DiscoveryListener):
         self._fresh(name)
 
     def failures(self) -> dict[str, str]:
-        """Returns the reasons why connectors fail, by host:port."""
-        return {self.targets[name].address: why for name, why in self.reasons.items()}
+        """Returns the reasons why connectors fail, by host:port. The own backup is left out: it does not listen."""
+        return {
+            self.targets[name].address: why for name, why in self.reasons.items() if not self._is_own_backup(name)
+        }
+
+    def _is_own_backup(self, name: str) -> bool:
+        own = self.members.topology.members.get(self.local.node_id)
+        return own is not None and own.backup is not None and own.backup.same_target(self.targets[name])
 
     def _fresh(self, name: str) -> None:
         self.tries.pop(name, None)
@@ -113,6 +122,7 @@ class Scanner(DiscoveryListener):
 
     def opened(self, now: int, name: str) -> None:
         self.open[name] = True
+        self.told.pop(name, None)
         if self.reasons.pop(name, None) is not None and name in self.targets:
             at = self.targets[name].address
             self.local.trace.event("cluster_connector_connected", {"connector": name, "at": at})
@@ -144,10 +154,15 @@ class Scanner(DiscoveryListener):
         self.local.set_timer(LOCATE + name, now + pause_ms * 1_000_000)
 
     def _report_failure(self, name: str, why: str, refused: bool) -> None:
-        """Records `cluster_connector_failed` once, and again when the reason changes."""
-        if self.reasons.get(name) == why:
-            return
+        """Records `cluster_connector_failed` once for each reason. Behind a load balancer two of them may alternate."""
+        told = self.told.setdefault(name, [])
         self.reasons[name] = why
+        # After a takeover the former active node needs a moment until it is known as the backup.
+        if self.local.settings.backed_up and (self.tries.get(name, 0) < BACKUP_TRIES or self._is_own_backup(name)):
+            return
+        if why in told or len(told) >= REASONS_MAX:
+            return
+        told.append(why)
         check = f"{PASSIVE} {CHECK_CONNECTOR}" if self.local.settings.backed_up else CHECK_CONNECTOR
         self.local.trace.event(
             "cluster_connector_failed",

@@ -78,8 +78,22 @@ class HaSection:
     def finish_own(self) -> None:
         """Checks the policy with the table `[ha]` of atalanta.toml, which has been read into it."""
         self.managers.finish(self.policy.manager)
+        self._check_manager()
         if self.policy.form == REPLICATION:
             self._check_replication()
+
+    def _check_manager(self) -> None:
+        """Reports wrong addresses of the manager. A file that is not there may be on another host: a warning."""
+        if self.policy.manager is None:
+            return
+        # Most nodes have no manager.
+        from atalanta.config.sections.ha.manager_check import address_faults, missing_files
+
+        file, line = self.configuration.manager_position()
+        for text, hint in address_faults(self.policy.manager):
+            self.report.problem(file, line, f"{MANAGER}: {text}", hint)
+        for text, hint in missing_files(self.policy.manager, self.configuration.instance):
+            self.configuration.warnings.append(f"{file}:{line}: {MANAGER}: {text}: {hint}")
 
     def _check_replication(self) -> None:
         """Checks what the group of a replication needs: a manager, a disk, and the addresses of its members."""
@@ -113,6 +127,17 @@ class HaSection:
                 file, line, f"the cluster-connection {named.name} has no static-connectors: this node cannot find the"
                 " others of its group", "name their connectors there",
             )  # fmt: skip
+        elif named is not None and policy.colocation is None:
+            self._check_min_in_sync(len(named.static_connectors))
+
+    def _check_min_in_sync(self, others: int) -> None:
+        """Warns of a number that the members that this file names cannot reach."""
+        if self.policy.min_in_sync > others + 1:
+            file, line = self.configuration.position("[ha]", "min_in_sync")
+            self.configuration.warnings.append(
+                f"{file}:{line}: min_in_sync = {self.policy.min_in_sync}: this file names {others + 1} members, itself"
+                f" among them, so nothing is ever confirmed: {others + 1} at most"
+            )
 
     def _take_default_manager(self) -> None:
         """Lets the guard of the primary decide, if this is one of two nodes, and says so."""

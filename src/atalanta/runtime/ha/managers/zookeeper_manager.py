@@ -7,6 +7,7 @@ while the group lives. A read begins with sync(), or it could be older than a fi
 from __future__ import annotations
 
 import asyncio
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,8 @@ class ZooKeeperManager:
     ) -> None:
         import kazoo.client
 
+        # It logs every attempt to connect, twenty lines in two seconds. The caller tells a failure once.
+        logging.getLogger("kazoo").setLevel(logging.CRITICAL)
         self.hosts = hosts
         self.path = path
         self.timeout_s = timeout_s
