@@ -61,7 +61,10 @@ class Instance:
     persistence: bool = True
     security: bool = True
     full_policy: str = "PAGE"
-    role_in_group: str = ""  # "primary" or "backup" of a replicated group with `members`
+    role_in_group: str = ""  # "primary" or "backup" of a replicated group with `members`, or of a shared store
+    shared_store: bool = False
+    data: str = "data"  # folder of journal, page files and large messages; relative to the instance
+    failover_on_shutdown: bool = False  # of a shared store
     voters: list[str] = field(default_factory=list)  # of that group; host:port
 
 
@@ -103,14 +106,21 @@ def _check(instance: Instance) -> None:
     if instance.load_balancing not in LOAD_BALANCING:
         known = ", ".join(LOAD_BALANCING)
         raise InstanceError(f"'{instance.load_balancing}' is none of {known}")
-    if instance.role_in_group and not instance.members:
+    replicated = bool(instance.role_in_group) and not instance.shared_store
+    if replicated and not instance.members:
         raise InstanceError("the members of a replicated group name each other: give the others, with --static-cluster")
     if instance.role_in_group and not instance.persistence:
-        raise InstanceError("a member of a replicated group has its messages on disk")
-    if instance.role_in_group and not instance.voters and len(instance.members) > 1:
+        raise InstanceError("a node with a backup has its messages on disk")
+    if replicated and not instance.voters and len(instance.members) > 1:
         raise InstanceError("a replicated group of more than two members needs --voters (atalanta ha witness)")
-    if instance.voters and not instance.role_in_group:
+    if instance.voters and not replicated:
         raise InstanceError("only a member of a replicated group has voters: give --replicated, too")
+    if instance.shared_store and not instance.members:
+        raise InstanceError("primary and backup name each other: give the other one, with --static-cluster")
+    if instance.shared_store and not Path(instance.data).is_absolute():
+        raise InstanceError("primary and backup have their messages in one folder: give its path, with --data")
+    if instance.failover_on_shutdown and not instance.shared_store:
+        raise InstanceError("--failover-on-shutdown is of a shared store: a replicated group hands over at every stop")
     for voter in instance.voters:
         if not voter.rpartition(":")[2].isdecimal() or '"' in voter or not voter.isprintable():
             raise InstanceError(f"'{voter}' is not host:port of a voter")
@@ -132,16 +142,19 @@ def broker_xml(instance: Instance) -> str:
     """Returns the text of etc/broker.xml."""
     host = f"[{instance.host}]" if ":" in instance.host else instance.host
     url = escape(f"tcp://{host}:{instance.port}")
+    data = escape(instance.data.rstrip("/"))
+    # Without the element it would be below the instance, where the other process does not look.
+    large = f"\n    <large-messages-directory>{data}/large-messages</large-messages-directory>"
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <configuration xmlns="urn:activemq">
   <core xmlns="urn:activemq:core">
     <name>{escape(instance.name)}</name>
     <persistence-enabled>{_bool_text(instance.persistence)}</persistence-enabled>
     <security-enabled>{_bool_text(instance.security)}</security-enabled>
-    <journal-directory>data/journal</journal-directory>
-    <bindings-directory>data/bindings</bindings-directory>
-    <paging-directory>data/paging</paging-directory>
-    <journal-file-size>10M</journal-file-size>
+    <journal-directory>{data}/journal</journal-directory>
+    <bindings-directory>{data}/bindings</bindings-directory>
+    <paging-directory>{data}/paging</paging-directory>
+    <journal-file-size>10M</journal-file-size>{"" if instance.data == "data" else large}
 
 {_connectors(instance, url)}
     <acceptors>
@@ -237,13 +250,17 @@ def _cluster(instance: Instance) -> str:
 
 
 def _policy(instance: Instance) -> str:
-    if not instance.role_in_group:
+    role = instance.role_in_group
+    if not role:
         return ""
+    form = "shared-store" if instance.shared_store else "replication"
+    options = "<failover-on-shutdown>true</failover-on-shutdown>" if instance.failover_on_shutdown else ""
+    element = f"<{role}>{options}</{role}>" if options else f"<{role}/>"
     return f"""
     <ha-policy>
-      <replication>
-        <{instance.role_in_group}/>
-      </replication>
+      <{form}>
+        {element}
+      </{form}>
     </ha-policy>
 """
 

@@ -143,10 +143,28 @@ def test_the_members_of_a_replicated_group(tmp_path: Path) -> None:
     assert "without --voters the guard of the primary decides" in alone
 
 
+def test_a_pair_with_a_shared_store(tmp_path: Path) -> None:
+    words = ["--shared-store", "--data", str(tmp_path / "shared"), "--failover-on-shutdown", "--cluster-password", "s"]
+    a, b = str(tmp_path / "a"), str(tmp_path / "b")
+    create(a, *words, "--host", "host-a", "--static-cluster", "tcp://host-b:61616")
+    create(b, *words, "--backup", "--host", "host-b", "--static-cluster", "tcp://host-a:61616")
+    checked = CliRunner().invoke(application, ["check", "--strict", a, b], env={"COLUMNS": "300"})
+    assert checked.exit_code == 0, checked.output
+    assert "it is a backup of" in checked.output
+    configuration = read_broker_xml(tmp_path / "b" / "etc" / "broker.xml", {})
+    assert configuration.ha.failover_on_shutdown and configuration.ha.role == "backup"
+    assert configuration.large_messages_folder == tmp_path / "shared" / "large-messages"
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--backup"], "give --replicated, too"),
+        (["--backup"], "give --replicated or --shared-store, too"),
+        (["--replicated", "--shared-store"], "a node has one of them"),
+        (["--shared-store", "--data", "/srv/shared"], "give the other one, with --static-cluster"),
+        (["--shared-store", "--static-cluster", "tcp://d:1"], "give its path, with --data"),
+        (["--failover-on-shutdown"], "is of a shared store"),
+        (["--shared-store", "--static-cluster", "tcp://d:1", "--voters", "w:1"], "only a member of a replicated group"),
         (["--replicated"], "give the others, with --static-cluster"),
         (["--replicated", "--static-cluster", "tcp://d:1,tcp://e:1"], "more than two members needs --voters"),
         (["--voters", "w:1"], "only a member of a replicated group has voters"),

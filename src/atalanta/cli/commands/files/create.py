@@ -34,7 +34,14 @@ ClusterPassword = Annotated[str, typer.Option(help="likewise [default: generated
 Replicated = Annotated[
     bool, typer.Option("--replicated", help="a member of a replicated group with the nodes of --static-cluster")
 ]
-Backup = Annotated[bool, typer.Option("--backup", "--slave", help="with --replicated: this one waits")]
+SharedStore = Annotated[
+    bool, typer.Option("--shared-store", help="one of a pair that has the folder --data in common")
+]
+Backup = Annotated[bool, typer.Option("--backup", "--slave", help="of --replicated or --shared-store: this one waits")]
+FailoverOnShutdown = Annotated[
+    bool, typer.Option("--failover-on-shutdown", help="with --shared-store: the other one serves after a graceful stop")
+]
+Data = Annotated[str, typer.Option(help="folder of the messages [default: data, in DIR]", show_default=False)]
 Voters = Annotated[
     str, typer.Option(help="with --replicated: host:port,host:port of `atalanta ha witness`, the same for all members")
 ]
@@ -67,7 +74,10 @@ def create(
     cluster_user: ClusterUser = "cluster",
     cluster_password: ClusterPassword = "",
     replicated: Replicated = False,
+    shared_store: SharedStore = False,
     backup: Backup = False,
+    failover_on_shutdown: FailoverOnShutdown = False,
+    data: Data = "data",
     voters: Voters = "",
     message_load_balancing: MessageLoadBalancing = "ON_DEMAND",
     queues: Queues = "",
@@ -84,8 +94,10 @@ def create(
     from atalanta.config.instance import Instance
     from atalanta.kernel.security.password import hash_password
 
-    if backup and not replicated:
-        raise ended("--backup: of a replicated group, give --replicated, too", USAGE)
+    if replicated and shared_store:
+        raise ended("--replicated and --shared-store: a node has one of them", USAGE)
+    if backup and not replicated and not shared_store:
+        raise ended("--backup: of a group or a shared store, give --replicated or --shared-store, too", USAGE)
     shown = []
     if not password:
         password = secrets.token_urlsafe(SECRET_BYTES)
@@ -114,7 +126,10 @@ def create(
         persistence=not no_persistence,
         security=not no_security,
         full_policy="BLOCK" if blocking else "PAGE",
-        role_in_group=("backup" if backup else "primary") if replicated else "",
+        role_in_group=("backup" if backup else "primary") if replicated or shared_store else "",
+        shared_store=shared_store,
+        data=data,
+        failover_on_shutdown=failover_on_shutdown,
         voters=_listed(voters),
     )
     _make(folder, instance, shown)
