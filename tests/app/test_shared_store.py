@@ -146,9 +146,9 @@ def test_clients_learn_of_the_backup(tmp_path: Path) -> None:
         asyncio.run(main(pair))
 
 
-def command(*words: object) -> subprocess.CompletedProcess[str]:
-    """Runs `atalanta ha`."""
-    line = [sys.executable, "-m", "atalanta", "ha", *map(str, words)]
+def command(*words: object, name: str = "ha") -> subprocess.CompletedProcess[str]:
+    """Runs `atalanta ha`, or another command."""
+    line = [sys.executable, "-m", "atalanta", name, *map(str, words)]
     return subprocess.run(line, capture_output=True, text=True, timeout=DEADLINE_S)
 
 
@@ -174,10 +174,16 @@ def test_an_operator_promotes_a_backup_of_a_stopped_primary(tmp_path: Path) -> N
         refused = command("promote", pair.store / "journal")
         assert refused.returncode == 75
         assert "the store is active, not stopped" in refused.stderr
+        well = command(pair.primary.broker_xml, name="doctor")
+        assert well.returncode == 0 and "all is well" in well.stdout
         assert pair.primary.end(signal.SIGTERM) == 0
+        ill = command(pair.backup.broker_xml, name="doctor")
+        assert ill.returncode == 1 and "no process serves this store: it is stopped" in ill.stdout
         done = command("promote", pair.store / "journal")
         assert done.returncode == 0, done.stderr
         pair.backup.until_role("active")
+        alone = command(pair.backup.broker_xml, name="doctor")
+        assert alone.returncode == 1 and "no process waits for this store" in alone.stdout
 
 
 def test_force_failover_and_the_attributes_of_management(tmp_path: Path) -> None:

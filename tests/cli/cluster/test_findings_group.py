@@ -134,4 +134,4 @@ def test_a_folder_of_another_node_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "broker.xml"
     path.write_text("<configuration><core/></configuration>")
     done = CliRunner().invoke(application, ["doctor", str(path)])
-    assert done.exit_code == 65 and "is not of a replicated group: name host:port" in done.stderr
+    assert done.exit_code == 65 and "has no backup (no ha-policy): name host:port" in done.stderr

@@ -14,10 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, merged, sorted_findings
-from atalanta.cli.cluster.findings_group import group_findings, replication_findings
+from atalanta.cli.cluster.findings_group import group_findings, replication_findings, store_findings
 from atalanta.cli.cluster.findings_members import member_findings
 from atalanta.cli.cluster.findings_messages import message_findings
 from atalanta.cli.cluster.replicated_group import group_of, look
+from atalanta.cli.cluster.shared_store import has_shared_store
+from atalanta.cli.cluster.shared_store import look as look_at_pair
 from atalanta.cli.cluster.survey import Survey
 from atalanta.cli.cluster.view import LiveCluster
 from atalanta.cli.output.escape import plain
@@ -67,10 +69,15 @@ def is_place(node: str) -> bool:
 
 
 def of_member(place: Path) -> list[Finding]:
-    """Returns the findings about the member of a replicated group in a folder. Raises Refused."""
+    """Returns the findings about the member of a replicated group, or the pair with a shared store, of a folder.
+
+    Raises Refused.
+    """
     configuration = group_of(place)
+    if configuration is None and has_shared_store(place):
+        return list(store_findings(look_at_pair(place)))
     if configuration is None:
-        raise Refused(f"{place} is not of a replicated group: name host:port of the node", BAD_DATA)
+        raise Refused(f"{place} has no backup (no ha-policy): name host:port of the node", BAD_DATA)
     return list(group_findings(configuration, asyncio.run(look(configuration))))
 
 

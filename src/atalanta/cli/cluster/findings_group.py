@@ -10,6 +10,7 @@ from typing import Final
 
 from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, duration_text
 from atalanta.cli.cluster.replicated_group import ACTIVE, GroupState
+from atalanta.cli.cluster.shared_store import REMEDIES, PairState
 from atalanta.cli.cluster.view import LiveCluster
 from atalanta.config.configuration import Configuration
 from atalanta.runtime.ha.group.member_status import FollowerStatus, MemberStatus
@@ -33,6 +34,17 @@ def group_findings(configuration: Configuration, seen: GroupState) -> Iterator[F
     else:
         yield from _passive(seen, status)
     yield from _kept_tail(seen)
+
+
+def store_findings(seen: PairState) -> Iterator[Finding]:
+    """Yields what is wrong with a pair that has a shared store, as its folder shows it."""
+    place = str(seen.journal)
+    if seen.state != ACTIVE:
+        text = f"no process serves this store: it is {seen.state}"
+        yield Finding(ERROR, "store_not_served", place, text, REMEDIES[seen.state], {"state": seen.state})
+    elif not seen.waiting:
+        text = "no process waits for this store: when the active one ends, nobody serves"
+        yield Finding(WARNING, "backup_missing", place, text, "start the backup: atalanta run")
 
 
 def _register(seen: GroupState) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from atalanta.cli.output.tables import show_table
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
 from atalanta.ha.folder_lease import ACTIVE, STOPPED
+from atalanta.ha.policy import SHARED_STORE
 from atalanta.runtime.ha.epoch_names import EPOCHS_NAME
 from atalanta.runtime.ha.member_file import MemberRecord, read_members
 from atalanta.runtime.ha.shared_store import MEMBERS_NAME, StoreView, look_at_store
@@ -145,6 +146,15 @@ def find_store(place: Path) -> Path:
         if (folder / EPOCHS_NAME).is_dir():
             return folder
     raise Refused(f"{candidates[0]}: this is not the store of a pair, or no process of it was started yet", BAD_DATA)
+
+
+def has_shared_store(place: Path) -> bool:
+    """Tells whether the instance or broker.xml at `place` is of a pair with a shared store. Raises Refused."""
+    configured = place / "etc" / "broker.xml" if place.is_dir() else place
+    try:
+        return read_broker_xml(configured, dict(os.environ)).ha.form == SHARED_STORE
+    except ConfigError as error:
+        raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
 
 
 def address_of(member: MemberRecord) -> str:
