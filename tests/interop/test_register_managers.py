@@ -29,6 +29,9 @@ from tests.runtime.ha.managers.manager_contract import Counting, check_contract,
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 KINDS = ("etcd", "zookeeper")
 SETTLE_SECONDS = 60.0
+# By default kazoo would dial once within the 13 s behind these.
+AWAY_SECONDS = 14.0
+SOON_SECONDS = 4.0
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -147,6 +150,27 @@ def test_a_server_that_is_stopped_in_the_middle(server: RegisterServer, name: st
         await made.close()
 
     asyncio.run(run())
+
+
+def test_a_server_that_was_away_is_found_soon(server: RegisterServer, name: str) -> None:
+    """However long it was away: somebody waits for a takeover."""
+
+    async def run() -> float:
+        made = manager(server.kind, server.port, name)
+        await made_first(made)
+        server.kill()
+        end = time.monotonic() + AWAY_SECONDS
+        while time.monotonic() < end:
+            with pytest.raises(ManagerUnavailable):
+                await made.read()
+            await asyncio.sleep(0.2)
+        await asyncio.to_thread(server.start)
+        begin = time.monotonic()
+        await read(made)
+        await made.close()
+        return time.monotonic() - begin
+
+    assert asyncio.run(run()) < SOON_SECONDS
 
 
 def test_counters_while_the_server_is_killed_stopped_and_cut_off(server: RegisterServer, name: str) -> None:

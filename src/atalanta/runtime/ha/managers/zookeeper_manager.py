@@ -7,13 +7,21 @@ while the group lives. A read begins with sync(), or it could be older than a fi
 from __future__ import annotations
 
 import asyncio
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from atalanta.ha.register import CompareAndSet, decode_register, encode_register
 from atalanta.ha.voter import Outcome
 from atalanta.runtime.ha.managers.manager import Answer, Found, ManagerUnavailable
+
+# kazoo writes two lines for each attempt to connect. Whoever calls says once that the manager is away.
+log = logging.getLogger("atalanta.zookeeper")
+log.setLevel(logging.ERROR)
+
+# How often a lost server is dialled. kazoo's own limit is a minute; a takeover may wait for this.
+RETRY_S_MAX: Final = 2.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,8 @@ class ZooKeeperManager:
         self.hosts = hosts
         self.path = path
         self.timeout_s = timeout_s
-        self._options: dict[str, Any] = {"hosts": hosts, "timeout": timeout_s}
+        retry = {"max_tries": -1, "max_delay": RETRY_S_MAX}
+        self._options: dict[str, Any] = {"hosts": hosts, "timeout": timeout_s, "connection_retry": retry, "logger": log}
         if user:
             import kazoo.security
 
