@@ -21,7 +21,7 @@ log = logging.getLogger("atalanta.zookeeper")
 log.setLevel(logging.ERROR)
 
 # How often a lost server is dialled. kazoo's own limit is a minute; a takeover may wait for this.
-RETRY_S_MAX: Final = 2.0
+RETRY_S_MAX: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,17 @@ class ZooKeeperManager:
             return Answer(Outcome.UNKNOWN, why=f"ZooKeeper at {self.hosts}: {_why(error)}")
 
     def _connected(self) -> Any:
-        """Returns the client; it connects again by itself. KazooTimeoutError if the first connection takes too long."""
+        """Returns the client; it connects again by itself. KazooTimeoutError if the first connection takes too long, or
+        if it has no connection now: kazoo would keep the request, however many there are, and send it at its return.
+        """
+        from kazoo.handlers.threading import KazooTimeoutError
+
         if self._client is None:
             client = self._new_client(**self._options)
             client.start(timeout=self.timeout_s)
             self._client = client
+        if not self._client.connected:
+            raise KazooTimeoutError("not connected")
         return self._client
 
     def _close(self) -> None:
