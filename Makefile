@@ -175,7 +175,7 @@ test:  ## lint, types and the suite; at most 12 minutes on two cores
 	$(call in_both_builds,not soak,the suite)
 
 .PHONY: interop-soak
-interop-soak: $(STAMPS)/installed $(STAMPS)/connect  ## an hour: Spark at two real Artemis nodes, with kills
+interop-soak: $(STAMPS)/installed $(STAMPS)/connect  ## 80 minutes: Spark at two real Artemis nodes, with kills; etcd and ZooKeeper in partitions
 	@$(PYTHON) -m pytest -s -m soak tests/interop
 
 .PHONY: soak

@@ -12,14 +12,10 @@ import pytest
 from tests.interop.harness.failover import Failover
 from tests.interop.harness.jms import until
 from tests.interop.harness.lineup import Lineup
-from tests.interop.harness.register_servers import RegisterServer
+from tests.interop.harness.register_servers import LINES, RegisterServer
 from tests.interop.harness.replicated_group import ReplicatedGroup, role
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
-LINES = {
-    "etcd": 'kind = "etcd"\nendpoints = "http://127.0.0.1:{port}"\nnamespace = "atalanta/"\n',
-    "zookeeper": 'kind = "zookeeper"\nconnect-string = "127.0.0.1:{port}"\nnamespace = "atalanta"\n',
-}
 # Many times as long as a lease, which is 1 s.
 AWAY_SECONDS = 15.0
 
@@ -33,7 +29,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RegisterS
 
 
 def test_a_group_whose_manager_is_killed_stopped_and_restarted(brokers: Lineup, server: RegisterServer) -> None:
-    manager = LINES[server.kind].format(port=server.port)
+    manager = LINES[server.kind].format(host="127.0.0.1", port=server.port)
     with ReplicatedGroup(brokers, manager) as group:
         group.start()
         with Failover(group.url, "orders") as jms:

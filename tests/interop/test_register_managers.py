@@ -29,6 +29,10 @@ from tests.runtime.ha.managers.manager_contract import Counting, check_contract,
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 KINDS = ("etcd", "zookeeper")
 SETTLE_SECONDS = 60.0
+TIMEOUT_SECONDS = 2.0
+# By default kazoo would dial once within the 13 s behind these.
+AWAY_SECONDS = 14.0
+SOON_SECONDS = 5.0
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -45,7 +49,7 @@ def name(request: pytest.FixtureRequest) -> str:
     return "/atalanta/" + str(request.node.name).partition("[")[0]
 
 
-def manager(kind: str, port: int, name: str, timeout_s: float = 2.0) -> Manager:
+def manager(kind: str, port: int, name: str, timeout_s: float = TIMEOUT_SECONDS) -> Manager:
     if kind == "etcd":
         return EtcdManager([f"http://127.0.0.1:{port}"], name, timeout_s=timeout_s)
     return ZooKeeperManager(f"127.0.0.1:{port}", name, timeout_s=timeout_s)
@@ -147,6 +151,30 @@ def test_a_server_that_is_stopped_in_the_middle(server: RegisterServer, name: st
         await made.close()
 
     asyncio.run(run())
+
+
+def test_a_server_that_was_away_is_found_soon(server: RegisterServer, name: str) -> None:
+    """However long it was away: somebody waits for a takeover. No call waits for its return: it would be sent then."""
+
+    async def run() -> float:
+        made = manager(server.kind, server.port, name)
+        await made_first(made)
+        server.kill()
+        end = time.monotonic() + AWAY_SECONDS
+        reads = 0
+        while time.monotonic() < end:
+            with pytest.raises(ManagerUnavailable):
+                await made.read()
+            reads += 1
+            await asyncio.sleep(0.2)
+        assert reads > 3 * AWAY_SECONDS / TIMEOUT_SECONDS, "they wait"
+        await asyncio.to_thread(server.start)
+        begin = time.monotonic()
+        await read(made)
+        await made.close()
+        return time.monotonic() - begin
+
+    assert asyncio.run(run()) < SOON_SECONDS
 
 
 def test_counters_while_the_server_is_killed_stopped_and_cut_off(server: RegisterServer, name: str) -> None:

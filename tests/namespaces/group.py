@@ -1,4 +1,4 @@
-"""A replicated group of three machines with a voter each, and a load that tells who has delivered what, and when."""
+"""A replicated group with a machine for each member, and a load that tells who has delivered what, and when."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from atalanta.client import ClientError, Message, connect
 from atalanta.runtime.ha.group.member_status import MemberStatus, read_status
@@ -18,6 +19,7 @@ from tests.namespaces.network import Namespaces, until
 
 NAMES = ("a", "b", "c")
 CLIENT = "client"
+MANAGER = "manager"
 VOTER_PORT = 5791
 # A message may reach the test so much later than the client's socket: the machine has other work.
 LATE_S = 0.25
@@ -129,39 +131,76 @@ class Load:
             assert one == other or begin > end - LATE_S, f"{one} delivers {end - begin:.3f} s longer than {other} waits"
 
 
-class GroupNetwork:
-    """`with GroupNetwork(folder) as group:` has three members in sync, and a voter beside each of them."""
+class GroupManager(Protocol):
+    """The manager of a group, on machines of its own or beside the members."""
 
-    def __init__(self, folder: Path, backup_policy: str = "") -> None:
-        self.network = Namespaces([*NAMES, CLIENT])
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """Returns the names of its machines."""
+
+    def lines(self, network: Namespaces) -> str:
+        """Returns the lines of [ha.manager]."""
+
+    def start(self, network: Namespaces) -> None:
+        """Starts its processes."""
+
+
+class Voters:
+    """The manager `quorum`: a voter beside each of three members."""
+
+    machines: tuple[str, ...] = ()
+
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        voters = ",".join(f"{self.network.address(name)}:{VOTER_PORT}" for name in NAMES)
-        (folder / "password").write_text("a password of voters")
-        manager = f'[ha.manager]\nkind = "quorum"\nvoters = "{voters}"\npassword-file = "{folder / "password"}"\n'
-        own = f"[ha]\nlease_ms = 1000\nfailback_after_s = 1\n{manager}"
-        self._group = Group(folder, backups=2, backup_policy=backup_policy, own=own)
+        self._password = folder / "password"
+        self._password.write_text("a password of voters")
+
+    def lines(self, network: Namespaces) -> str:
+        voters = ",".join(f"{network.address(name)}:{VOTER_PORT}" for name in NAMES)
+        return f'kind = "quorum"\nvoters = "{voters}"\npassword-file = "{self._password}"\n'
+
+    def start(self, network: Namespaces) -> None:
+        for name in NAMES:
+            listen = f"{network.address(name)}:{VOTER_PORT}"
+            words = ["--listen", listen, "--folder", str(self._folder / f"voter-{name}"), "--new"]
+            words += ["--password-file", str(self._password)]
+            network.start(name, self._folder / f"voter-{name}.log", "-m", "atalanta", "ha", "witness", *words)
+
+
+class GroupNetwork:
+    """`with GroupNetwork(folder) as group:` has `size` members in sync. Without a `manager` each of NAMES has a voter
+    beside it."""
+
+    def __init__(
+        self, folder: Path, backup_policy: str = "", size: int = len(NAMES), manager: GroupManager | None = None
+    ) -> None:
+        self.names = NAMES[:size]
+        self._manager = manager or Voters(folder)
+        self.network = Namespaces([*self.names, CLIENT, *self._manager.machines])
+        own = f"[ha]\nlease_ms = 1000\nfailback_after_s = 1\n[ha.manager]\n{self._manager.lines(self.network)}"
+        self._group = Group(folder, backups=size - 1, backup_policy=backup_policy, own=own)
         self._processes: dict[str, subprocess.Popen[str]] = {}
         ports = [each.port for each in self._group.members]
         self.urls = {
-            name: f"tcp://{self.network.address(name)}:{port}" for name, port in zip(NAMES, ports, strict=True)
+            name: f"tcp://{self.network.address(name)}:{port}" for name, port in zip(self.names, ports, strict=True)
         }
         for each in self._group.members:
             text = re.sub(r"<manager>.*?</manager>", "", each.broker_xml.read_text(), flags=re.DOTALL)
-            for name, port in zip(NAMES, ports, strict=True):
+            for name, port in zip(self.names, ports, strict=True):
                 text = text.replace(f"127.0.0.1:{port}", f"{self.network.address(name)}:{port}")
             each.broker_xml.write_text(text)
 
     def __enter__(self) -> GroupNetwork:
-        self.network.__enter__()
-        for name in NAMES:
-            listen = f"{self.network.address(name)}:{VOTER_PORT}"
-            words = ["--listen", listen, "--folder", str(self._folder / f"voter-{name}"), "--new"]
-            words += ["--password-file", str(self._folder / "password")]
-            self.network.start(name, self._folder / f"voter-{name}.log", "-m", "atalanta", "ha", "witness", *words)
-        for name in NAMES:
-            self.start(name)
-            until(f"{name} is there", lambda name=name: self.status(name) is not None)  # type: ignore[misc]
-        self.until_synced()
+        try:
+            self.network.__enter__()
+            self._manager.start(self.network)
+            for name in self.names:
+                self.start(name)
+                until(f"{name} is there", lambda name=name: self.status(name) is not None)  # type: ignore[misc]
+            self.until_synced()
+        except BaseException:
+            self.network.__exit__()
+            raise
         return self
 
     def __exit__(self, *failure: object) -> None:
@@ -169,7 +208,7 @@ class GroupNetwork:
 
     def start(self, name: str) -> None:
         """Starts the process of a member."""
-        member = self._group.members[NAMES.index(name)]
+        member = self._group.members[self.names.index(name)]
         words = ["-m", "atalanta", "run", str(member.broker_xml)]
         self._processes[name] = self.network.start(name, member.log_path, *words)
 
@@ -178,20 +217,21 @@ class GroupNetwork:
         process = self._processes[name]
         process.send_signal(signal.SIGKILL)
         process.wait(20)
-        (self._group.members[NAMES.index(name)].data / "journal" / "member-status.json").unlink(missing_ok=True)
+        (self._group.members[self.names.index(name)].data / "journal" / "member-status.json").unlink(missing_ok=True)
 
     def log(self) -> str:
         """Returns the ends of the logs of all members."""
-        parts = [f"--- {name}\n{each.log()[-6000:]}" for name, each in zip(NAMES, self._group.members, strict=True)]
+        members = zip(self.names, self._group.members, strict=True)
+        parts = [f"--- {name}\n{each.log()[-6000:]}" for name, each in members]
         return "\n".join(parts)
 
     def status(self, name: str) -> MemberStatus | None:
         """Returns what a member says of itself; None before it has said anything."""
-        return read_status(self._group.members[NAMES.index(name)].data / "journal")
+        return read_status(self._group.members[self.names.index(name)].data / "journal")
 
     def active(self) -> str:
         """Returns the member that serves, as the files of their status say; "" if there is not one."""
-        found = [name for name in NAMES if (state := self.status(name)) is not None and state.state == "active"]
+        found = [name for name in self.names if (state := self.status(name)) is not None and state.state == "active"]
         return found[0] if len(found) == 1 else ""
 
     def until_active(self) -> str:
@@ -200,17 +240,17 @@ class GroupNetwork:
         return self.active()
 
     def until_synced(self) -> None:
-        """Waits until one member serves and both others are in sync."""
+        """Waits until one member serves and all others are in sync."""
 
         def synced() -> bool:
-            states = [self.status(name) for name in NAMES]
+            states = [self.status(name) for name in self.names]
             found = [each for each in states if each is not None]
             serving = [each for each in found if each.state == "active"]
-            if len(found) != len(NAMES) or len(serving) != 1 or len({each.epoch for each in found}) != 1:
+            if len(found) != len(self.names) or len(serving) != 1 or len({each.epoch for each in found}) != 1:
                 return False
-            return sum(each.in_sync for each in serving[0].followers) == len(NAMES) - 1
+            return sum(each.in_sync for each in serving[0].followers) == len(self.names) - 1
 
         try:
             until("all are in sync", synced)
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{[self.status(name) for name in NAMES]}\n{self.log()}") from None
+            raise AssertionError(f"{error}\n{[self.status(name) for name in self.names]}\n{self.log()}") from None

