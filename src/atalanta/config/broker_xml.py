@@ -76,7 +76,8 @@ def read_broker_xml(
     if root is not None:
         xml.read(root)
     own = own_file(path)
-    configuration.own = read_own_file(own, report, configuration.ha, configuration.positions)
+    positions, networks = configuration.positions, configuration.networks.connectors
+    configuration.own = read_own_file(own, report, configuration.ha, positions, networks)
     xml.ha.finish_own()
     xml.bridges.finish_own()
     xml.cluster.finish_own()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from atalanta.config.activemq.elements import Core, Elements, listed
+from atalanta.config.users.logins import Logins
 from atalanta.config.xml.tree import Node, made
 from atalanta.kernel.routing.wildcard import WildcardConfiguration, WildcardMatch
 from atalanta.kernel.security.security import PERMISSIONS
@@ -49,6 +50,7 @@ class Authorization:
         self.entries: dict[str, Entries] = {}
         self.temporary: dict[str, list[str]] | None = None
         self.node: Node | None = None
+        self.everyone = [EVERYONE]
 
     def read(self, node: Node) -> None:
         """Reads the plugin."""
@@ -105,8 +107,11 @@ class Authorization:
                     roles.extend(each for each in _roles(values.get(right, "")) if each not in roles)
 
     # -- the result ---------------------------------------------------------------------------------
-    def finish(self, root: Node, authenticated: bool) -> None:
+    def finish(self, root: Node, logins: Logins | None) -> None:
         """Adds the security settings. Without the plugin everyone who is logged in has all permissions."""
+        authenticated = logins is not None
+        if logins is not None and logins.guest is not None:
+            self.everyone.append(logins.guest.role)
         self.core.put(root, "security-enabled", "true" if authenticated or self.node is not None else "false")
         if self.node is None:
             if authenticated:
@@ -167,6 +172,8 @@ class Authorization:
     def _add(self, node: Node, match: str, permissions: dict[str, list[str]]) -> None:
         setting = made(node, "security-setting", match=match)
         for name, roles in permissions.items():
+            if EVERYONE in roles:
+                roles = [*roles, *(each for each in self.everyone if each not in roles)]
             if roles:
                 setting.children.append(made(node, "permission", type=name, roles=",".join(roles)))
         self.core.add("security-settings", setting)

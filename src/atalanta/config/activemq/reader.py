@@ -125,7 +125,7 @@ class BrokerReader:
         self.policies.finish()
         if self.policies.expiry_period is not None:
             self.core.put(self.broker, "message-expiry-scan-period", self.policies.expiry_period)
-        self.plugins.authorization.finish(self.broker, self.plugins.logins is not None)
+        self.plugins.authorization.finish(self.broker, self.plugins.logins)
 
     def _wildcards(self) -> Node:
         """Returns the wildcards of Classic, so that patterns and clients keep their `>`."""

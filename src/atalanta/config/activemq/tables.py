@@ -339,13 +339,6 @@ NETWORK_CHILDREN_LOST: Final = {
     **_all(_JAVA, "bridgeFactory connectionFilter"),
     "sslContext": "bridges use that of the broker",
 }
-NETWORKS_REFUSED: Final[dict[str, str]] = {
-    "http": "brokers are not discovered over HTTP: name them with static:(…)",
-    "https": "brokers are not discovered over HTTP: name them with static:(…)",
-    "ldap": "brokers are not discovered in a directory: name them with static:(…)",
-    "zeroconf": "brokers are not discovered by zeroconf: name them with static:(…)",
-    "vm": "there are no connections within the process",
-}
 
 # <systemUsage>
 USAGE_SILENT: Final = {
