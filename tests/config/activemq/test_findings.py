@@ -150,6 +150,10 @@ def test_protocols_that_are_not_served_are_told_by_name(tmp_path: Path) -> None:
             "<destinations><queue physicalName='${where}'/></destinations>",
             "3: '${where}' has no value in <queue> (set the environment variable WHERE, or write ${where:default})",
         ),
+        (
+            "<destinations><queue physicalName='#{a}'/></destinations>",
+            "3: '#{a}' in <queue>: #{…} is not read (write ${NAME})",
+        ),
         ("<sslContext><sslContext keyStore='classpath:b.ks'/></sslContext>", "3: keyStore: 'classpath:b.ks' is not a"),
     ],
 )
@@ -185,3 +189,14 @@ def test_a_shared_file_locker_makes_no_pair(tmp_path: Path) -> None:
     lost = findings(read(classic_file(tmp_path, f"{inside}</kahaDB></persistenceAdapter>")))
     says = "!4: locker: no pair is made of it: convert the file and write <ha-policy>"
     assert any(each.startswith(says) for each in lost), lost
+
+
+def test_a_policy_of_temporary_destinations_is_not_that_of_all(tmp_path: Path) -> None:
+    inside = (
+        "<destinationPolicy><policyMap><policyEntries><policyEntry tempQueue='true' memoryLimit='1mb'/>"
+        "</policyEntries></policyMap></destinationPolicy>"
+    )
+    configuration = read(classic_file(tmp_path, inside))
+    assert findings(configuration) == ["3: policyEntry tempQueue: temporary destinations have the settings of >"]
+    (setting,) = configuration.broker.address_settings
+    assert setting.values.get("max_size_bytes", -1) == -1

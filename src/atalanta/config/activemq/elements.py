@@ -11,7 +11,7 @@ from atalanta.config.xml.reader import BadValue, boolean
 from atalanta.config.xml.tree import Node, made
 
 # Attributes that every element of a Spring file may have.
-EVERYWHERE: Final = ("id", "start")
+EVERYWHERE: Final = ("id", "start", "depends-on", "lazy-init", "init-method", "destroy-method")
 SIZE: Final = re.compile(r"(\d{1,18})\s*([kmg]?)b?", re.IGNORECASE)
 FACTORS: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 NO_BEANS: Final = "Java classes cannot be loaded"

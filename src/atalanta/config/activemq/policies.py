@@ -19,9 +19,8 @@ ALL: Final = ">"
 DEAD_LETTERS: Final = "ActiveMQ.DLQ"
 # The address of individual dead-letter queues. It has no queue of its own, which would get each message again.
 INDIVIDUAL: Final = "ActiveMQ.DLQ.individual"
-QUEUES: Final = ("queue", "tempQueue")
-KINDS: Final = ("queue", "topic", "tempQueue", "tempTopic")
-MINUTES_MAX: Final = 2**31 - 1
+TEMPORARY: Final = ("tempQueue", "tempTopic")
+ENDLESS_MS: Final = 2**31 - 1
 
 
 @dataclass
@@ -119,9 +118,10 @@ class Policies:
             self._store(self.policies, match, node, found)
 
     def _matches(self, node: Node) -> list[str]:
-        matches = [each for kind in KINDS for each in listed(node.attributes.get(kind, ""))]
-        matches = [ALL if each == "true" else each for each in matches]  # tempQueue="true"
-        if not matches:
+        matches = [each for kind in ("queue", "topic") for each in listed(node.attributes.get(kind, ""))]
+        if any(each in node.attributes for each in TEMPORARY):
+            self.elements.finding(node, f"{node.name} tempQueue", f"temporary destinations have the settings of {ALL}")
+        elif not matches:
             self.elements.problem(node, f"a <{node.name}> needs a queue or a topic", f'queue="{ALL}" is all')
         return matches
 
@@ -208,7 +208,7 @@ class Policies:
         """Reads dead-letter queues for each address: they are made at the first dead letter."""
         names = ("queuePrefix", "queueSuffix", "topicPrefix", "topicSuffix", "processExpired")
         values = self.elements.values(node, names, tables.DEAD_LETTERS_SILENT)
-        kind = "queue" if any(each in entry.attributes for each in QUEUES) else "topic"
+        kind = "queue" if "queue" in entry.attributes else "topic"
         found["dead-letter-address"] = found["expiry-address"] = INDIVIDUAL
         for what in ("dead-letter", "expiry"):
             found[f"auto-create-{what}-resources"] = "true"
@@ -268,7 +268,7 @@ class Policies:
             "redelivery-delay": initial if grows else delay,
             "redelivery-delay-multiplier": values.get("backOffMultiplier", "5.0") if grows else "1.0",
             "redelivery-collision-avoidance-factor": str(percent / 100) if avoids else "0.0",
-            "max-redelivery-delay": str(MINUTES_MAX) if longest == "-1" else longest,
+            "max-redelivery-delay": str(ENDLESS_MS) if longest == "-1" else longest,
             "max-delivery-attempts": str(attempts + 1 if attempts >= 0 else -1),
         }
         self._store(self.redeliveries, match, node, found)

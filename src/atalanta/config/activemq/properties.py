@@ -56,6 +56,8 @@ def replace_expressions(root: Node, properties: Properties, report: Report) -> N
     """Replaces the expressions of `root` and all below it. A name without a value is a problem."""
     for node in below(root):
         for name, text in [*node.attributes.items(), ("", node.text)]:
+            if "#{" in text:
+                report.problem(node.file, node.line, f"'{text}' in <{node.name}>: #{{…}} is not read", "write ${NAME}")
             if "${" not in text:
                 continue
             properties.folders_used.clear()
