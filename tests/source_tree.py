@@ -49,7 +49,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("cluster/topology", "cluster/replication"),
     ("cluster/replication/active", "cluster/replication/passive"),
     ("cluster/discovery", "cluster/links"),
-    ("cluster/core_bridges", "cluster/store_and_forward", "cluster/connection_routers"),
+    ("cluster/core_bridges", "cluster/store_and_forward", "cluster/connection_routers", "cluster/networks"),
     ("cluster/balancing", "cluster/grouping"),
     ("cluster/connection",),
     ("cluster/scale_down",),

@@ -29,7 +29,7 @@ from tests.fuzz.wire_targets import (
     PacketTarget,
     UriTarget,
 )
-from tests.fuzz.xml_targets import WildFlyTarget, XmlTarget
+from tests.fuzz.xml_targets import ClassicTarget, WildFlyTarget, XmlTarget
 
 TARGETS: dict[str, Callable[[], Target]] = {
     made.name: made
@@ -39,7 +39,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
         DnsTarget, NodeTarget, ClientTarget, ManagementTarget, AnswerTarget,
         JournalTarget, RecordTarget, PageTarget, DamageTarget, RegisterTarget, MemberTarget,
         SelectorTarget, UriTarget, UrlTarget, PropertiesTarget, UsersTarget, MaskTarget, StoreTarget, LoginTarget,
-        XmlTarget, WildFlyTarget, StackTarget, TomlTarget,
+        XmlTarget, WildFlyTarget, ClassicTarget, StackTarget, TomlTarget,
         OffsetTarget, OptionTarget, LineTarget, LoadTarget,
     )
 }  # fmt: skip

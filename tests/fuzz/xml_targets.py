@@ -1,10 +1,12 @@
-"""Configuration files that are XML: broker.xml and WildFly's standalone.xml, from the file to the configuration."""
+"""Configuration files that are XML: broker.xml, WildFly's standalone.xml and ActiveMQ Classic's activemq.xml, from the
+file to the configuration."""
 
 from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
 
+from atalanta.config.activemq import tables as classic_tables
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.docs import SECTIONS
 from atalanta.config.problems import ConfigError
@@ -152,3 +154,28 @@ class WildFlyTarget(XmlTarget):
             b"</server></subsystem>"
         )
         return [whole, small, colocated]
+
+
+class ClassicTarget(XmlTarget):
+    """activemq.xml: connectors, policies, plugins and networks, made into a broker.xml."""
+
+    name = "activemq.xml"
+
+    def names(self) -> list[bytes]:
+        found: dict[str, None] = {}
+        for name, table in vars(classic_tables).items():
+            if name.isupper() and isinstance(table, (dict, tuple)):
+                found.update(dict.fromkeys(table))
+        return [name.encode() for name in found]
+
+    def seeds(self) -> list[bytes]:
+        folder = CONFIG_DATA.parent / "activemq" / "data"
+        whole = [(folder / name).read_bytes() for name in ("default.xml", "destinations.xml", "security.xml")]
+        network = (
+            b"<broker xmlns='http://activemq.apache.org/schema/core' brokerName='a'><networkConnectors>"
+            b"<networkConnector uri='static:(failover:(tcp://b:1,ssl://c:2),tcp://d)?maxReconnectDelay=5' duplex='true'"
+            b" networkTTL='3'><excludedDestinations><topic physicalName='x.&gt;'/></excludedDestinations>"
+            b"</networkConnector></networkConnectors><sslContext><sslContext keyStore='file:a.p12'/></sslContext>"
+            b"<persistenceAdapter><mKahaDB directory='d'/></persistenceAdapter></broker>"
+        )
+        return [*whole, network]

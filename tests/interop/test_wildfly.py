@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.config.wildfly.convert import convert_file
+from atalanta.config.xml.convert import convert_file
 from tests.interop.harness.jms import run_scenarios
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess, free_port

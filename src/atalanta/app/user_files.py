@@ -26,6 +26,8 @@ from atalanta.kernel.security.user_operation import (
 
 def operate_users(configuration: Configuration, operation: UserOperation) -> UserAnswer:
     """Executes one operation. Errors are answers, with the codes of Artemis (ActiveMQMessageBundle)."""
+    if configuration.logins is not None and not configuration.logins.domain:
+        return UserAnswer(f"the users are in {configuration.path.name}: change them there")
     try:
         files = open_user_files(configuration.users_folder)
         if operation.kind == LIST:

@@ -32,7 +32,7 @@ from atalanta.config.sections.plugins import PluginSection
 from atalanta.config.sections.resource_limits import LimitSection
 from atalanta.config.users.password_masks import PasswordMasks
 from atalanta.config.xml.reader import BadValue, XmlReader, boolean, into
-from atalanta.config.xml.tree import Node, TreeReader, is_wildfly
+from atalanta.config.xml.tree import Node, TreeReader, is_classic, is_wildfly
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.wire.core.config import (
     SERVED_PROTOCOLS,
@@ -70,11 +70,14 @@ def read_broker_xml(
         made = broker_tree(root, report)
         root = None if made is None else made.configuration
         configuration.stacks = {} if made is None else made.stacks
+    elif root is not None and is_classic(root):
+        root = classic_configuration(root, configuration, known, report)
     xml = BrokerXml(configuration, report, known)
     if root is not None:
         xml.read(root)
     own = own_file(path)
-    configuration.own = read_own_file(own, report, configuration.ha, configuration.positions)
+    positions, networks = configuration.positions, configuration.networks.connectors
+    configuration.own = read_own_file(own, report, configuration.ha, positions, networks)
     xml.ha.finish_own()
     xml.bridges.finish_own()
     xml.cluster.finish_own()
@@ -86,6 +89,19 @@ def read_broker_xml(
     configuration.warnings.extend(report.warnings)
     report.check()
     return configuration
+
+
+def classic_configuration(
+    root: Node, configuration: Configuration, values: Mapping[str, str], report: Report
+) -> Node | None:
+    """Returns the tree of ActiveMQ Classic's activemq.xml; its users and networks go into `configuration`."""
+    from atalanta.config.activemq.reader import classic_broker  # Few nodes have such a file.
+
+    found = classic_broker(root, configuration.path, values, report)
+    if found is None:
+        return None
+    configuration.take_classic(found.base, found.logins, found.networks)
+    return found.configuration
 
 
 class BrokerXml:

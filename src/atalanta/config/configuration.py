@@ -19,7 +19,9 @@ from atalanta.cluster.connection_routers.config import RouterConfig
 from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
+from atalanta.cluster.networks.config import NetworkSettings
 from atalanta.config.problems import Unsupported
+from atalanta.config.users.logins import Logins
 from atalanta.ha.policy import NONE, HaPolicy
 from atalanta.kernel.option import OptionGroup
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -65,6 +67,8 @@ class Configuration(OptionGroup):
     )  # names; these connectors are not opened
     bridges: list[BridgeConfig] = field(default_factory=list)
     routers: list[RouterConfig] = field(default_factory=list)
+    networks: NetworkSettings = field(default_factory=NetworkSettings)
+    logins: Logins | None = None  # None: the files of users and roles
     own: OwnSettings = field(default_factory=OwnSettings)
     network_check: NetworkCheckConfig = field(default_factory=NetworkCheckConfig)
     stacks: dict[str, str] = field(
@@ -78,6 +82,12 @@ class Configuration(OptionGroup):
     )  # a change in one of them changes the configuration
     unsupported: list[Unsupported] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    def take_classic(self, base: Path, logins: Logins | None, networks: NetworkSettings) -> None:
+        """Records what an activemq.xml has besides the tree of a broker.xml; `base` is the folder of relative paths."""
+        self.instance = base
+        self.logins = logins
+        self.networks = networks
 
     def position(self, kind: str, name: str) -> tuple[str, int]:
         """Returns file and line of a named element; the file and 0 for an element without a line of its own."""

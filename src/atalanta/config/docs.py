@@ -19,6 +19,7 @@ from atalanta.cluster.connection_routers.config import CacheConfig, PoolConfig, 
 from atalanta.cluster.core_bridges.config import BridgeConfig
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnBridge, OwnSettings, OwnZone
+from atalanta.cluster.networks.config import NetworkConnectorConfig, NetworkRetry
 from atalanta.config.sections import known_elements
 from atalanta.ha.manager_config import (
     EtcdManager,
@@ -175,6 +176,18 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         OwnBridge,
     ),
     (
+        "`[networks.NAME]` of `atalanta.toml`",
+        "A `<networkConnector>` of ActiveMQ Classic, by its name; also `excludedDestinations`,"
+        " `dynamicallyIncludedDestinations`, `staticallyIncludedDestinations` and `durableDestinations`"
+        " (`queue://a.>,topic://b`). Recognised, no effect yet.",
+        NetworkConnectorConfig,
+    ),
+    (
+        "The uri of a network",
+        "Options behind `static:(…)` and `masterslave:(…)`.",
+        NetworkRetry,
+    ),
+    (
         "`[zones.NAME]` of `atalanta.toml`",
         "The clients of a zone; the first table that matches decides. Each value is a string, a list with commas.",
         OwnZone,
@@ -194,7 +207,8 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
 
 HEAD: Final = """# Configuration
 
-Atalanta reads Artemis' `broker.xml`. This page is generated from the code
+Atalanta reads Artemis' `broker.xml` (also WildFly's `standalone.xml` and ActiveMQ Classic's `activemq.xml`:
+[migration](../guide/migration.md)). This page is generated from the code
 (`python -m atalanta.config.docs`).
 
 - Unknown elements and attributes, and bad values, are errors: the node does not start. All errors

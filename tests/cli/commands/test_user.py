@@ -92,3 +92,10 @@ def test_the_files_of_a_login_config_are_written(tmp_path: Path) -> None:
     assert not (tmp_path / "artemis-users.properties").exists()
     login.write_text(f"activemq {{ {module.format('GuestLoginModule')}; }};")
     assert "no PropertiesLoginModule" in call("add", "bert", *add[2:], status=1)
+
+
+def test_the_users_of_an_activemq_xml_are_in_that_file(tmp_path: Path) -> None:
+    (tmp_path / "activemq.xml").write_text('<broker xmlns="http://activemq.apache.org/schema/core"/>')
+    add = ("add", "anna", "--role", "amq", "--password", "x", "--etc", str(tmp_path))
+    assert "no broker would read users there" in call(*add, status=66)
+    assert not (tmp_path / "artemis-users.properties").exists()

@@ -9,7 +9,7 @@ import pytest
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
-from atalanta.config.wildfly.convert import convert_file
+from atalanta.config.xml.convert import convert_file
 from atalanta.ha.policy import HaPolicy
 from atalanta.ha.policy_elements import Colocation, ReplicationBackup, SharedStoreBackup
 

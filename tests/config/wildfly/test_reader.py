@@ -11,7 +11,7 @@ import pytest
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
-from atalanta.config.wildfly.convert import convert_file
+from atalanta.config.xml.convert import convert_file
 
 DATA = Path(__file__).parents[1] / "data"
 STANDALONE = DATA / "standalone-cluster.xml"
@@ -204,8 +204,8 @@ def test_groups_meet_where_the_jgroups_subsystem_says(
     path = tmp_path / "standalone.xml"
     path.write_text(JGROUPS.format(stack=stack))
     converted = convert_file(path, {})
-    for name, text in converted.stacks.items():
-        (tmp_path / name).write_text(text)
+    for each in converted.beside:
+        (tmp_path / each.name).write_text(each.text)
     (tmp_path / "broker.xml").write_text(converted.text)
     for file in ("standalone.xml", "broker.xml"):
         configuration = read_broker_xml(tmp_path / file)

@@ -11,7 +11,7 @@ from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
 from atalanta.config.users.users import read_security
 from atalanta.config.users.users_file import UserFiles, UsersError
-from atalanta.config.wildfly.convert import convert_file
+from atalanta.config.xml.convert import convert_file
 from tests.config.core_xml import problems, read
 
 

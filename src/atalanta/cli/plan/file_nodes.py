@@ -29,12 +29,13 @@ def broker_file(path: Path) -> Path:
 
 
 def labels_of(paths: list[Path]) -> list[str]:
-    """Returns unique short names: the stem of the file, the folder of a broker.xml, or the whole path if needed."""
+    """Returns unique short names: the stem of the file, the folder of a broker.xml or an activemq.xml, or the whole
+    path if needed."""
     short = []
     for path in paths:
         folder = Path(os.path.realpath(path)).parent
-        instance = folder.parent if folder.name == "etc" else folder
-        short.append(instance.name if path.stem == "broker" else path.stem)
+        instance = folder.parent if folder.name in ("etc", "conf") else folder
+        short.append(instance.name if path.stem in ("broker", "activemq") else path.stem)
     return [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
 
 

@@ -13,6 +13,7 @@ from atalanta.cli.instance.check import check_files, grouped_by_text
 from atalanta.cli.output.escape import plain
 from atalanta.cli.plan.file_nodes import broker_file, file_node, labels_of
 from atalanta.cli.plan.losses import loss_table, losses_of
+from atalanta.cli.plan.networks import add_networks
 from atalanta.cli.plan.pairs import FilePairs, pairs_of_files
 from atalanta.config.checks.findings import ERROR, INFORMATION, WARNING, Finding
 from atalanta.sim.files.plan import Plan, Reach, form
@@ -38,7 +39,9 @@ def make_plan(files: list[Path]) -> tuple[Plan, FilePairs]:
     def nodes(labels: list[str]) -> list[FileNode]:
         return [file_node(path_of[label], label) for label in labels]
 
-    return form(lambda: nodes(serving), lambda label: nodes(pairs.substitutes(label))), pairs
+    plan = form(lambda: nodes(serving), lambda label: nodes(pairs.substitutes(label)))
+    add_networks(plan, pairs.nodes)
+    return plan, pairs
 
 
 def find(files: list[Path], plan: Plan) -> list[Finding]:
@@ -51,6 +54,7 @@ def find(files: list[Path], plan: Plan) -> list[Finding]:
     if len(islands) > 1:
         parts = " | ".join(", ".join(island) for island in islands)
         found.append(Finding(ERROR, "", 0, f"these nodes do not become one cluster: {parts}"))
+    found += [Finding(INFORMATION, "", 0, text) for text in plan.outside]
     for link in plan.one_way():
         text = f"{link.source} sends to {link.target}, but {link.target} not to {link.source}"
         hint = "meant, if it is a chain or a star" if len(islands) == 1 else ""

@@ -37,7 +37,7 @@ def svg_of(plan: Plan, backings: list[Backing]) -> str:
     for link in plan.links:
         if link.source in centres and link.target in centres:
             colour = ALERT if link in one_way else LINE
-            arrow = arrow_between(centres[link.source], centres[link.target], BOX, colour)
+            arrow = arrow_between(centres[link.source], centres[link.target], BOX, colour, dashed=link.network)
             arrows.append(
                 arrow.drawn(f"{link.source} to {link.target}: {link.connection}, by {link.found}")
             )
@@ -74,8 +74,11 @@ def _link_label(link: Link, plan: Plan) -> str:
 
 
 def _caption(plan: Plan) -> str:
-    names = sorted({link.connection for link in plan.links})
+    names = sorted({link.connection for link in plan.links if not link.network})
+    networks = sorted({link.connection.removeprefix("network ") for link in plan.links if link.network})
     connections = ", ".join(names) or "none that links"
+    if networks:
+        connections += f" · dashed: networks of brokers ({', '.join(networks)})"
     found = _wordless(plan)
     shown = any(link.found == found for link in plan.links)
     wordless = f" · arrows without words: found by {found}" if shown else ""

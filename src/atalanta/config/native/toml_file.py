@@ -9,7 +9,10 @@ from typing import Any, Final
 
 from atalanta.cluster.discovery.dns import dns_names
 from atalanta.cluster.native_config import OwnSettings
+from atalanta.cluster.networks.config import NetworkConnectorConfig
 from atalanta.config.native.bridges import read_own_bridges
+from atalanta.config.native.network_uri import NOT_YET
+from atalanta.config.native.networks import NETWORKS, read_own_networks
 from atalanta.config.native.zones import read_own_zones
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml.reader import BadValue, convert
@@ -42,10 +45,17 @@ def own_file(broker_xml: Path) -> Path:
     return particular if particular.exists() else broker_xml.with_name(NAME)
 
 
-def read_own_file(path: Path, report: Report, ha: HaPolicy, positions: Positions | None = None) -> OwnSettings:
+def read_own_file(
+    path: Path,
+    report: Report,
+    ha: HaPolicy,
+    positions: Positions | None = None,
+    networks: list[NetworkConnectorConfig] | None = None,
+) -> OwnSettings:
     """Reads the settings in `path`, the defaults if the file does not exist; the table `[ha]` is read into `ha`.
 
-    Problems are added to `report`, the positions of the keys in `[ha]` to `positions`.
+    Problems are added to `report`, the positions of the keys in `[ha]` to `positions`, the tables `[networks.NAME]` to
+    `networks`.
     """
     own = OwnSettings()
     try:
@@ -80,6 +90,8 @@ def read_own_file(path: Path, report: Report, ha: HaPolicy, positions: Positions
         return own
     reader = OwnReader(path, text, report)
     reader.read(table, own, ha)
+    if networks is not None:
+        networks.extend(reader.networks)
     found_ha = table.get(HA)
     if positions is not None and isinstance(found_ha, dict):
         positions.update({(f"[{HA}]", key): (str(path), reader.line_of(key)) for key in found_ha})
@@ -93,6 +105,7 @@ class OwnReader:
         self.path = path
         self.lines = text.splitlines()
         self.report = report
+        self.networks: list[NetworkConnectorConfig] = []
 
     def read(self, table: dict[str, Any], own: OwnSettings, ha: HaPolicy) -> None:
         """Reads every key of the file; unknown keys are problems."""
@@ -103,12 +116,14 @@ class OwnReader:
                 own.bridges = read_own_bridges(value, self.problem)
             elif key == "zones":
                 own.zones = read_own_zones(value, self.problem)
+            elif key == NETWORKS:
+                self._read_networks(value)
             elif key == HA:
                 self._read_ha(value, ha)
             elif key == DNS and isinstance(value, dict):
                 own.dns_by_cluster = self._texts(key, value)
             elif entry is None:
-                self.problem(key, f"unknown key '{key}'", nearest(key, [*known, "bridges", "zones", HA]))
+                self.problem(key, f"unknown key '{key}'", nearest(key, [*known, "bridges", "zones", NETWORKS, HA]))
             else:
                 self._assign(own, entry, key, value)
         for text in own.dns_texts():
@@ -116,6 +131,11 @@ class OwnReader:
                 dns_names(text)
             except UriError as error:
                 self.problem(DNS, f"{DNS}: {error}")
+
+    def _read_networks(self, value: object) -> None:
+        self.networks = read_own_networks(value, self._assign, self.problem)
+        for each in self.networks:
+            self.report.without_effect(str(self.path), self.line_of(each.name), f"networks {each.name}", NOT_YET, True)
 
     def _read_ha(self, table: object, ha: HaPolicy) -> None:
         if not isinstance(table, dict):

@@ -30,6 +30,10 @@ STRICT_OPTION: Final = "credentialsInvalidate"
 KINDS: Final = {PROPERTIES: PASSWORD, CERTIFICATES: CERTIFICATE, GUESTS: GUEST}
 USER_OPTION: Final = "org.apache.activemq.jaas.properties.user"
 ROLE_OPTION: Final = "org.apache.activemq.jaas.properties.role"
+# Option of Artemis -> its name in ActiveMQ Classic.
+CLASSIC_OPTIONS: Final = {
+    option: option.removesuffix("role") + "group" for option in (ROLE_OPTION, GUEST_ROLE_OPTION, SUBJECT_ROLE_OPTION)
+}
 # A comment without an end extends to the end of the file.
 COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 TOKEN: Final = re.compile(r'"[^"\n]*"|[{};=]|[^\s{};="]+')
@@ -117,6 +121,9 @@ def _take(found: UserFileNames, module: Module, simple: str, path: Path, report:
         )
     found.modules.append((kind, module.flag))
     options = module.options
+    for option, classic in CLASSIC_OPTIONS.items():
+        if classic in options:
+            options.setdefault(option, options[classic])
     if kind == PASSWORD:
         found.users = options.get(USER_OPTION, found.users)
         found.roles = options.get(ROLE_OPTION, found.roles)

@@ -12,9 +12,16 @@ from typing import Final
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report, nearest
 from atalanta.config.users.login_config import GUESTS, LOGIN_FILE, UserFileNames, read_login_config
+from atalanta.config.users.logins import Logins
 from atalanta.config.xml.properties import Entry, PropertiesError, parse_properties
 from atalanta.files.regular import read_regular
-from atalanta.kernel.security.login_modules import CertificateUsers, LoginChain
+from atalanta.kernel.security.login_modules import (
+    GUEST,
+    PASSWORD,
+    SUFFICIENT,
+    CertificateUsers,
+    LoginChain,
+)
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.effective_settings import all_security_rules
 
@@ -55,18 +62,38 @@ def _read_users(
     configuration: Configuration, security: Security, report: Report, domain: str
 ) -> None:
     folder = configuration.users_folder
-    names = read_login_config(folder, report, configuration.warnings, domain)
+    logins = configuration.logins or Logins()
+    if configuration.logins is not None and not domain and not logins.domain:
+        _take_logins(logins, security, report)
+        return
+    names = read_login_config(folder, report, configuration.warnings, domain or logins.domain)
     configuration.files.append(folder / LOGIN_FILE)
     roles = _read_passwords(configuration, names, security, report) if names.passwords else {}
     certificates = CertificateUsers()
     if names.subjects and names.subject_roles:
         certificates = read_certificate_users(configuration, names, report)
+        for user in certificates.users():
+            certificates.roles.setdefault(user, []).extend(logins.roles_of_all())
     elif names.guest is None:
         return
     security.chain = LoginChain(names.modules, certificates, roles, names.guest)
     if names.guest is not None and names.guest.user == configuration.broker.cluster_user:
         text = f"{GUESTS}: '{names.guest.user}' is the cluster's user"
         report.problem(str(folder / LOGIN_FILE), 0, text)
+
+
+def _take_logins(logins: Logins, security: Security, report: Report) -> None:
+    """Adds the users of the configuration file itself. A guest is for clients that name no user."""
+    roles: dict[str, list[str]] = {}
+    for user in logins.users:
+        roles[user.name] = list(user.roles)
+        try:
+            security.add_user(user.name, user.password, user.roles)
+        except ValueError as error:
+            report.problem(user.file, user.line, f"user '{user.name}': {error}")
+    if logins.guest is not None:
+        modules = [(PASSWORD, SUFFICIENT), (GUEST, SUFFICIENT)]
+        security.chain = LoginChain(modules, CertificateUsers(), roles, logins.guest)
 
 
 def _read_passwords(
@@ -81,7 +108,8 @@ def _read_passwords(
     passwords = {entry.key: entry for entry in users}
     if len(passwords) < len(users):
         _report_repeated(users_path, users, report)
-    roles: dict[str, list[str]] = {entry.key: [] for entry in users}
+    everyone = [] if configuration.logins is None else configuration.logins.roles_of_all()
+    roles: dict[str, list[str]] = {entry.key: list(everyone) for entry in users}
     unknown: dict[str, list[str]] = {}
     for entry in read_entries(roles_path, configuration, report):
         for name in (part.strip() for part in entry.value.split(",")):

@@ -14,12 +14,7 @@ from atalanta.config.wildfly.jgroups import Stacks
 from atalanta.config.wildfly.sockets import Endpoint, Sockets, below, checked
 from atalanta.config.wildfly.ssl_contexts import SslContexts
 from atalanta.config.wildfly.transports import Transports
-from atalanta.config.xml.tree import Node
-
-
-def made(source: Node, tag: str, text: str = "", /, **attributes: str) -> Node:
-    """Creates an element of broker.xml with the position of `source`."""
-    return Node(tag, "", source.file, source.line, attributes, text)
+from atalanta.config.xml.tree import Node, made
 
 
 @dataclass

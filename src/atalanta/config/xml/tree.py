@@ -24,6 +24,10 @@ INCLUDES_MAX: Final = 200  # files included in one configuration
 ALL_BYTES_MAX: Final = 64 * 1024 * 1024  # total size of all files
 XINCLUDE: Final = "http://www.w3.org/2001/XInclude"
 WILDFLY_ROOTS: Final = ("server", "subsystem", "domain")
+CLASSIC_NAMESPACES: Final = {
+    "beans": ("http://www.springframework.org/schema/beans",),
+    "broker": ("http://activemq.apache.org/schema/core", "http://activemq.org/config/1.0"),
+}
 FOREIGN_ATTRIBUTES: Final = (
     "{http://www.w3.org/2001/XMLSchema-instance}",
     "{http://www.w3.org/XML/1998/namespace}",
@@ -44,6 +48,11 @@ class Node:
 
     def all(self, name: str) -> Iterator[Node]:
         return (child for child in self.children if child.name == name)
+
+
+def made(source: Node, tag: str, text: str = "", /, **attributes: str) -> Node:
+    """Creates an element of broker.xml with the position of `source`, an element of another kind of file."""
+    return Node(tag, "", source.file, source.line, attributes, text)
 
 
 class TreeReader:
@@ -68,11 +77,13 @@ class TreeReader:
         if root is None:
             return None
         self.within = [Path(realpath(path))]
-        # In WildFly's file most expressions do not concern this broker; config/wildfly/reader.py checks those that
-        # do.
-        self.keep_unknown = names_of(root)[0].startswith("urn:jboss:domain:")
+        # In the files of WildFly and of ActiveMQ Classic some expressions do not concern this broker; their readers
+        # check those that do.
+        namespace, name = names_of(root)
+        wildfly = namespace.startswith("urn:jboss:domain:")
+        self.keep_unknown = wildfly or has_classic_names(name, namespace)
         if self.keep_unknown:
-            self.values = ExpressionValues(self.values, system_properties(root))
+            self.values = ExpressionValues(self.values, system_properties(root) if wildfly else {})
         return self._node(root, path, 0)
 
     def _data(self, path: Path, included: bool) -> bytes | str:
@@ -207,3 +218,13 @@ def system_properties(root: Any) -> dict[str, str]:
 def is_wildfly(root: Node) -> bool:
     """Tells whether `root` is a standalone.xml of WildFly, or its subsystem alone."""
     return root.name in WILDFLY_ROOTS and root.namespace.startswith("urn:jboss:domain:")
+
+
+def has_classic_names(name: str, namespace: str) -> bool:
+    """Tells whether a root element of this name is that of ActiveMQ Classic's activemq.xml."""
+    return name in CLASSIC_NAMESPACES and namespace.startswith(CLASSIC_NAMESPACES[name])
+
+
+def is_classic(root: Node) -> bool:
+    """Tells whether `root` is the `<beans>` of an activemq.xml, or its `<broker>` alone."""
+    return has_classic_names(root.name, root.namespace)

@@ -63,6 +63,10 @@ class CertificateUsers:
         else:
             self.by_subject[same_name(subject)] = user
 
+    def users(self) -> list[str]:
+        """Returns the names of all users."""
+        return [*self.by_subject.values(), *(user for _, user in self.patterns)]
+
     def user_of(self, subject: str) -> str | None:
         """Returns the user of a certificate; None without a certificate, and for an unknown one."""
         if not subject:

@@ -22,12 +22,14 @@ FROM_TOPOLOGY: Final = "the topology"
 
 @dataclass
 class Link:
-    """A connection: `source` sends to `target` over `connection`; `found` is the source of its address."""
+    """A connection: `source` sends to `target` over `connection`; `found` is the source of its address. `network`: a
+    bridge of a network of brokers, not a link of a cluster."""
 
     source: str
     target: str
     connection: str
     found: str
+    network: bool = False
 
 
 @dataclass
@@ -44,7 +46,7 @@ class Reach:
 @dataclass
 class Plan:
     """The result. `members` are the nodes that each node announces to its clients. `without` has the groups of nodes
-    that still reach each other without one node."""
+    that still reach each other without one node. `outside`: what leads to a node that is in none of the files."""
 
     nodes: list[str]
     links: list[Link] = field(default_factory=list)
@@ -52,6 +54,7 @@ class Plan:
     reach: list[Reach] = field(default_factory=list)
     without: dict[str, list[list[str]]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    outside: list[str] = field(default_factory=list)
 
     def islands(self) -> list[list[str]]:
         """Returns the groups of nodes that reach each other, over any number of links in either direction."""

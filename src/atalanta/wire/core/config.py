@@ -78,6 +78,8 @@ UNUSED: Final[dict[str, str]] = {
     "virtualTopicConsumerWildcards": _OTHER_PROTOCOL,
     "updateClusterClients": _OTHER_PROTOCOL,
     "rebalanceClusterClients": _OTHER_PROTOCOL,
+    "updateClusterClientsOnRemove": _OTHER_PROTOCOL,
+    "updateClusterFilter": _OTHER_PROTOCOL,
     "maximumPacketSize": _OTHER_PROTOCOL,
     "defaultMqttSessionExpiryInterval": _OTHER_PROTOCOL,
     "topicAliasMaximum": _OTHER_PROTOCOL,

@@ -11,7 +11,9 @@ import typer
 
 Files = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE…", help="broker.xml files, or folders with etc/broker.xml; - is stdin"),
+    typer.Argument(
+        metavar="FILE…", help="broker.xml or activemq.xml files, or folders with etc/broker.xml; - is stdin"
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="for programs")]
 Strict = Annotated[bool, typer.Option("--strict", help="warnings count as errors")]

@@ -1,4 +1,4 @@
-"""`atalanta convert`: WildFly's standalone.xml as broker.xml."""
+"""`atalanta convert`: WildFly's standalone.xml and ActiveMQ Classic's activemq.xml as broker.xml."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="a standalone.xml; - is stdin", show_default=False)]
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="a standalone.xml or activemq.xml; - is stdin", show_default=False)
+]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="where to write it [default: the terminal]")
 ]
@@ -16,10 +18,10 @@ Force = Annotated[bool, typer.Option("--force", help="overwrite OUTPUT")]
 
 
 def convert(file: File, output: Output = None, force: Force = False) -> None:
-    """Write a WildFly standalone.xml as broker.xml; name what is left out."""
+    """Write a standalone.xml of WildFly or an activemq.xml of ActiveMQ Classic as broker.xml; name what is left out."""
     from atalanta.cli.output.outcome import CANNOT_WRITE, status_of_files
     from atalanta.config.problems import ConfigError
-    from atalanta.config.wildfly.convert import convert_file
+    from atalanta.config.xml.convert import convert_file
     from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION
 
     if output is not None and output.exists() and not force:
@@ -33,17 +35,29 @@ def convert(file: File, output: Output = None, force: Force = False) -> None:
         raise typer.Exit(status_of_files([file], BAD_CONFIGURATION)) from error
     if output is None:
         typer.echo(converted.text, nl=False)
-        for name in converted.stacks:
-            typer.echo(f"the file names the JGroups stack {name}: --output writes it, too", err=True)
+        for each in converted.beside:
+            typer.echo(f"{each.name} belongs beside it ({each.what}): --output writes it, too", err=True)
     else:
-        output.write_text(converted.text, encoding="utf-8")
+        write(output, converted.text, False)
         typer.echo(f"{output}: a broker.xml", err=True)
-        for name, text in converted.stacks.items():
-            beside = output.with_name(name)
+        for each in converted.beside:
+            beside = output.with_name(each.name)
             if beside.exists() and not force:
                 typer.echo(f"{beside} exists, and is left as it is; --force overwrites it", err=True)
                 continue
-            beside.write_text(text, encoding="utf-8")
-            typer.echo(f"{beside}: the JGroups stack that it names", err=True)
+            write(beside, each.text, each.private)
+            typer.echo(f"{beside}: {each.what}", err=True)
     for line in converted.left_out:
         typer.echo(f"left out: {line}", err=True)
+
+
+def write(path: Path, text: str, private: bool) -> None:
+    """Writes a file; a private one holds passwords, and only its owner can read it."""
+    from atalanta.cli.output.outcome import CANNOT_WRITE, ended
+
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600 if private else 0o666)
+        with os.fdopen(file, "w", encoding="utf-8") as out:
+            out.write(text)
+    except OSError as error:
+        raise ended(f"{path} cannot be written: {error.strerror or error}", CANNOT_WRITE) from error

@@ -10,7 +10,7 @@ import typer
 
 Files = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE…", help="broker.xml files, or folders with etc/broker.xml"),
+    typer.Argument(metavar="FILE…", help="broker.xml or activemq.xml files, or folders with etc/broker.xml"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="for programs")]
 Svg = Annotated[

@@ -31,6 +31,7 @@ Password = Annotated[
 ]
 Plain = Annotated[bool, typer.Option("--plain", help="write the password in plain text instead of its hash")]
 MARKS = (b"<core", b"activemq")  # in a broker.xml of another name
+CLASSIC = b"activemq.apache.org/schema/core"  # an activemq.xml has its own users, unless there is a login.config
 
 
 def folder_of(etc: Path | None) -> Path:
@@ -41,7 +42,10 @@ def folder_of(etc: Path | None) -> Path:
     given = Path(".") if etc is None else etc
     for folder in (given, given / "etc"):
         for path in sorted(folder.glob("*.xml")):
-            if path.name == "broker.xml" or any(mark in path.read_bytes() for mark in MARKS):
+            text = path.read_bytes()
+            if CLASSIC in text and not (folder / "login.config").exists():
+                continue
+            if path.name == "broker.xml" or any(mark in text for mark in MARKS):
                 return path.resolve().parent  # a link's target, as `atalanta run`
     raise Refused(
         f"neither {given.resolve()} nor etc in it has a broker.xml: no broker would read users there; "

@@ -1,0 +1,1 @@
+"""Networks of brokers, as ActiveMQ Classic has them."""

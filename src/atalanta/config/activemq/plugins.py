@@ -1,0 +1,108 @@
+"""Conversion of `<plugins>`: users, permissions, redelivery, and what other plugins do that a broker.xml can say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from atalanta.config.activemq import tables
+from atalanta.config.activemq.authorization import EVERYONE, Authorization
+from atalanta.config.activemq.elements import Core, Elements, listed
+from atalanta.config.activemq.policies import Policies
+from atalanta.config.activemq.transports import TransportConnectors
+from atalanta.config.users.login_config import LOGIN_FILE
+from atalanta.config.users.logins import Logins, NamedUser
+from atalanta.config.xml.tree import Node
+from atalanta.kernel.security.login_modules import Guest
+
+
+class Plugins:
+    """Reads the plugins. `logins` are the users; None without authentication."""
+
+    def __init__(
+        self, elements: Elements, core: Core, policies: Policies, transports: TransportConnectors, folder: Path
+    ) -> None:
+        self.elements = elements
+        self.core = core
+        self.policies = policies
+        self.transports = transports
+        self.folder = folder
+        self.authorization = Authorization(elements, core)
+        self.logins: Logins | None = None
+
+    def read(self, section: Node) -> None:
+        self.elements.children(
+            section,
+            {
+                "simpleAuthenticationPlugin": self._simple,
+                "jaasAuthenticationPlugin": self._jaas,
+                "jaasCertificateAuthenticationPlugin": self._jaas,
+                "jaasDualAuthenticationPlugin": self._jaas,
+                "authorizationPlugin": self.authorization.read,
+                "redeliveryPlugin": self.policies.redelivery_plugin,
+                "discardingDLQBrokerPlugin": self._discarding,
+                "timeStampingBrokerPlugin": self._time_stamps,
+                "runtimeConfigurationPlugin": self._refresh,
+            },
+            tables.PLUGINS_SILENT,
+            tables.PLUGINS_LOST,
+        )
+
+    # -- users --------------------------------------------------------------------------------------
+    def _simple(self, node: Node) -> None:
+        """Reads users with passwords and groups. `anonymousAccessAllowed` lets clients without a user in."""
+        names = ("anonymousAccessAllowed", "anonymousUser", "anonymousGroup")
+        values = self.elements.values(node, names)
+        anonymous = self.elements.true(node, values, "anonymousAccessAllowed")
+        user, group = (values.get(name, "anonymous") for name in names[1:])
+        self.logins = Logins(guest=Guest(user, group, True) if anonymous else None, everyone=EVERYONE)
+        self.elements.children(node, {"users": self._users})
+
+    def _users(self, node: Node) -> None:
+        self.elements.children(node, {"authenticationUser": self._user})
+
+    def _user(self, node: Node) -> None:
+        values = self.elements.values(node, ("username", "password", "groups"))
+        name = values.get("username", "")
+        assert self.logins is not None
+        if not name:
+            self.elements.problem(node, "an <authenticationUser> needs a username")
+        elif any(known.name == name for known in self.logins.users):
+            self.elements.problem(node, f"user '{name}' is given twice")
+        else:
+            roles = (*listed(values.get("groups", "")), EVERYONE)
+            password = values.get("password", "")
+            self.logins.users.append(NamedUser(name, password, roles, node.file, node.line))
+
+    def _jaas(self, node: Node) -> None:
+        """Reads which entries of the login.config beside this file have the users."""
+        names = ("configuration", "sslConfiguration")
+        values = self.elements.values(
+            node, names, {"discoverLoginConfig": f"the {LOGIN_FILE} beside this file is read"}
+        )
+        if not (self.folder / LOGIN_FILE).exists():
+            self.elements.problem(node, f"there is no {LOGIN_FILE} beside this file", "copy it, and the files it names")
+        self.logins = Logins(domain=values.get("configuration", "activemq"), everyone=EVERYONE)
+        self.transports.authenticate_tls(values.get("sslConfiguration", ""))
+
+    # -- other plugins ------------------------------------------------------------------------------
+    def _discarding(self, node: Node) -> None:
+        silent = {
+            **dict.fromkeys(("dropTemporaryQueues", "dropTemporaryTopics"), "see dropAll"),
+            "reportInterval": "see the metrics",
+        }
+        values = self.elements.values(
+            node, ("dropAll",), silent, {"dropOnly": "names are not chosen by patterns: dead letters are kept"}
+        )
+        if self.elements.true(node, values, "dropAll", True) and "dropOnly" not in node.attributes:
+            self.policies.drop_dead_letters()
+
+    def _time_stamps(self, node: Node) -> None:
+        values = self.elements.values(node, ("zeroExpirationOverride", "ttlCeiling"), tables.TIME_STAMPS_SILENT)
+        for name, element in (("zeroExpirationOverride", "expiry-delay"), ("ttlCeiling", "max-expiry-delay")):
+            if self.elements.whole(node, values, name, 0) > 0:
+                self.policies.everywhere[element] = values[name]
+
+    def _refresh(self, node: Node) -> None:
+        values = self.elements.values(node, ("checkPeriod",))
+        period = self.elements.whole(node, values, "checkPeriod", 0)
+        self.core.put(node, "configuration-file-refresh-period", str(period or -1))

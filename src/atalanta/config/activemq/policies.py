@@ -1,0 +1,304 @@
+"""Conversion of `<destinationPolicy>` and of redelivery policies to address settings.
+
+In Classic the nearest `<policyEntry>` of a destination counts alone. Here settings of wider matches fill the gaps.
+So each setting states Classic's default for what another one sets. A queue and a topic of one name are one address
+here: where both have a policy and differ, that of the queue counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.config.activemq import tables
+from atalanta.config.activemq.elements import Core, Elements, listed, only
+from atalanta.config.xml.tree import Node, made
+
+ALL: Final = ">"
+DEAD_LETTERS: Final = "ActiveMQ.DLQ"
+# The address of individual dead-letter queues. It has no queue of its own, which would get each message again.
+INDIVIDUAL: Final = "ActiveMQ.DLQ.individual"
+TEMPORARY: Final = ("tempQueue", "tempTopic")
+ENDLESS_MS: Final = 2**31 - 1
+
+
+@dataclass
+class Setting:
+    """The settings of one match: element -> (value, node that said so)."""
+
+    node: Node
+    values: dict[str, tuple[str, Node]] = field(default_factory=dict)
+
+
+class Policies:
+    """Collects settings by match. `finish` adds them to the tree."""
+
+    def __init__(self, elements: Elements, core: Core, root: Node) -> None:
+        self.elements = elements
+        self.core = core
+        usages = [each for outer in root.all("systemUsage") for each in outer.all("systemUsage")]
+        self.fails = any(elements.true(each, each.attributes, "sendFailIfNoSpace") for each in usages)
+        self.purges = elements.whole(root, root.attributes, "schedulePeriodForDestinationPurge", 0) > 0
+        self.drops = False
+        self.policies: dict[str, Setting] = {ALL: Setting(root)}
+        self.redeliveries: dict[str, Setting] = {}
+        self.dead_letter_queues: dict[str, Node] = {DEAD_LETTERS: root}
+        self.everywhere: dict[str, str] = {}  # settings of all addresses, from plugins
+        self.expiry_period: str | None = None
+
+    def drop_dead_letters(self) -> None:
+        """Records that dead letters are not kept (discardingDLQBrokerPlugin)."""
+        self.drops = True
+
+    def read(self, section: Node) -> None:
+        """Reads `<destinationPolicy><policyMap>`."""
+        self.elements.children(section, {"policyMap": self._map})
+
+    def _map(self, node: Node) -> None:
+        self.elements.children(node, {"policyEntries": self._entries, "defaultEntry": self._default})
+
+    def _entries(self, node: Node) -> None:
+        # Queues first: the policy of a topic of the same name is compared with theirs.
+        for child in sorted(node.children, key=lambda each: "topic" in each.attributes):
+            self.elements.children(Node("policyEntries", "", "", 0, {}, "", [child]), {"policyEntry": self._entry})
+
+    def _default(self, node: Node) -> None:
+        for child in node.children:
+            child.attributes.setdefault("queue", ALL)
+        self._entries(node)
+
+    def _entry(self, node: Node) -> None:
+        names = (*tables.POLICY_SIZES, *tables.POLICY_PLAIN, *tables.POLICY_OTHER)
+        values = self.elements.values(node, names, tables.POLICY_SILENT, tables.POLICY_LOST)
+        found: dict[str, str] = {}
+        for name, element in tables.POLICY_SIZES.items():
+            size = self.elements.size(node, values, name)
+            if size is not None:
+                found[element] = str(size or -1)
+        for name, element in tables.POLICY_PLAIN.items():
+            if name in values:
+                found[element] = values[name]
+        self._unused(node, values, found)
+        flow = self.elements.true(node, values, "producerFlowControl", True)
+        fails = self.elements.true(node, values, "sendFailIfNoSpace", self.fails)
+        found["address-full-policy"] = "PAGE"
+
+        def queue_cursor(child: Node) -> None:
+            cursor = only(child)
+            if cursor is not None and cursor.name in ("vmQueueCursor", "vmCursor") and flow:
+                found["address-full-policy"] = "FAIL" if fails else "BLOCK"
+
+        def factory(child: Node) -> None:
+            each = only(child)
+            if each is not None:
+                self._groups(each, each.name, each.attributes.get("bucketCount", ""), found)
+
+        if "messageGroupMapFactoryType" in values:
+            kind, _, query = values["messageGroupMapFactoryType"].partition("?")
+            self._groups(node, kind, query.partition("bucketCount=")[2], found)
+        self.elements.children(
+            node,
+            {
+                "deadLetterStrategy": lambda child: self._dead_letters(child, node, found),
+                "pendingQueuePolicy": queue_cursor,
+                "messageGroupMapFactory": factory,
+                "subscriptionRecoveryPolicy": lambda child: self._retroactive(child, found),
+            },
+            tables.POLICY_CHILDREN_SILENT,
+            tables.POLICY_CHILDREN_LOST,
+        )
+        for match in self._matches(node):
+            if match == ALL and values.get("expireMessagesPeriod"):
+                period = self.elements.whole(node, values, "expireMessagesPeriod", 30_000)
+                self.expiry_period = str(period or -1)
+            elif values.get("expireMessagesPeriod"):
+                why = "one period for all addresses: that of the policy for >"
+                self.elements.finding(node, "policyEntry expireMessagesPeriod", why)
+            self._store(self.policies, match, node, found)
+
+    def _matches(self, node: Node) -> list[str]:
+        matches = [each for kind in ("queue", "topic") for each in listed(node.attributes.get(kind, ""))]
+        if any(each in node.attributes for each in TEMPORARY):
+            self.elements.finding(node, f"{node.name} tempQueue", f"temporary destinations have the settings of {ALL}")
+        elif not matches:
+            self.elements.problem(node, f"a <{node.name}> needs a queue or a topic", f'queue="{ALL}" is all')
+        return matches
+
+    def _store(self, settings: dict[str, Setting], match: str, node: Node, found: Mapping[str, str]) -> None:
+        """Keeps the settings of a match. Of two that differ, the first one counts, and the other is a finding."""
+        setting = settings.setdefault(match, Setting(node))
+        for name, text in found.items():
+            known = setting.values.get(name)
+            if known is None:
+                setting.values[name] = (text, node)
+            elif known[0] != text:
+                why = f"{known[0]} counts, from line {known[1].line}: a queue and a topic of one name are one address"
+                self.elements.finding(node, f"{node.name} {match}: {name} {text}".rstrip(), why)
+
+    def _unused(self, node: Node, values: dict[str, str], found: dict[str, str]) -> None:
+        """Reads when unused destinations are deleted."""
+        delay = values.get("inactiveTimeoutBeforeGC", values.get("inactiveTimoutBeforeGC", "60000"))
+        if not self.elements.true(node, values, "gcInactiveDestinations"):
+            return
+        if not self.purges:
+            why = "no effect in Classic either, without schedulePeriodForDestinationPurge of <broker>"
+            self.elements.finding(node, "policyEntry gcInactiveDestinations", why)
+            return
+        for what in ("queues", "addresses"):
+            found[f"auto-delete-{what}"] = "true"
+            found[f"auto-delete-{what}-delay"] = delay
+
+    def _groups(self, node: Node, kind: str, buckets: str, found: dict[str, str]) -> None:
+        """Reads how message groups are kept: by name, or by the hash in buckets."""
+        if kind in ("bucket", "messageGroupHashBucketFactory"):
+            found["default-group-buckets"] = buckets or "1024"
+        elif kind in ("cached", "cachedMessageGroupMapFactory"):
+            self.elements.finding(node, "messageGroupMapFactory cached", "all groups are remembered")
+        elif kind not in ("simple", "simpleMessageGroupMapFactory"):
+            self.elements.problem(node, f"messageGroupMapFactory: '{kind}' is none of simple, bucket, cached")
+
+    def _retroactive(self, node: Node, found: dict[str, str]) -> None:
+        """Reads how many messages a new subscription begins with."""
+        inner = only(node)
+        name = "" if inner is None else inner.name
+        if inner is None or name == "noSubscriptionRecoveryPolicy":
+            return
+        if name in ("fixedCountSubscriptionRecoveryPolicy", "lastImageSubscriptionRecoveryPolicy"):
+            values = self.elements.values(inner, ("maximumSize",))
+            count = "1" if name.startswith("last") else values.get("maximumSize", "100")
+            found["retroactive-message-count"] = count
+            why = "every new subscription of these addresses begins with older messages, not only those that ask for it"
+            self.elements.finding(inner, name, why)
+            return
+        why = "messages are kept by their number: see retroactive-message-count in broker.xml"
+        self.elements.finding(inner, name, why, True)
+
+    # -- dead letters -------------------------------------------------------------------------------
+    def _dead_letters(self, section: Node, entry: Node, found: dict[str, str]) -> None:
+        def shared(node: Node) -> None:
+            names = ("deadLetterQueue", "processExpired")
+            values = self.elements.values(node, names, tables.DEAD_LETTERS_SILENT)
+            name = [values.get("deadLetterQueue", DEAD_LETTERS).removeprefix("queue://")]
+
+            def inner(child: Node) -> None:
+                destination = only(child)
+                if destination is not None:
+                    name[0] = destination.attributes.get("physicalName", DEAD_LETTERS)
+
+            self.elements.children(node, {"deadLetterQueue": inner})
+            found["dead-letter-address"] = found["expiry-address"] = name[0]
+            self.dead_letter_queues.setdefault(name[0], node)
+            self._expired(node, values, found)
+
+        def discarding(node: Node) -> None:
+            self.elements.values(node, (), {**tables.DEAD_LETTERS_SILENT, "processExpired": "all are dropped"})
+            found["dead-letter-address"] = found["expiry-address"] = ""
+
+        self.elements.children(
+            section,
+            {
+                "sharedDeadLetterStrategy": shared,
+                "individualDeadLetterStrategy": lambda node: self._individual(node, entry, found),
+                "discarding": discarding,
+            },
+        )
+
+    def _individual(self, node: Node, entry: Node, found: dict[str, str]) -> None:
+        """Reads dead-letter queues for each address: they are made at the first dead letter."""
+        names = ("queuePrefix", "queueSuffix", "topicPrefix", "topicSuffix", "processExpired")
+        values = self.elements.values(node, names, tables.DEAD_LETTERS_SILENT)
+        kind = "queue" if "queue" in entry.attributes else "topic"
+        found["dead-letter-address"] = found["expiry-address"] = INDIVIDUAL
+        for what in ("dead-letter", "expiry"):
+            found[f"auto-create-{what}-resources"] = "true"
+            found[f"{what}-queue-prefix"] = values.get(f"{kind}Prefix", f"ActiveMQ.DLQ.{kind.capitalize()}.")
+            found[f"{what}-queue-suffix"] = values.get(f"{kind}Suffix", "")
+        self._expired(node, values, found)
+
+    def _expired(self, node: Node, values: dict[str, str], found: dict[str, str]) -> None:
+        if not self.elements.true(node, values, "processExpired", True):
+            found["expiry-address"] = ""
+            found.pop("auto-create-expiry-resources", None)
+
+    # -- redelivery ---------------------------------------------------------------------------------
+    def redelivery_plugin(self, node: Node) -> None:
+        """Reads `<redeliveryPlugin>`, which delays redeliveries in the broker."""
+        values = self.elements.values(
+            node,
+            ("sendToDlqIfMaxRetriesExceeded",),
+            {"fallbackToDeadLetter": "always: a message without a redelivery policy goes to the dead letters"},
+        )
+        if not self.elements.true(node, values, "sendToDlqIfMaxRetriesExceeded", True):
+            why = "a message that was redelivered too often goes to the dead letters, and is not dropped"
+            self.elements.finding(node, "redeliveryPlugin sendToDlqIfMaxRetriesExceeded", why)
+
+        def entry(child: Node) -> None:
+            for match in self._matches(child):
+                self._redelivery(child, match)
+
+        def default(child: Node) -> None:
+            self.elements.children(child, {"redeliveryPolicy": lambda each: self._redelivery(each, ALL)})
+
+        def policy_map(child: Node) -> None:
+            handlers = {
+                "redeliveryPolicyMap": policy_map,
+                "redeliveryPolicyEntries": lambda each: self.elements.children(each, {"redeliveryPolicy": entry}),
+                "defaultEntry": default,
+            }
+            self.elements.children(child, handlers)
+
+        self.elements.children(node, {"redeliveryPolicyMap": policy_map})
+
+    def _redelivery(self, node: Node, match: str) -> None:
+        values = self.elements.values(
+            node, tables.REDELIVERY, {"preDispatchCheck": "always: deliveries are counted by the broker"}
+        )
+        grows = self.elements.true(node, values, "useExponentialBackOff")
+        initial = values.get("initialRedeliveryDelay", "1000")
+        delay = values.get("redeliveryDelay", initial)
+        if initial != delay and "initialRedeliveryDelay" in values and not grows:
+            why = f"the first pause is redeliveryDelay, too: {delay} ms"
+            self.elements.finding(node, "redeliveryPolicy initialRedeliveryDelay", why)
+        longest = values.get("maximumRedeliveryDelay", "-1")
+        attempts = self.elements.whole(node, values, "maximumRedeliveries", 6)
+        percent = self.elements.whole(node, values, "collisionAvoidancePercent", 15)
+        avoids = self.elements.true(node, values, "useCollisionAvoidance")
+        found = {
+            "redelivery-delay": initial if grows else delay,
+            "redelivery-delay-multiplier": values.get("backOffMultiplier", "5.0") if grows else "1.0",
+            "redelivery-collision-avoidance-factor": str(percent / 100) if avoids else "0.0",
+            "max-redelivery-delay": str(ENDLESS_MS) if longest == "-1" else longest,
+            "max-delivery-attempts": str(attempts + 1 if attempts >= 0 else -1),
+        }
+        self._store(self.redeliveries, match, node, found)
+
+    # -- the result ---------------------------------------------------------------------------------
+    def finish(self) -> None:
+        """Adds one address-setting for each match, and the shared dead-letter queues."""
+        everywhere = self.policies[ALL]
+        names = {name: True for setting in self.policies.values() for name in setting.values}
+        for name in ("dead-letter-address", "expiry-address", "auto-delete-queues", "auto-delete-addresses"):
+            everywhere.values.setdefault(name, (tables.POLICY_DEFAULTS[name], everywhere.node))
+        for name, text in self.everywhere.items():
+            everywhere.values[name] = (text, everywhere.node)
+        for match in dict.fromkeys([*self.policies, *self.redeliveries]):
+            setting = self.policies.get(match) or self.redeliveries[match]
+            stated = {name: text for name, (text, _) in setting.values.items()}
+            if match in self.policies:
+                stated.update({name: tables.POLICY_DEFAULTS[name] for name in names if name not in stated})
+            if match in self.redeliveries:
+                stated.update({name: text for name, (text, _) in self.redeliveries[match].values.items()})
+            if self.drops:
+                stated.update({name: "" for name in stated if name in ("dead-letter-address", "expiry-address")})
+            entry = made(setting.node, "address-setting", match=match)
+            entry.children = [made(setting.node, name, text) for name, text in stated.items()]
+            self.core.add("address-settings", entry)
+        if not self.drops:
+            for name, node in self.dead_letter_queues.items():
+                self.core.address(node, name, True)
+        if INDIVIDUAL not in self.policies and "auto-create-dead-letter-resources" in names:
+            entry = made(everywhere.node, "address-setting", match=INDIVIDUAL)
+            for what in ("address", "queue"):
+                entry.children.append(made(everywhere.node, f"default-{what}-routing-type", "ANYCAST"))
+            self.core.add("address-settings", entry)

@@ -1,0 +1,205 @@
+"""Conversion of an activemq.xml to the tree of an equal broker.xml, its users and its networks.
+
+Every element of the tree has file and line of the activemq.xml. So problems that broker_xml.py finds name the line the
+user wrote. Nothing in the file names a class that is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os.path import realpath
+from pathlib import Path
+from typing import Final
+
+from atalanta.cluster.networks.config import NetworkSettings
+from atalanta.config.activemq import tables
+from atalanta.config.activemq.destinations import CONSUMER_WILDCARDS, Destinations
+from atalanta.config.activemq.elements import Core, Elements, only
+from atalanta.config.activemq.networks import NetworkConnectors
+from atalanta.config.activemq.plugins import Plugins
+from atalanta.config.activemq.policies import Policies
+from atalanta.config.activemq.properties import Properties, base_folder, replace_expressions
+from atalanta.config.activemq.transports import TransportConnectors
+from atalanta.config.problems import Report
+from atalanta.config.users.logins import Logins
+from atalanta.config.xml.tree import Node, made
+
+DATA: Final = "activemq-data"  # Classic's default
+PLACEHOLDERS: Final = "PropertyPlaceholderConfigurer"
+FOLDERS: Final = {
+    "journal-directory": "journal",
+    "paging-directory": "paging",
+    "large-messages-directory": "large-messages",
+}
+
+
+@dataclass
+class ClassicBroker:
+    """A converted broker. `base` is the folder of relative paths; `logins` is None without authentication."""
+
+    configuration: Node
+    base: Path
+    logins: Logins | None = None
+    networks: NetworkSettings = field(default_factory=NetworkSettings)
+
+
+def classic_broker(root: Node, path: Path, values: Mapping[str, str], report: Report) -> ClassicBroker | None:
+    """Returns the broker of an activemq.xml; None, and a problem, without exactly one `<broker>`."""
+    elements = Elements(report)
+    brokers = [root] if root.name == "broker" else list(root.all("broker"))
+    if len(brokers) != 1:
+        lines = ", ".join(str(each.line) for each in brokers)
+        hint = f"lines {lines}: start each from a file of its own" if brokers else ""
+        text = f"the file holds {len(brokers)} brokers (<broker>), not one"
+        report.problem(root.file, brokers[1].line if brokers else root.line, text, hint)
+        return None
+    for child in root.children if root is not brokers[0] else []:
+        if child is not brokers[0]:
+            outside(child, elements)
+    replace_expressions(brokers[0], Properties(path, values), report)
+    return BrokerReader(elements, path, brokers[0]).read()
+
+
+def outside(node: Node, elements: Elements) -> None:
+    """Reports an element of Spring beside the broker."""
+    if node.name == "import":
+        what = node.attributes.get("resource", "")
+        web = "jetty" in what
+        why = "the web console is not part of this broker: see `atalanta run --web`" if web else "not read"
+        elements.finding(node, f"import {what}", why, not web)
+    elif PLACEHOLDERS in node.attributes.get("class", "") or node.name == "property-placeholder":
+        why = "expressions are replaced from the environment: ACTIVEMQ_PASSWORD for ${activemq.password}"
+        elements.finding(node, "PropertyPlaceholderConfigurer", why)
+    else:
+        what = node.attributes.get("class") or node.attributes.get("id", "")
+        elements.finding(node, f"{node.name} {what}".strip(), "Java classes cannot be loaded")
+
+
+class BrokerReader:
+    """Converts `<broker>`. The readers of its sections are attributes; they finish when all of it was read."""
+
+    def __init__(self, elements: Elements, path: Path, root: Node) -> None:
+        self.elements = elements
+        self.path = path
+        self.broker = root
+        self.core = Core(root)
+        self.transports = TransportConnectors(elements, self.core)
+        self.policies = Policies(elements, self.core, root)
+        self.destinations = Destinations(elements, self.core)
+        folder = Path(realpath(path)).parent
+        self.plugins = Plugins(elements, self.core, self.policies, self.transports, folder)
+        self.networks = NetworkConnectors(elements)
+        self.store = ""  # the folder of the messages, if a store names one
+        self.persistent = True
+
+    def read(self) -> ClassicBroker:
+        """Returns the broker."""
+        broker, core = self.broker, self.core
+        values = self.elements.values(broker, tables.BROKER, tables.BROKER_SILENT, tables.BROKER_LOST)
+        core.put(broker, "name", values.get("brokerName", "localhost"))
+        core.node.children.append(self._wildcards())
+        self.persistent = self.elements.true(broker, values, "persistent", True)
+        if self.elements.true(broker, values, "populateJMSXUserID"):
+            core.put(broker, "populate-validated-user", "true")
+        purge = self.elements.whole(broker, values, "schedulePeriodForDestinationPurge", 0)
+        if purge > 0:
+            core.put(broker, "address-queue-scan-period", str(purge))
+        if not self.elements.true(broker, values, "advisorySupport", True):
+            self.transports.options_for_openwire["supportAdvisory"] = "false"
+        self._children()
+        core.put(broker, "persistence-enabled", "true" if self.persistent else "false")
+        data = self.store or values.get("dataDirectory", DATA)
+        for name, folder in FOLDERS.items():
+            core.put(broker, name, f"{data}/{folder}")
+        if self.elements.true(broker, values, "useVirtualTopics", True) and self.destinations.virtual_topics:
+            self.transports.options_for_openwire[CONSUMER_WILDCARDS] = ",".join(self.destinations.virtual_topics)
+        self._finish()
+        configuration = made(broker, "configuration")
+        configuration.children.append(core.node)
+        networks = NetworkSettings(self.networks.connectors, self.transports.discovery_uris)
+        return ClassicBroker(configuration, base_folder(self.path), self.plugins.logins, networks)
+
+    def _finish(self) -> None:
+        self.transports.finish()
+        self.policies.finish()
+        if self.policies.expiry_period is not None:
+            self.core.put(self.broker, "message-expiry-scan-period", self.policies.expiry_period)
+        self.plugins.authorization.finish(self.broker, self.plugins.logins)
+
+    def _wildcards(self) -> Node:
+        """Returns the wildcards of Classic, so that patterns and clients keep their `>`."""
+        wildcards = made(self.broker, "wildcard-addresses")
+        wildcards.children.append(made(self.broker, "any-words", ">"))
+        return wildcards
+
+    def _children(self) -> None:
+        self.elements.children(
+            self.broker,
+            {
+                "transportConnectors": self.transports.read,
+                "sslContext": self.transports.ssl_context,
+                "networkConnectors": self.networks.read,
+                "persistenceAdapter": self._store,
+                "systemUsage": self._usage,
+                "destinationPolicy": self.policies.read,
+                "destinations": self.destinations.read,
+                "destinationInterceptors": self.destinations.interceptors,
+                "plugins": self.plugins.read,
+            },
+            tables.BROKER_CHILDREN_SILENT,
+            tables.BROKER_CHILDREN_LOST,
+        )
+
+    # -- the store ----------------------------------------------------------------------------------
+    def _store(self, section: Node) -> None:
+        node = only(section)
+        if node is None or node.name not in (*tables.STORES, "memoryPersistenceAdapter"):
+            self.elements.children(section, {})
+            return
+        if node.name == "memoryPersistenceAdapter":
+            self.persistent = False
+        elif node.name in ("kahaDB", "kahaDBStore"):
+            self._kahadb(node)
+        else:
+            self.store = node.attributes.get("directory", "") if node.name != "jdbcPersistenceAdapter" else ""
+            why = "messages are kept in this broker's journal; those of Classic's store are not read"
+            self.elements.finding(node, node.name, why, True)
+
+    def _kahadb(self, node: Node) -> None:
+        values = self.elements.values(node, ("directory", "journalMaxFileLength"), tables.KAHADB_SILENT)
+        self.elements.children(node, {}, {}, tables.KAHADB_LOST)
+        size = self.elements.size(node, values, "journalMaxFileLength")
+        if size is not None:
+            self.core.put(node, "journal-file-size", str(size))
+        self.store = values.get("directory", "")
+        why = "messages are kept in the journal of this broker, in folders of their own there; those in it are not read"
+        self.elements.finding(node, "kahaDB", why)
+
+    # -- limits -------------------------------------------------------------------------------------
+    def _usage(self, section: Node) -> None:
+        node = only(section)
+        if node is None or node.name != "systemUsage":
+            self.elements.problem(section, "<systemUsage> holds one <systemUsage>")
+            return
+        self.elements.values(node, ("sendFailIfNoSpace",), tables.SYSTEM_USAGE_SILENT)
+        self.elements.children(
+            node, {"memoryUsage": self._memory, "storeUsage": self._disk}, tables.SYSTEM_USAGE_CHILDREN
+        )
+
+    def _memory(self, section: Node) -> None:
+        node = only(section) or section
+        values = self.elements.values(node, ("limit",), tables.USAGE_SILENT)
+        size = self.elements.size(node, values, "limit")
+        if size is not None:
+            self.core.put(node, "global-max-size", str(size))
+
+    def _disk(self, section: Node) -> None:
+        node = only(section) or section
+        silent = {**tables.USAGE_SILENT, "store": "there is one store"}
+        values = self.elements.values(node, ("limit", "percentLimit"), silent)
+        if "percentLimit" in values:
+            self.core.put(node, "max-disk-usage", values["percentLimit"])
+        elif "limit" in values:
+            why = "the disk is limited by its share: max-disk-usage, 90 percent without percentLimit"
+            self.elements.finding(node, "storeUsage limit", why)

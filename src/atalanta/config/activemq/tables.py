@@ -1,0 +1,369 @@
+"""Names of an activemq.xml (Classic 5.x and 6.x): what they become in broker.xml, or why they have no effect here.
+
+In each pair of tables, `…_SILENT` are harmless and `…_LOST` ask for a service that this node does not give.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+def _all(why: str, names: str) -> dict[str, str]:
+    return dict.fromkeys(names.split(), why)
+
+
+_LOOP: Final = "this broker has one loop"
+_JMX: Final = "there is no JMX"
+_STORE: Final = "Classic's own store: messages are kept in this broker's journal"
+_ADVISORY: Final = "this advisory is not sent"
+_JAVA: Final = "Java classes cannot be loaded"
+_SLAVE: Final = "removed from Classic: for a pair, see <ha-policy> in docs/guide/high-availability.md"
+_CURSORS: Final = "messages beyond a limit go to pages"
+_AUDIT: Final = "duplicates are found by their ids, for every address"
+_OPENWIRE: Final = "for OpenWire, which is not supported yet"
+_PAIR: Final = (
+    "no pair is made of it: convert the file and write <ha-policy><shared-store> (docs/guide/high-availability.md)"
+)
+_STOPS: Final = "a node stops after a failed write"
+
+# <broker>
+BROKER: Final = (
+    "brokerName", "persistent", "dataDirectory", "populateJMSXUserID", "useVirtualTopics", "advisorySupport",
+    "schedulePeriodForDestinationPurge",
+)  # fmt: skip
+BROKER_SILENT: Final[dict[str, str]] = {
+    **_all(_JMX, "useJmx brokerObjectName populateUserNameInMBeans mbeanInvocationTimeout enableStatistics"),
+    **_all(
+        _LOOP,
+        "dedicatedTaskRunner taskRunnerPriority virtualThreadTaskRunner persistenceThreadPriority startAsync"
+        " networkConnectorStartAsync splitSystemUsageForProducersConsumers producerSystemUsagePortion"
+        " consumerSystemUsagePortion",
+    ),
+    **_all(
+        "there is no JVM",
+        "useShutdownHook useLoggingForShutdownErrors systemExitOnShutdown systemExitOnShutdownExitCode restartAllowed"
+        " vmConnectorURI storeOpenWireVersion",
+    ),
+    **_all(
+        _OPENWIRE,
+        "anonymousProducerAdvisorySupport cacheTempDestinations timeBeforePurgeTempDestinations"
+        " allowTempAutoCreationOnSend useVirtualDestSubs useVirtualDestSubsOnCreation useTempMirroredQueues"
+        " monitorConnectionSplits rollbackOnlyOnAsyncException maxInflatedDataSize",
+    ),
+    **_all("scheduled messages are always delivered later", "schedulerSupport maxSchedulerRepeatAllowed"),
+    **_all(_STORE, "tmpDataDirectory schedulerDirectory schedulerDirectoryFile dataDirectoryFile"),
+    "useAuthenticatedPrincipalForJMSXUserID": "JMSXUserID is always the name of the authenticated user",
+    "useLocalHostBrokerName": "write brokerName",
+    "brokerId": "the journal has the node's id",
+    "keepDurableSubsActive": "durable subscriptions are always kept",
+    "enableMessageExpirationOnActiveDurableSubs": "messages always expire",
+    "deleteAllMessagesOnStartup": "messages are never deleted at a start",
+    "adjustUsageLimits": "limits are not adjusted",
+    "maxPurgedDestinationsPerSweep": "all unused destinations go",
+    "schedulePeriodForDiskUsageCheck": "see disk-scan-period in broker.xml",
+    "diskUsageCheckRegrowThreshold": "the disk is measured every few seconds",
+    "maxUncommittedCount": "see resource-limit-settings in broker.xml",
+    "offlineDurableSubscriberTaskSchedule": "see offlineDurableSubscriberTimeout",
+}
+BROKER_LOST: Final[dict[str, str]] = {
+    **_all(_SLAVE, "waitForSlave waitForSlaveTimeout passiveSlave shutdownOnMasterFailure shutdownOnSlaveFailure"
+           " masterConnectorURI"),
+    **_all("write the elements instead", "transportConnectorURIs networkConnectorURIs"),
+    "offlineDurableSubscriberTimeout": "subscriptions without a consumer are kept for ever",
+    "rejectDurableConsumers": "durable consumers are not refused",
+    "useMirroredQueues": "write a <divert> in broker.xml for each queue",
+}  # fmt: skip
+BROKER_CHILDREN_SILENT: Final[dict[str, str]] = {
+    **_all(_JMX, "managementContext adminView"),
+    **_all(_LOOP, "taskRunnerFactory persistenceTaskRunnerFactory"),
+    **_all(_STORE, "tempDataStore jobSchedulerStore"),
+    **_all("limits are those of <systemUsage>", "producerSystemUsage consumerSystemUsage"),
+    "shutdownHooks": "there is no Spring context to close",
+    "ioExceptionHandler": _STOPS,
+    "brokerContext": "there is no Spring context",
+}
+BROKER_CHILDREN_LOST: Final[dict[str, str]] = {
+    **_all(_JAVA, "messageAuthorizationPolicy services regionBroker destinationFactory persistenceFactory"),
+    "jmsBridgeConnectors": "no bridge is made: write a core bridge (docs/guide/bridges.md)",
+    "proxyConnectors": "connections are not forwarded to other brokers",
+}
+
+# <persistenceAdapter>: kahaDB and the others.
+STORES: Final = (
+    "kahaDB", "kahaDBStore", "mKahaDB", "levelDB", "replicatedLevelDB", "jdbcPersistenceAdapter", "journaledJDBC",
+    "journalPersistenceAdapterFactory", "journalPersistenceAdapter", "amqPersistenceAdapter", "kahaPersistenceAdapter",
+)  # fmt: skip
+KAHADB_SILENT: Final = _all(
+    _STORE,
+    "indexDirectory enableJournalDiskSyncs journalDiskSyncStrategy journalDiskSyncInterval indexCacheSize"
+    " indexWriteBatchSize journalMaxWriteBatchSize checkpointInterval cleanupInterval cleanupOnStop"
+    " concurrentStoreAndDispatchQueues concurrentStoreAndDispatchTopics ignoreMissingJournalfiles"
+    " checkForCorruptJournalFiles checksumJournalFiles archiveDataLogs directoryArchive"
+    " failoverProducersAuditDepth maxFailoverProducersToTrack maxAsyncJobs databaseLockedWaitDelay"
+    " forceRecoverIndex archiveCorruptedIndex indexLFUEvictionFactor useIndexLFRUEviction enableIndexDiskSyncs"
+    " enableIndexRecoveryFile enableIndexPageCaching enableIndexWriteAsync compactAcksAfterNoGC"
+    " compactAcksIgnoresStoreGrowth enableAckCompaction enableSubscriptionStatistics preallocationScope"
+    " preallocationStrategy purgeRecoveredXATransactionStrategy transactionIdTransformer brokerName"
+    " lockKeepAlivePeriod useLock stopOnError",
+)
+KAHADB_LOST: Final = _all(_PAIR, "locker sharedFileLocker")
+
+# <transportConnector>
+CONNECTOR: Final = (
+    "name", "uri", "discoveryUri", "updateClusterClients", "rebalanceClusterClients", "updateClusterClientsOnRemove",
+    "updateClusterFilter", "allowLinkStealing", "autoStart",
+)  # fmt: skip
+CLUSTER_CLIENTS: Final = (
+    "updateClusterClients", "rebalanceClusterClients", "updateClusterClientsOnRemove", "updateClusterFilter",
+)  # fmt: skip
+CONNECTOR_SILENT: Final[dict[str, str]] = {
+    **_all(_LOOP, "disableAsyncDispatch enableStatusMonitor"),
+    **_all("see the log", "warnOnRemoteClose displayStackTrace"),
+    "auditNetworkProducers": _AUDIT,
+}
+CONNECTOR_LOST: Final = {
+    **_all(
+        "see resource-limit-settings in broker.xml",
+        "maximumProducersAllowedPerConnection maximumConsumersAllowedPerConnection",
+    ),
+    "messageAuthorizationPolicy": _JAVA,
+    "publishedAddressPolicy": "clients are told the host and port of the acceptor",
+    "discoveryAgent": "write discoveryUri",
+}
+# Word of the scheme -> its protocols. OpenWire's acceptors serve CORE, too: the commands of Atalanta connect there.
+PROTOCOLS: Final[dict[str, str]] = {
+    "tcp": "CORE,OPENWIRE",
+    "nio": "CORE,OPENWIRE",
+    "ssl": "CORE,OPENWIRE",
+    "auto": "CORE,OPENWIRE,STOMP,AMQP,MQTT",
+    "stomp": "STOMP",
+    "amqp": "AMQP",
+    "mqtt": "MQTT",
+    "ws": "STOMP,MQTT,AMQP",
+    "wss": "STOMP,MQTT,AMQP",
+}
+# What may follow the first word: nio+ssl, stomp+nio+ssl, amqp+wss.
+SCHEME_WORDS: Final = ("nio", "ssl", "ws", "wss")
+SECURE: Final = ("ssl", "wss")
+SCHEMES_LOST: Final[dict[str, str]] = {
+    "vm": "there are no connections within the process",
+    "peer": "there are no connections within the process",
+    "http": "OpenWire over HTTP is not supported",
+    "https": "OpenWire over HTTP is not supported",
+    "udp": "only connections over TCP are accepted",
+    "multicast": "only connections over TCP are accepted",
+}
+# Option of the URI -> parameter of the acceptor.
+OPTIONS: Final[dict[str, str]] = {
+    "maximumConnections": "connectionsAllowed",
+    "backlog": "backlog",
+    "transport.tcpNoDelay": "tcpNoDelay",
+    "tcpNoDelay": "tcpNoDelay",
+    "needClientAuth": "needClientAuth",
+    "wantClientAuth": "wantClientAuth",
+    "transport.needClientAuth": "needClientAuth",
+    "transport.wantClientAuth": "wantClientAuth",
+    "transport.enabledProtocols": "enabledProtocols",
+    "transport.enabledCipherSuites": "enabledCipherSuites",
+    "wireFormat.maxInactivityDuration": "maxInactivityDuration",
+    "wireFormat.maxInactivityDurationInitalDelay": "maxInactivityDurationInitalDelay",
+    "maxInactivityDuration": "maxInactivityDuration",
+    "maxInactivityDurationInitalDelay": "maxInactivityDurationInitalDelay",
+    "transport.useKeepAlive": "useKeepAlive",
+}
+# Protocol -> its parameter for wireFormat.maxFrameSize.
+FRAME_SIZES: Final = {"OPENWIRE": "openwireMaxPacketSize", "MQTT": "maximumPacketSize"}
+_NEGOTIATED: Final = "each client and the broker agree on it"
+OPTIONS_SILENT: Final[dict[str, str]] = {
+    **_all(
+        _NEGOTIATED,
+        "wireFormat.tightEncodingEnabled wireFormat.cacheEnabled wireFormat.cacheSize wireFormat.sizePrefixDisabled"
+        " wireFormat.stackTraceEnabled wireFormat.tcpNoDelayEnabled wireFormat.version wireFormat.host"
+        " wireFormat.maxFrameSizeEnabled wireFormat.providerName wireFormat.includePlatformDetails"
+        " minmumWireFormatVersion",
+    ),
+    **_all(
+        "the operating system decides",
+        "socketBufferSize transport.socketBufferSize keepAlive transport.keepAlive soLinger transport.soLinger"
+        " soTimeout transport.soTimeout connectionTimeout transport.connectionTimeout trafficClass"
+        " transport.trafficClass transport.typeOfService transport.diffServ transport.ioBufferSize"
+        " transport.soWriteTimeout soWriteTimeout",
+    ),
+    **_all(
+        _LOOP,
+        "daemon stackSize joinOnStop useQueueForAccept transport.useInactivityMonitor transport.threadName"
+        " transport.closeAsync transport.selectorManager maxConnectionThreadPoolSize transport.dynamicManagement"
+        " dynamicManagement trace transport.trace logWriterName transport.logWriterName startLogging"
+        " transport.startLogging jmxPort transport.jmxPort",
+    ),
+    **_all(
+        "of a protocol that is not supported yet",
+        "transport.transformer transport.hbGracePeriodMultiplier transport.defaultHeartBeat transport.maxDataLength"
+        " wireFormat.maxDataLength transport.maxFrameSize transport.subscriptionStrategy transport.subscriptionPrefetch"
+        " transport.activeMQSubscriptionPrefetch transport.publishDollarTopics transport.defaultKeepAlive"
+        " transport.producerCredit transport.prefetch transport.idleTimeout wireFormat.idleTimeout"
+        " wireFormat.connectAttemptTimeout wireFormat.allowNonSaslConnections wireFormat.transformer"
+        " wireFormat.producerCredit transport.wireFormat.maxFrameSize http.enableTrace websocket.maxTextMessageSize"
+        " websocket.maxBinaryMessageSize jetty.config",
+    ),
+    **_all(
+        "an acceptor does not look at the names of clients",
+        "transport.verifyHostName verifyHostName transport.socket.verifyHostName",
+    ),
+}
+
+# <policyEntry>: attribute -> element of <address-setting>.
+POLICY_SIZES: Final = {"memoryLimit": "max-size-bytes"}
+POLICY_PLAIN: Final = {
+    "consumersBeforeDispatchStarts": "default-consumers-before-dispatch",
+    "timeBeforeDispatchStarts": "default-delay-before-dispatch",
+    "allConsumersExclusiveByDefault": "default-exclusive-queue",
+}
+POLICY_OTHER: Final = (
+    "queue", "topic", "tempQueue", "tempTopic", "producerFlowControl", "sendFailIfNoSpace", "expireMessagesPeriod",
+    "gcInactiveDestinations", "inactiveTimeoutBeforeGC", "inactiveTimoutBeforeGC", "alwaysRetroactive",
+    "messageGroupMapFactoryType",
+)  # fmt: skip
+POLICY_SILENT: Final[dict[str, str]] = {
+    **_all(
+        "consumers name their own credit: " + _OPENWIRE,
+        "queuePrefetch topicPrefetch durableTopicPrefetch queueBrowserPrefetch usePrefetchExtension",
+    ),
+    **_all(_AUDIT, "enableAudit maxProducersToAudit maxAuditDepth maxQueueAuditDepth sendDuplicateFromStoreToDLQ"),
+    **_all(
+        _CURSORS,
+        "useCache maxPageSize maxBrowsePageSize maxExpirePageSize cursorMemoryHighWaterMark storeUsageHighWaterMark"
+        " reduceMemoryFootprint doOptimzeMessageStorage optimizeMessageStoreInFlightLimit minimumMessageSize",
+    ),
+    **_all(_LOOP, "optimizedDispatch lazyDispatch"),
+    **_all(_JMX, "advancedNetworkStatisticsEnabled advancedMessageStatisticsEnabled useTopicSubscriptionInflightStats"),
+    **_all(
+        _ADVISORY,
+        "advisoryForSlowConsumers advisoryForFastProducers advisoryForDiscardingMessages advisoryWhenFull"
+        " advisoryForDelivery advisoryForConsumed advisoryForDispatched includeBodyForAdvisory"
+        " sendAdvisoryIfNoConsumers",
+    ),
+    "prioritizedMessages": "always: higher priorities are delivered first",
+    "useConsumerPriority": "always: consumers of a higher priority are preferred",
+    "strictOrderDispatch": "consumers get messages in turn",
+    "persistJMSRedelivered": "see persist-delivery-count-before-delivery in broker.xml",
+    "blockedProducerWarningInterval": "see the metrics of the address",
+    "gcWithNetworkConsumers": "for networks of brokers, which are not supported yet",
+    "sendFailIfNoSpaceAfterTimeout": "senders wait without a limit",
+    "allowTempDestinationStealing": "only its own connection consumes from a temporary destination",
+}
+POLICY_LOST: Final = {"maxDestinations": "destinations are not counted"}
+POLICY_CHILDREN_SILENT: Final[dict[str, str]] = {
+    **_all(_CURSORS, "pendingSubscriberPolicy pendingDurableSubscriberPolicy"),
+    "pendingMessageLimitStrategy": "a slow subscriber's messages are kept (in pages), and not dropped",
+    "messageEvictionStrategy": "a slow subscriber's messages are kept (in pages), and not dropped",
+    "dispatchPolicy": "consumers get messages in turn",
+}
+POLICY_CHILDREN_LOST: Final[dict[str, str]] = {
+    "slowConsumerStrategy": "no consumer is closed: see slow-consumer-policy in broker.xml",
+    "networkBridgeFilterFactory": "networks of brokers are not supported yet",
+    "messageInterceptorStrategy": _JAVA,
+}
+# What an <address-setting> says that another policy sets: in Classic, only the nearest policy counts.
+POLICY_DEFAULTS: Final[dict[str, str]] = {
+    "max-size-bytes": "-1",
+    "address-full-policy": "PAGE",
+    "default-consumers-before-dispatch": "0",
+    "default-delay-before-dispatch": "-1",
+    "default-exclusive-queue": "false",
+    "default-group-buckets": "-1",
+    "retroactive-message-count": "0",
+    "dead-letter-address": "ActiveMQ.DLQ",
+    "expiry-address": "ActiveMQ.DLQ",
+    "auto-create-dead-letter-resources": "false",
+    "auto-create-expiry-resources": "false",
+    "dead-letter-queue-prefix": "DLQ.",
+    "dead-letter-queue-suffix": "",
+    "expiry-queue-prefix": "EXP.",
+    "expiry-queue-suffix": "",
+    "auto-delete-queues": "false",
+    "auto-delete-addresses": "false",
+    "auto-delete-queues-delay": "0",
+    "auto-delete-addresses-delay": "0",
+}
+DEAD_LETTERS_SILENT: Final = {
+    **_all(_AUDIT, "enableAudit maxAuditDepth maxProducersToAudit maxDestinationsToAudit"),
+    "processNonPersistent": "always true: non-persistent messages go there, too",
+    "useQueueForQueueMessages": "always true: dead letters wait in a queue",
+    "useQueueForTopicMessages": "always true: dead letters wait in a queue",
+    "destinationPerDurableSubscriber": "always false: one queue for each address",
+    "expiration": "dead letters do not expire",
+}
+
+# <destinationInterceptors>
+VIRTUAL_TOPIC: Final = ("name", "prefix", "selectorAware")
+VIRTUAL_SILENT: Final = {
+    **_all(_LOOP, "concurrentSend transactedSend"),
+    "setOriginalDestination": "the queue's address is the topic",
+    "dropOnResourceLimit": "see address-full-policy",
+    "copyMessage": "each queue has a message of its own",
+}
+VIRTUAL_LOST: Final = {
+    "postfix": "queues of a virtual topic are known by their prefix",
+    "local": "messages of other brokers reach the queues, too",
+}
+COMPOSITE: Final = ("name", "forwardOnly", "sendWhenNotMatched")
+
+# <plugins>
+PLUGINS_SILENT: Final[dict[str, str]] = {
+    "statisticsBrokerPlugin": "see docs/reference/management.md for figures of queues",
+    "loggingBrokerPlugin": "see `atalanta run --log-level debug`",
+    "traceBrokerPathPlugin": "for networks of brokers, which are not supported yet",
+    "multicastTraceBrokerPlugin": "messages are not traced",
+    "udpTraceBrokerPlugin": "messages are not traced",
+    "subQueueSelectorCacheBrokerPlugin": "subscriptions keep their own queues",
+}
+PLUGINS_LOST: Final[dict[str, str]] = {
+    "camelRoutesBrokerPlugin": _JAVA,
+    "destinationsPlugin": "destinations are kept in the journal",
+    "destinationPathSeparatorPlugin": "see <wildcard-addresses> in broker.xml",
+    "forcePersistencyModeBrokerPlugin": "messages stay durable or not as they were sent",
+    "connectionDLQPlugin": _JAVA,
+}
+TIME_STAMPS_SILENT: Final = {
+    "futureOnly": "the sender's time stays",
+    "processNetworkMessages": "for networks of brokers, which are not supported yet",
+}
+REDELIVERY: Final = (
+    "queue", "topic", "maximumRedeliveries", "initialRedeliveryDelay", "redeliveryDelay", "useExponentialBackOff",
+    "backOffMultiplier", "maximumRedeliveryDelay", "useCollisionAvoidance", "collisionAvoidancePercent",
+)  # fmt: skip
+
+# <networkConnector>
+NETWORK_CHILDREN_LOST: Final = {
+    **_all(_JAVA, "bridgeFactory connectionFilter"),
+    "sslContext": "bridges use that of the broker",
+}
+
+# <systemUsage>
+USAGE_SILENT: Final = {
+    **_all("limits count at once", "percentUsageMinDelta usagePortion pollingTime"),
+    "percentOfJvmHeap": "there is no JVM: global-max-size has its default, 512 MiB",
+    "name": "limits have no names",
+    "total": "the whole disk counts",
+}
+SYSTEM_USAGE_SILENT: Final = {
+    "sendFailIfNoSpaceAfterTimeout": "senders wait without a limit",
+    "checkLimitsLogLevel": "see the log",
+    "name": "limits have no names",
+}
+SYSTEM_USAGE_CHILDREN: Final = _all("there is one disk limit: that of <storeUsage>", "tempUsage jobSchedulerUsage")
+
+# <sslContext>: attribute -> parameter of the acceptor.
+SSL: Final = {
+    "keyStore": "keyStorePath",
+    "keyStorePassword": "keyStorePassword",
+    "keyStoreType": "keyStoreType",
+    "trustStore": "trustStorePath",
+    "trustStorePassword": "trustStorePassword",
+    "trustStoreType": "trustStoreType",
+    "crlPath": "crlPath",
+}
+SSL_SILENT: Final = _all(
+    "OpenSSL serves TLS here", "keyStoreAlgorithm trustStoreAlgorithm secureRandomAlgorithm protocol provider"
+)

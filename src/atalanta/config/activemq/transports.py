@@ -1,0 +1,148 @@
+"""Conversion of `<transportConnectors>` and `<sslContext>` to acceptors.
+
+Each scheme has its protocols. Those that this version does not serve are told by the reader of broker.xml, which
+gets them in `protocols=`.
+"""
+
+from __future__ import annotations
+
+from atalanta.config.activemq import tables
+from atalanta.config.activemq.elements import Core, Elements, listed, only
+from atalanta.config.problems import nearest
+from atalanta.config.wildfly.sockets import Endpoint
+from atalanta.config.wildfly.transports import url
+from atalanta.config.xml.tree import Node, made
+from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_authority, parse_params
+
+
+class TransportConnectors:
+    """Reads the connectors. `options_for_openwire` are further parameters of acceptors with OpenWire."""
+
+    def __init__(self, elements: Elements, core: Core) -> None:
+        self.elements = elements
+        self.core = core
+        self.options_for_openwire: dict[str, str] = {}
+        self.tls: dict[str, str] = {}
+        self.ssl_domain = ""
+        self.discovery_uris: dict[str, str] = {}
+        self.nodes: list[Node] = []
+
+    def ssl_context(self, node: Node) -> None:
+        """Reads the key and trust store of `<sslContext><sslContext …/></sslContext>`."""
+        inner = only(node) if not node.attributes else node
+        if inner is None or inner.name != "sslContext":
+            self.elements.problem(node, "<sslContext> holds one <sslContext keyStore=… />")
+            return
+        names = (*tables.SSL, "keyStoreKeyPassword")
+        values = self.elements.values(inner, names, tables.SSL_SILENT)
+        key = values.pop("keyStoreKeyPassword", None)
+        if key is not None and key != values.get("keyStorePassword"):
+            text = "the key has another password than its store: there is one for both here"
+            self.elements.problem(inner, text)
+        for name, text in values.items():
+            if name in ("keyStore", "trustStore", "crlPath"):
+                text = self._file(inner, name, text)
+            self.tls[tables.SSL[name]] = text
+
+    def _file(self, node: Node, name: str, text: str) -> str:
+        """Returns the path of a store: Spring's `file:` is taken away; other resources cannot be read."""
+        if text.startswith("file:"):
+            path = text.removeprefix("file:")
+            return path.removeprefix("//") if path.startswith("///") else path
+        if text.startswith(("classpath:", "http:", "https:", "jar:")):
+            self.elements.problem(node, f"{name}: '{text}' is not a file", "write file:${activemq.conf}/NAME")
+        return text
+
+    def authenticate_tls(self, domain: str) -> None:
+        """Records the entry of login.config for connections with TLS (jaasDualAuthenticationPlugin)."""
+        self.ssl_domain = domain
+
+    def read(self, section: Node) -> None:
+        """Notes the connectors. `finish` converts them, when the whole file was read."""
+        self.elements.children(section, {"transportConnector": self.nodes.append})
+
+    def finish(self) -> None:
+        """Adds the acceptors."""
+        for node in self.nodes:
+            self._connector(node)
+
+    def _connector(self, node: Node) -> None:
+        values = self.elements.values(node, tables.CONNECTOR, tables.CONNECTOR_SILENT, tables.CONNECTOR_LOST)
+        self.elements.children(node, {}, {}, tables.CONNECTOR_LOST)
+        text = values.get("uri", "")
+        name = values.get("name") or text.partition("?")[0]
+        scheme, separator, rest = text.partition("://")
+        words = scheme.split("+")
+        if scheme in tables.SCHEMES_LOST:
+            what = f"transportConnector {name}"
+            self.elements.finding(node, what, f"not opened: {tables.SCHEMES_LOST[scheme]}", True)
+            return
+        known = words[0] in tables.PROTOCOLS and all(word in tables.SCHEME_WORDS for word in words[1:])
+        if not separator or not known:
+            hint = nearest(scheme, tables.PROTOCOLS) or f"one of {', '.join(tables.PROTOCOLS)}"
+            self.elements.problem(node, f"transportConnector {name}: '{text}' has no known scheme", hint)
+            return
+        try:
+            authority, _, query = rest.partition("?")
+            host, port = parse_authority(authority)
+            given = parse_params(query)
+        except UriError as error:
+            self.elements.problem(node, f"transportConnector {name}: {error}")
+            return
+        protocols = self._protocols(node, words[0], given)
+        options = {"protocols": protocols, **self._options(node, name, protocols, given)}
+        if any(word in tables.SECURE for word in words):
+            options.update({"sslEnabled": "true", **self.tls})
+            if self.ssl_domain:
+                options["securityDomain"] = self.ssl_domain
+        if "OPENWIRE" in protocols:
+            options.update(self.options_for_openwire)
+            options.update({each: values[each] for each in tables.CLUSTER_CLIENTS if each in values})
+        for each in ("allowLinkStealing", "autoStart"):
+            if each in values:
+                options[each] = values[each]
+        if values.get("discoveryUri"):
+            self.discovery_uris[name] = values["discoveryUri"]
+            what, why = f"transportConnector {name}: discoveryUri", "networks of brokers are not supported yet"
+            self.elements.finding(node, what, why, True)
+        port = DEFAULT_PORT if port is None else port
+        self.core.add("acceptors", made(node, "acceptor", url(Endpoint(host, port), options), name=name))
+
+    def _protocols(self, node: Node, word: str, given: dict[str, str]) -> str:
+        """Returns the protocols of the scheme; those of `auto` can be chosen by `auto.protocols`."""
+        protocols = tables.PROTOCOLS[word]
+        chosen = given.pop("auto.protocols", "")
+        if not chosen:
+            return protocols
+        names = {"default": "CORE,OPENWIRE", "openwire": "CORE,OPENWIRE"}
+        found = [names.get(each, each.upper()) for each in listed(chosen)]
+        unknown = [each for each in found if each not in protocols]
+        if unknown:
+            self.elements.problem(node, f"auto.protocols: '{unknown[0].lower()}' is not known")
+        return ",".join(found)
+
+    def _options(self, node: Node, name: str, protocols: str, given: dict[str, str]) -> dict[str, str]:
+        """Converts the options of the URI to parameters of the acceptor."""
+        found: dict[str, str] = {}
+        for key, text in given.items():
+            if key in tables.OPTIONS:
+                found[tables.OPTIONS[key]] = text
+            elif key == "wireFormat.maxFrameSize":
+                self._frame_size(node, name, protocols, text, found)
+            elif key in ("protocolDetectionTimeOut", "transport.connectAttemptTimeout", "connectAttemptTimeout"):
+                milliseconds = self.elements.whole(node, given, key, 10_000)
+                found["handshake-timeout"] = str(-(-milliseconds // 1000))
+            elif key in tables.OPTIONS_SILENT:
+                what = f"transportConnector {name}: {key}"
+                self.elements.finding(node, what, tables.OPTIONS_SILENT[key])
+            else:
+                hint = nearest(key, [*tables.OPTIONS, *tables.OPTIONS_SILENT])
+                self.elements.problem(node, f"transportConnector {name}: unknown option '{key}'", hint)
+        return found
+
+    def _frame_size(self, node: Node, name: str, protocols: str, text: str, found: dict[str, str]) -> None:
+        names = [tables.FRAME_SIZES[each] for each in protocols.split(",") if each in tables.FRAME_SIZES]
+        found.update(dict.fromkeys(names, text))
+        if not names:
+            what = f"transportConnector {name}: wireFormat.maxFrameSize"
+            self.elements.finding(node, what, "the limits of this protocol are built in")

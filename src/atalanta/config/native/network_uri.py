@@ -1,0 +1,100 @@
+"""The uri of a network connector: `static:(…)?…`, `masterslave:(…)?…` or `multicast://group`."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Final
+
+from atalanta.cluster.networks.config import (
+    MASTERSLAVE,
+    MULTICAST,
+    STATIC,
+    NetworkRetry,
+    NetworkTarget,
+    NetworkWay,
+)
+from atalanta.config.problems import nearest
+from atalanta.config.xml.reader import BadValue, convert
+from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_authority, parse_params
+
+KINDS: Final = (STATIC, MASTERSLAVE, MULTICAST)
+WORDS: Final = ("nio", "ssl")  # of schemes such as nio+ssl
+NOT_YET: Final = "recognised, no effect yet: networks of brokers are not supported"
+REFUSED: Final[dict[str, str]] = {
+    "http": "brokers are not discovered over HTTP: name them with static:(…)",
+    "https": "brokers are not discovered over HTTP: name them with static:(…)",
+    "ldap": "brokers are not discovered in a directory: name them with static:(…)",
+    "zeroconf": "brokers are not discovered by zeroconf: name them with static:(…)",
+    "vm": "there are no connections within the process",
+}
+
+
+def read_uri(uri: str) -> NetworkWay:
+    """Reads the brokers and options of a network's uri. UriError names what is wrong."""
+    scheme, colon, rest = uri.strip().partition(":")
+    if scheme in REFUSED:
+        raise UriError(f"{scheme}: {REFUSED[scheme]}")
+    if scheme == "simple":
+        scheme = STATIC
+    if not colon or scheme not in KINDS:
+        raise UriError(f"uri '{uri}' begins with none of {', '.join(f'{kind}:' for kind in KINDS)}")
+    if scheme == MULTICAST:
+        group, _, query = rest.removeprefix("//").partition("?")
+        return NetworkWay(scheme, [], group or "default", _retry(parse_params(query)))
+    members, query = members_of(rest)
+    bridges = [_alternatives(each) for each in members]
+    if scheme == MASTERSLAVE:
+        bridges = [[each for bridge in bridges for each in bridge]]
+    return NetworkWay(scheme, bridges, "", _retry(parse_params(query)))
+
+
+def members_of(text: str) -> tuple[list[str], str]:
+    """Splits `(a,b)?query`, `//(a,b)?query` or `a?query`; members may have parentheses of their own."""
+    text = text.removeprefix("//")
+    if not text.startswith("("):
+        return [text], ""  # the query is that of the single member
+    depth, start, members = 0, 1, []
+    for at, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if depth == 0 or (depth == 1 and sign == ","):
+            members.append(text[start:at].strip())
+            start = at + 1
+        if depth == 0:
+            if any(not each for each in members):
+                raise UriError("an address in the list is empty")
+            rest = text[at + 1 :]
+            if rest and not rest.startswith("?"):
+                raise UriError(f"unexpected '{rest}' after ')'")
+            return members, rest[1:]
+    raise UriError(f"'{text}' has no closing ')'")
+
+
+def _alternatives(text: str) -> list[NetworkTarget]:
+    """Returns the brokers of one bridge: that of the address, or those of a `failover:(…)`."""
+    if text.startswith("failover:"):
+        members, _ = members_of(text.removeprefix("failover:"))
+        return [each for member in members for each in _alternatives(member)]
+    scheme, separator, rest = text.partition("://")
+    words = scheme.split("+")
+    if scheme in REFUSED:
+        raise UriError(f"{text}: {REFUSED[scheme]}")
+    if not separator or words[0] not in (*WORDS, "tcp", "auto") or any(each not in WORDS for each in words[1:]):
+        raise UriError(f"'{text}' does not begin with tcp://, nio://, ssl:// or nio+ssl://")
+    authority, _, query = rest.partition("?")
+    host, port = parse_authority(authority)
+    params = tuple(parse_params(query).items())
+    return [NetworkTarget(scheme, host, DEFAULT_PORT if port is None else port, params)]
+
+
+def _retry(params: dict[str, str]) -> NetworkRetry:
+    found = NetworkRetry()
+    known = {entry.metadata["xml"]: entry for entry in fields(NetworkRetry)}
+    for name, text in params.items():
+        if name not in known:
+            hint = nearest(name, known)
+            raise UriError(f"unknown option '{name}' of the uri" + (f" ({hint})" if hint else ""))
+        try:
+            setattr(found, known[name].name, convert(text, known[name].metadata))
+        except BadValue as error:
+            raise UriError(f"{name}: {error}") from error
+    return found

@@ -1,0 +1,202 @@
+"""Everything in an activemq.xml is honoured, a finding with its line, or an error with a hint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from atalanta.config.configuration import Configuration
+from atalanta.wire.core.config import SERVED_PROTOCOLS
+from tests.config.activemq.classic_files import classic_file, copied, findings, problems, read
+
+# Those about protocols go when the protocol is served: `test_protocols_that_are_not_served_are_told_by_name`.
+OF_PROTOCOLS = ("acceptor ", "virtualTopic ")
+
+
+def told(configuration: Configuration, folder: Path) -> list[str]:
+    found = [each.replace(str(folder), "BASE") for each in findings(configuration)]
+    shown = [each for each in found if not each.partition(": ")[2].startswith(OF_PROTOCOLS)]
+    return sorted(shown, key=lambda each: int(each.lstrip("!").partition(":")[0]))
+
+
+def test_the_file_that_classic_comes_with(tmp_path: Path) -> None:
+    configuration = read(copied(tmp_path, "default.xml"))
+    assert told(configuration, tmp_path) == [
+        "5: PropertyPlaceholderConfigurer: expressions are replaced from the environment: ACTIVEMQ_PASSWORD for"
+        " ${activemq.password}",
+        "8: bean io.fabric8.insight.log.log4j.Log4jLogQuery: Java classes cannot be loaded",
+        "9: ${activemq.data}: BASE/data, from the place of this file: ACTIVEMQ_DATA is not set",
+        "14: pendingMessageLimitStrategy: a slow subscriber's messages are kept (in pages), and not dropped",
+        "21: managementContext: there is no JMX",
+        "22: ${activemq.data}: BASE/data, from the place of this file: ACTIVEMQ_DATA is not set",
+        "22: kahaDB: messages are kept in the journal of this broker, in folders of their own there; those in it are"
+        " not read",
+        "25: memoryUsage percentOfJvmHeap: there is no JVM: global-max-size has its default, 512 MiB",
+        "26: storeUsage limit: the disk is limited by its share: max-disk-usage, 90 percent without percentLimit",
+        "27: tempUsage: there is one disk limit: that of <storeUsage>",
+        "32: transportConnector amqp: wireFormat.maxFrameSize: the limits of this protocol are built in",
+        "33: transportConnector stomp: wireFormat.maxFrameSize: the limits of this protocol are built in",
+        "37: shutdownHooks: there is no Spring context to close",
+        "41: import jetty.xml: the web console is not part of this broker: see `atalanta run --web`",
+    ]
+
+
+def test_users_and_permissions(tmp_path: Path) -> None:
+    configuration = read(copied(tmp_path, "security.xml"), SHOP_PASSWORD="manager")
+    assert told(configuration, tmp_path) == [
+        "3: broker useJmx: there is no JMX",
+        "!16: authorizationEntry >: a queue and a topic of one name are one address: a role has there what both"
+        " entries give it; less than one of them says has users",
+        "25: statisticsBrokerPlugin: see docs/reference/management.md for figures of queues",
+    ]
+
+
+def test_destinations(tmp_path: Path) -> None:
+    configuration = read(copied(tmp_path, "destinations.xml"))
+    assert told(configuration, tmp_path) == [
+        "11: policyEntry queuePrefetch: consumers name their own credit: for OpenWire, which is not supported yet",
+        "11: policyEntry >: max-size-bytes 2097152: 1048576 counts, from line 13: a queue and a topic of one name are"
+        " one address",
+        "11: policyEntry >: address-full-policy PAGE: FAIL counts, from line 13: a queue and a topic of one name are"
+        " one address",
+        "15: individualDeadLetterStrategy useQueueForQueueMessages: always true: dead letters wait in a queue",
+        "28: fixedCountSubscriptionRecoveryPolicy: every new subscription of these addresses begins with older"
+        " messages, not only those that ask for it",
+        "!44: compositeTopic ALL.>: read, no effect yet: a divert has an address without wildcards",
+        "49: redeliveryPlugin fallbackToDeadLetter: always: a message without a redelivery policy goes to the dead"
+        " letters",
+    ]
+
+
+def test_protocols_that_are_not_served_are_told_by_name(tmp_path: Path) -> None:
+    configuration = read(copied(tmp_path, "default.xml"))
+    lost = [each for each in findings(configuration) if each.startswith("!")]
+    for line, name, protocols in (
+        (31, "openwire", ["OPENWIRE"]),
+        (32, "amqp", ["AMQP"]),
+        (33, "stomp", ["STOMP"]),
+        (34, "mqtt", ["MQTT"]),
+        (35, "ws", ["STOMP", "MQTT", "AMQP"]),
+    ):
+        said = [each for each in lost if each.startswith(f"!{line}: acceptor {name}")]
+        for protocol in protocols:
+            served = protocol in SERVED_PROTOCOLS
+            assert any(protocol in each for each in said) != served, (line, protocol, said)
+
+
+@pytest.mark.parametrize(
+    ("inside", "says"),
+    [
+        ("<plugin/>", "3: unknown element <plugin> in <broker> (did you mean 'plugins'?)"),
+        (
+            "<networkConnectors><networkConnector uri='static:(tcp://b)' duplx='true'/></networkConnectors>",
+            "3: unknown attribute 'duplx' of <networkConnector> (did you mean 'duplex'?)",
+        ),
+        (
+            "<networkConnectors><networkConnector uri='static:(tcp://b)' prefetchSize='0'/></networkConnectors>",
+            "3: prefetchSize: 0 is less than 1",
+        ),
+        (
+            "<networkConnectors><networkConnector uri='http://registry'/></networkConnectors>",
+            "3: networkConnector NC: http: brokers are not discovered over HTTP: name them with static:(…)",
+        ),
+        (
+            "<networkConnectors><networkConnector uri='ldap://directory'/></networkConnectors>",
+            "3: networkConnector NC: ldap: brokers are not discovered in a directory: name them with static:(…)",
+        ),
+        (
+            "<networkConnectors><networkConnector uri='static:(tcp://a:1'/></networkConnectors>",
+            "3: networkConnector NC: '(tcp://a:1' has no closing ')'",
+        ),
+        (
+            "<networkConnectors><networkConnector name='x' uri='static:(tcp://a)'/>"
+            "\n<networkConnector name='x' uri='static:(tcp://b)'/></networkConnectors>",
+            "4: networkConnector 'x' is given twice (give each a name)",
+        ),
+        (
+            "<networkConnectors><networkConnector uri='static:(tcp://a)' password='ENC(x)'/></networkConnectors>",
+            "3: password of <networkConnector> is encrypted (Jasypt), and the key is not in the file"
+            " (write it as ${NAME} and set that environment variable)",
+        ),
+        (
+            "<transportConnectors><transportConnector uri='stmop://0.0.0.0:1'/></transportConnectors>",
+            "3: transportConnector stmop://0.0.0.0:1: 'stmop://0.0.0.0:1' has no known scheme (did you mean 'stomp'?)",
+        ),
+        (
+            "<transportConnectors><transportConnector name='o' uri='tcp://h:1?maximumConection=1'/>"
+            "</transportConnectors>",
+            "3: transportConnector o: unknown option 'maximumConection' (did you mean 'maximumConnections'?)",
+        ),
+        (
+            "<destinationPolicy><policyMap><policyEntries>\n<policyEntry queue='a' memoryLimit='1 tb'/>"
+            "</policyEntries></policyMap></destinationPolicy>",
+            "4: memoryLimit: '1 tb' is not a size such as 1048576, 64 mb or 10 gb",
+        ),
+        (
+            "<destinationPolicy><policyMap><policyEntries><policyEntry queue='>.a'/>"
+            "</policyEntries></policyMap></destinationPolicy>",
+            "3: '>' can only stand at the end of a match: '>.a'",
+        ),
+        (
+            "<plugins><jaasAuthenticationPlugin configuration='activemq'/></plugins>",
+            "3: there is no login.config beside this file (copy it, and the files it names)",
+        ),
+        (
+            "<plugins><authorizationPlugin><map><cachedLDAPAuthorizationMap/></map></authorizationPlugin></plugins>",
+            "3: permissions of a directory (LDAP) are not read (write them as <authorizationEntry> elements)",
+        ),
+        (
+            "<destinations><queue physicalName='${where}'/></destinations>",
+            "3: '${where}' has no value in <queue> (set the environment variable WHERE, or write ${where:default})",
+        ),
+        (
+            "<destinations><queue physicalName='#{a}'/></destinations>",
+            "3: '#{a}' in <queue>: #{…} is not read (write ${NAME})",
+        ),
+        ("<sslContext><sslContext keyStore='classpath:b.ks'/></sslContext>", "3: keyStore: 'classpath:b.ks' is not a"),
+    ],
+)
+def test_mistakes(tmp_path: Path, inside: str, says: str) -> None:
+    found = problems(classic_file(tmp_path, inside))
+    assert any(each.startswith(says) for each in found), found
+
+
+def test_one_broker_a_file(tmp_path: Path) -> None:
+    path = classic_file(tmp_path, "</broker>\n<broker xmlns='http://activemq.apache.org/schema/core'>")
+    assert problems(path) == [
+        "4: the file holds 2 brokers (<broker>), not one (lines 2, 4: start each from a file of its own)"
+    ]
+
+
+def test_beans_and_other_stores_are_told_and_nothing_is_loaded(tmp_path: Path) -> None:
+    path = classic_file(
+        tmp_path,
+        "<persistenceAdapter><jdbcPersistenceAdapter dataSource='#db'/></persistenceAdapter>\n"
+        "<plugins><bean id='mine' class='org.example.Plugin'/></plugins>\n"
+        "<services><bean class='org.example.Service'/></services>",
+    )
+    lost = [each for each in findings(read(path)) if each.startswith("!")]
+    assert lost == [
+        "!3: jdbcPersistenceAdapter: messages are kept in this broker's journal; those of Classic's store are not read",
+        "!4: bean org.example.Plugin: Java classes cannot be loaded",
+        "!5: services: Java classes cannot be loaded",
+    ]
+
+
+def test_a_shared_file_locker_makes_no_pair(tmp_path: Path) -> None:
+    inside = "<persistenceAdapter><kahaDB directory='/shared/kahadb'>\n<locker><shared-file-locker/></locker>"
+    lost = findings(read(classic_file(tmp_path, f"{inside}</kahaDB></persistenceAdapter>")))
+    says = "!4: locker: no pair is made of it: convert the file and write <ha-policy>"
+    assert any(each.startswith(says) for each in lost), lost
+
+
+def test_a_policy_of_temporary_destinations_is_not_that_of_all(tmp_path: Path) -> None:
+    inside = (
+        "<destinationPolicy><policyMap><policyEntries><policyEntry tempQueue='true' memoryLimit='1mb'/>"
+        "</policyEntries></policyMap></destinationPolicy>"
+    )
+    configuration = read(classic_file(tmp_path, inside))
+    assert findings(configuration) == ["3: policyEntry tempQueue: temporary destinations have the settings of >"]
+    (setting,) = configuration.broker.address_settings
+    assert setting.values.get("max_size_bytes", -1) == -1

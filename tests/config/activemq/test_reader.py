@@ -1,0 +1,215 @@
+"""An activemq.xml gives the same objects as a broker.xml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from atalanta.config.activemq.authorization import covers
+from atalanta.config.configuration import Configuration
+from atalanta.config.users.users import read_security
+from atalanta.kernel.routing.divert_config import ANYCAST, MULTICAST
+from atalanta.kernel.settings.repository import AddressSettings, AddressSettingsRepository
+from tests.config.activemq.classic_files import classic_file, copied, read
+
+EVERYONE = "ActiveMQ.everyone"
+
+
+def settings(configuration: Configuration, address: str) -> AddressSettings:
+    """The settings of an address, merged as the broker does it."""
+    broker = configuration.broker
+    repository = AddressSettingsRepository(broker.wildcard, broker.literal_match_markers)
+    for each in broker.address_settings:
+        repository.add(each.match, each.values)
+    return repository.match(address)
+
+
+@pytest.fixture
+def destinations(tmp_path: Path) -> Configuration:
+    return read(copied(tmp_path, "destinations.xml"))
+
+
+def test_the_broker_and_its_folders(tmp_path: Path) -> None:
+    configuration = read(copied(tmp_path, "default.xml"))
+    assert configuration.broker.name == "shop"
+    assert configuration.broker.wildcard.any_words == ">"
+    assert not configuration.broker.security_enabled
+    assert configuration.journal_folder == tmp_path / "data" / "kahadb" / "journal"
+    assert configuration.paging_folder == tmp_path / "data" / "kahadb" / "paging"
+    (acceptor,) = [each for each in configuration.acceptors if each.name == "openwire"]
+    assert (acceptor.host, acceptor.port, acceptor.connections_allowed) == ("0.0.0.0", 61616, 1000)
+    assert acceptor.serves("CORE") and acceptor.serves("OPENWIRE") and not acceptor.serves("STOMP")
+
+
+def test_the_folders_of_the_start_script_come_from_the_environment(tmp_path: Path) -> None:
+    configuration = read(copied(tmp_path, "default.xml"), ACTIVEMQ_DATA="/srv/mq")
+    assert str(configuration.journal_folder) == "/srv/mq/kahadb/journal"
+    assert not [each for each in configuration.unsupported if each.name.startswith("${")]
+
+
+def test_defaults_of_classic(tmp_path: Path) -> None:
+    found = settings(read(classic_file(tmp_path, "")), "any")
+    assert (found.dead_letter_address, found.expiry_address) == ("ActiveMQ.DLQ", "ActiveMQ.DLQ")
+    assert not found.auto_delete_queues and not found.auto_delete_addresses
+    assert found.auto_create_queues and found.max_size_bytes == -1 and found.address_full_policy == "PAGE"
+
+
+def test_declared_destinations_and_limits(destinations: Configuration) -> None:
+    broker = destinations.broker
+    addresses = {each.name: each for each in broker.addresses}
+    assert [queue.name for queue in addresses["orders"].queues] == ["orders"]
+    assert addresses["news"].multicast and not addresses["news"].queues
+    assert broker.global_max_size_bytes == 64 * 1024 * 1024
+    assert broker.max_disk_usage == 80
+    assert broker.address_queue_scan_period_ms == 10_000
+    assert broker.message_expiry_scan_period_ms == -1
+
+
+def test_policies(destinations: Configuration) -> None:
+    every = settings(destinations, "orders")
+    assert (every.max_size_bytes, every.address_full_policy) == (1024 * 1024, "FAIL")
+    assert (every.auto_delete_queues, every.auto_delete_queues_delay_ms) == (True, 30_000)
+    assert (every.dead_letter_address, every.dead_letter_queue_prefix) == ("ActiveMQ.DLQ.individual", "DLQ.")
+    assert every.auto_create_dead_letter_resources and every.auto_create_expiry_resources
+    assert (every.expiry_delay_ms, every.max_expiry_delay_ms) == (86_400_000, 86_400_000)
+    assert settings(destinations, "prices.gold").retroactive_message_count == 5
+
+
+def test_the_nearest_policy_counts_alone(destinations: Configuration) -> None:
+    big = settings(destinations, "big.orders")
+    assert (big.dead_letter_address, big.expiry_address) == ("BAD", None)
+    assert (big.default_consumers_before_dispatch, big.default_delay_before_dispatch_ms) == (2, 500)
+    assert big.default_group_buckets == 64
+    # What the policy of > sets, and this one does not.
+    assert (big.max_size_bytes, big.address_full_policy, big.auto_delete_queues) == (-1, "PAGE", False)
+    assert not big.auto_create_dead_letter_resources
+
+
+def test_redelivery(destinations: Configuration) -> None:
+    slow, every = settings(destinations, "slow"), settings(destinations, "orders")
+    assert (slow.redelivery_delay_ms, slow.max_delivery_attempts) == (10_000, 5)
+    assert slow.redelivery_delay_multiplier == 1.0
+    assert (every.redelivery_delay_ms, every.redelivery_delay_multiplier) == (5000, 2.0)
+    assert (every.max_redelivery_delay_ms, every.max_delivery_attempts) == (60_000, -1)
+    assert slow.max_size_bytes == 1024 * 1024  # redelivery and policies are maps of their own
+
+
+def test_composite_destinations_are_diverts(destinations: Configuration) -> None:
+    found = [
+        (each.address, each.forwarding_address, each.routing_type, each.exclusive, each.filter_text)
+        for each in destinations.broker.diverts
+    ]
+    assert found == [
+        ("IN", "A", ANYCAST, False, None),
+        ("IN", "B", MULTICAST, False, None),
+        ("IN", "C", ANYCAST, False, "x = 1"),
+    ]
+
+
+def test_what_openwire_acceptors_are_told(destinations: Configuration) -> None:
+    acceptors = {each.name: each for each in destinations.acceptors}
+    params = acceptors["openwire"].params
+    assert params["virtualTopicConsumerWildcards"] == "Readers.*.>;2;selectorAware=true"
+    assert params["supportAdvisory"] == "false"
+    assert (params["updateClusterClients"], params["rebalanceClusterClients"]) == ("true", "true")
+    assert params["updateClusterFilter"] == "north.*,south"
+    assert acceptors["all"].protocols == ("CORE", "OPENWIRE", "STOMP")
+
+
+def test_tls(tmp_path: Path) -> None:
+    inside = (
+        '<sslContext><sslContext keyStore="file:${activemq.conf}/broker.p12" keyStorePassword="secret"'
+        ' keyStoreType="PKCS12" trustStore="file:///etc/trust.p12" trustStorePassword="s"/></sslContext>\n'
+        '<transportConnectors><transportConnector name="ssl"'
+        ' uri="nio+ssl://0.0.0.0:61617?needClientAuth=true&amp;transport.enabledProtocols=TLSv1.3"/>'
+        "</transportConnectors>"
+    )
+    (acceptor,) = read(classic_file(tmp_path, inside)).acceptors
+    tls = acceptor.tls
+    assert tls is not None and tls.need_client_auth and tls.enabled_protocols == "TLSv1.3"
+    assert (tls.key_store_path, tls.key_store_password) == (str(tmp_path / "conf" / "broker.p12"), "secret")
+    assert (tls.trust_store_path, tls.key_store_type) == ("/etc/trust.p12", "PKCS12")
+
+
+def test_dead_letters_can_be_dropped(tmp_path: Path) -> None:
+    found = settings(read(classic_file(tmp_path, "<plugins><discardingDLQBrokerPlugin/></plugins>")), "any")
+    assert (found.dead_letter_address, found.expiry_address) == (None, None)
+
+
+# -- users and permissions ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def secured(tmp_path: Path) -> Configuration:
+    return read(copied(tmp_path, "security.xml"), SHOP_PASSWORD="manager")
+
+
+def test_users_of_the_file(secured: Configuration) -> None:
+    security = read_security(secured)
+    assert security.enabled
+    assert {name: user.roles for name, user in security.users.items()} == {
+        "system": ("users", "admins", EVERYONE),
+        "clerk": ("users", EVERYONE),
+        "nobody": (EVERYONE,),
+    }
+    assert security.users["system"].password.verify("manager")
+    assert security.chain is not None and security.chain.guest is not None
+    assert (security.chain.guest.user, security.chain.guest.strict) == ("anonymous", True)
+
+
+def test_entries_of_wider_patterns_add_up(secured: Configuration) -> None:
+    rules = {rule.match: rule.permissions for rule in secured.broker.security_rules}
+    assert rules["USERS.>"]["send"] == ("users", "admins")
+    assert rules["USERS.>"]["createDurableQueue"] == ("users", "admins")
+    # A subscription of a topic is a queue here, and only its reader makes it.
+    assert rules["PRICES.*"]["createNonDurableQueue"] == ("users", "admins")
+    assert rules["PRICES.*"]["createAddress"] == ("admins",)
+    # users may write to topics, but not to queues: not to both.
+    assert rules[">"]["send"] == ("admins",)
+    assert rules[">"]["manage"] == ("admins",)
+    assert EVERYONE in rules["ActiveMQ.Advisory.>"]["consume"]
+    assert "anonymous" in rules["ActiveMQ.Advisory.>"]["consume"]
+    assert EVERYONE in rules["ActiveMQ.Temporary.>"]["createNonDurableQueue"]
+
+
+def test_without_authorization_who_is_logged_in_may_do_everything(tmp_path: Path) -> None:
+    inside = (
+        "<plugins><simpleAuthenticationPlugin><users>"
+        "<authenticationUser username='u' password='p' groups=''/></users></simpleAuthenticationPlugin></plugins>"
+    )
+    (rule,) = read(classic_file(tmp_path, inside)).broker.security_rules
+    assert rule.match == ">" and rule.permissions["send"] == (EVERYONE,)
+
+
+def test_users_of_files_beside(tmp_path: Path) -> None:
+    path = classic_file(tmp_path, "<plugins><jaasAuthenticationPlugin configuration='shop'/></plugins>")
+    (path.parent / "login.config").write_text(
+        "shop {\n org.apache.activemq.jaas.PropertiesLoginModule required\n"
+        '  org.apache.activemq.jaas.properties.user="users.properties"\n'
+        '  org.apache.activemq.jaas.properties.group="groups.properties";\n};'
+    )
+    (path.parent / "users.properties").write_text("admin=secret\nguest=guest\n")
+    (path.parent / "groups.properties").write_text("admins=admin\n")
+    security = read_security(read(path))
+    assert {name: user.roles for name, user in security.users.items()} == {
+        "admin": (EVERYONE, "admins"),
+        "guest": (EVERYONE,),
+    }
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow", "covered"),
+    [
+        (">", "A.B", True),
+        ("A.>", "A.B.>", True),
+        ("A.>", "A", True),
+        ("A.*", "A.B", True),
+        ("A.*", "A.>", False),
+        ("*.>", "A.>", True),
+        ("A.B", "A.*", False),
+        ("A.>", ">", False),
+    ],
+)
+def test_which_pattern_covers_which(wide: str, narrow: str, covered: bool) -> None:
+    assert covers(wide, narrow) is covered
