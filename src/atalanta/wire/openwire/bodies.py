@@ -23,6 +23,7 @@ from atalanta.wire.openwire.encoding.primitives import (
 )
 
 INFLATED_BYTES_MAX: Final = 100 << 20
+CONTENT: Final = "OpenWireMessage.content"
 
 
 def properties_of(message: OpenWireMessage) -> dict[str, object]:
@@ -37,29 +38,35 @@ def content_of(message: OpenWireMessage, bytes_max: int = INFLATED_BYTES_MAX) ->
     if content is None or not message.compressed:
         return content
     if message.code() == codes.BYTES_MESSAGE:
-        if not content:
-            return content
-        size = Reader(content).int32("OpenWireMessage.content")
-        inflated = _inflated(content[4:], bytes_max)
-        if len(inflated) != size:
-            text = f"{len(inflated)} bytes inflated, {size} announced"
-            raise DecodeError("OpenWireMessage.content", 0, text)
-        return inflated
-    return _inflated(content, bytes_max)
-
-
-def _inflated(data: bytes, bytes_max: int) -> bytes:
-    what = "OpenWireMessage.content"
+        return _inflated_bytes(content, bytes_max)
     inflater = zlib.decompressobj()
-    try:
-        found = inflater.decompress(data, bytes_max + 1)
-    except zlib.error as error:
-        raise DecodeError(what, 0, f"not compressed with zlib: {error}") from None
+    found = _inflated(inflater, content, bytes_max + 1)
     if len(found) > bytes_max:
-        raise DecodeError(what, 0, f"more than {bytes_max} bytes when inflated")
+        raise DecodeError(CONTENT, 0, f"more than {bytes_max} bytes when inflated")
     if not inflater.eof:
-        raise DecodeError(what, len(data), "the compressed bytes end too early")
+        raise DecodeError(CONTENT, len(content), "the compressed bytes end too early")
     return found
+
+
+def _inflated_bytes(content: bytes, bytes_max: int) -> bytes:
+    """Returns the body of an ActiveMQBytesMessage. Java compresses its whole buffer, so more than the body follows."""
+    if not content:
+        return content
+    size = Reader(content).int32(CONTENT)
+    if size < 0 or size > bytes_max:
+        raise DecodeError(CONTENT, 0, f"{size} bytes when inflated: at most {bytes_max}")
+    found = _inflated(zlib.decompressobj(), content[4:], size) if size else b""
+    if len(found) != size:
+        raise DecodeError(CONTENT, 0, f"{len(found)} bytes inflated, {size} announced")
+    return found
+
+
+def _inflated(inflater: zlib._Decompress, data: bytes, bytes_max: int) -> bytes:
+    """Returns at most `bytes_max` bytes, which is above 0."""
+    try:
+        return inflater.decompress(data, bytes_max)
+    except zlib.error as error:
+        raise DecodeError(CONTENT, 0, f"not compressed with zlib: {error}") from None
 
 
 def compressed(code: int, content: bytes) -> bytes:
