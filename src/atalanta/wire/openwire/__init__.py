@@ -1,0 +1,1 @@
+"""OpenWire, the protocol of ActiveMQ Classic: its wire format, without input and output."""

@@ -1,0 +1,1 @@
+"""OpenWire's encodings, loose and tight, under the fields of any structure."""

@@ -1,0 +1,53 @@
+"""The wire format of a connection: commands to frames and back."""
+
+from __future__ import annotations
+
+from mypy_extensions import i64
+
+from atalanta.wire.openwire.commands.table import kinds
+from atalanta.wire.openwire.encoding.cache import ReadCache, WriteCache
+from atalanta.wire.openwire.encoding.reader import LooseReader, TightReader
+from atalanta.wire.openwire.encoding.structure import DataStructure, EncodeError
+from atalanta.wire.openwire.encoding.writer import LooseWriter, TightWriter
+from atalanta.wire.openwire.options import WireFormatOptions
+
+
+class WireFormat:
+    """Encodes and decodes with the negotiated options. Both directions have a cache: the order of frames matters."""
+
+    def __init__(self, options: WireFormatOptions) -> None:
+        self.options = options
+        version, traces = options.version, options.stack_traces
+        caching = options.cache
+        read_cache = ReadCache(options.cache_size) if caching else None
+        write_cache = WriteCache(options.cache_size) if caching else None
+        known = kinds(version)
+        if options.tight:
+            self._reader: LooseReader = TightReader(version, known, read_cache, traces)
+            self._writer: LooseWriter = TightWriter(version, write_cache, traces)
+        else:
+            self._reader = LooseReader(version, known, read_cache, traces)
+            self._writer = LooseWriter(version, write_cache, traces)
+        self._size_prefix: bool = not options.size_prefix_disabled
+        self._bytes_max: i64 = options.frame_bytes_max
+
+    def encode(self, command: DataStructure) -> bytes:
+        """Returns the frame, with an int32 length unless both sides do without.
+
+        EncodeError: a value does not fit, or the frame is longer than the other side accepts. Nothing is sent then,
+        and the connection goes on.
+        """
+        body = self._writer.command(command)
+        size = len(body)
+        if size > self._bytes_max:
+            self._writer.undo()
+            name = command.__class__.__name__
+            raise EncodeError(name, f"{size} bytes: at most {self._bytes_max} are accepted")
+        return size.to_bytes(4, "big") + body if self._size_prefix else body
+
+    def decode(self, data: bytes, start: i64 = 0, end: i64 = -1) -> DataStructure | None:
+        """Returns the command in `data[start:end]`, the bytes behind the length. None: Java's null.
+
+        After a DecodeError the connection must be closed: the caches of both sides may differ.
+        """
+        return self._reader.command(data, start, len(data) if end < 0 else end)
