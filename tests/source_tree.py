@@ -42,7 +42,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("management",),
     ("wire",),
     ("wire/core",),
-    ("wire/core/packets", "wire/amqp"),
+    ("wire/core/packets", "wire/amqp", "wire/stomp"),
     ("wire/core/server/requests",),
     ("wire/core/client", "wire/core/server"),
     ("cluster",),
