@@ -19,6 +19,7 @@ from tests.fuzz.jgroups_targets import JgroupsTarget, StackTarget
 from tests.fuzz.management_target import ManagementTarget
 from tests.fuzz.node_targets import ClientTarget, NodeTarget
 from tests.fuzz.spark_targets import LineTarget, OffsetTarget, OptionTarget
+from tests.fuzz.stomp_targets import StompFrameTarget, StompTarget
 from tests.fuzz.store_targets import JournalTarget, PageTarget, RecordTarget
 from tests.fuzz.target import Target
 from tests.fuzz.text_targets import PropertiesTarget, SelectorTarget, UsersTarget
@@ -35,7 +36,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
     made.name: made
     for made in (
         FramerTarget, PacketTarget, MessageTarget, ReceivedTarget, DatagramTarget, JgroupsTarget, UpgradeTarget,
-        AmqpTarget, EmbeddedTarget, LargeEmbeddedTarget,
+        AmqpTarget, EmbeddedTarget, LargeEmbeddedTarget, StompFrameTarget, StompTarget,
         DnsTarget, NodeTarget, ClientTarget, ManagementTarget, AnswerTarget,
         JournalTarget, RecordTarget, PageTarget, DamageTarget, RegisterTarget, MemberTarget,
         SelectorTarget, UriTarget, UrlTarget, PropertiesTarget, UsersTarget, MaskTarget, StoreTarget, LoginTarget,
@@ -47,5 +48,5 @@ TARGETS: dict[str, Callable[[], Target]] = {
 # Whose decoders mypyc compiles: the others are the same code in both builds.
 COMPILED = (
     "framer", "packets", "messages", "received", "datagrams", "node", "client", "management", "journal", "records",
-    "pages", "selectors",
+    "pages", "selectors", "stomp frames", "stomp",
 )  # fmt: skip
