@@ -75,10 +75,11 @@ class ReplicatedRuns:
 
     async def next(self) -> int | None:
         """Follows and serves, again and again. Returns the exit status, None after a lost network."""
+        kept_messages = False
         while True:
             self._tell_web("passive")
             shell = bound_shell(self.member.configuration, signals=False, clock=Clock(steady_ns))
-            active = ActiveRun(self.member, self.security, self.server, shell)
+            active = ActiveRun(self.member, self.security, self.server, shell, kept_messages)
             try:
                 passive = await self._follow(shell, active)
             except BaseException:
@@ -98,6 +99,7 @@ class ReplicatedRuns:
             self.guard.born(shell)
             if await active.run(passive.follower, passive.replay):
                 return active.status
+            kept_messages = active.kept_messages
             unsettle_collector()
             trim_allocator()
 

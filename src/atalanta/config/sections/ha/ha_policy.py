@@ -206,7 +206,8 @@ class HaSection:
         values = elements()[self.policy.form, role]()
         handlers: dict[str, Handler] = {}
         if role == BACKUP:
-            handlers["scale-down"] = self.scale_down.of_backup
+            own = self.policy.role == BACKUP  # else a colocated one
+            handlers["scale-down"] = self.scale_down.of_node if own else self.scale_down.of_hosted_backup
         if self.policy.form == REPLICATION:
             handlers[MANAGER] = self._old_manager if node.name in OLD_ROLES else self._manager
         self.reader.read(node, [into(values)], handlers)
