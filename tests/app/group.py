@@ -26,12 +26,13 @@ BROKER_XML = """<?xml version="1.0" encoding="UTF-8"?>
       <connector name="here">tcp://127.0.0.1:{port}</connector>
       {others}
     </connectors>
+    {groups}
     <cluster-user>cluster</cluster-user>
     <cluster-password>secret</cluster-password>
     <cluster-connections>
       <cluster-connection name="group">
         <connector-ref>here</connector-ref>
-        <static-connectors>{references}</static-connectors>
+        {found}
       </cluster-connection>
     </cluster-connections>
     <ha-policy>
@@ -55,6 +56,11 @@ BROKER_XML = """<?xml version="1.0" encoding="UTF-8"?>
   </core>
 </configuration>
 """
+DISCOVERY = '<discovery-group-ref discovery-group-name="d"/>'
+GROUPS = """<broadcast-groups><broadcast-group name="b">{channel}
+      <broadcast-period>200</broadcast-period><connector-ref>here</connector-ref></broadcast-group></broadcast-groups>
+    <discovery-groups><discovery-group name="d">{channel}
+      <initial-wait-timeout>1500</initial-wait-timeout></discovery-group></discovery-groups>"""
 
 
 class Member(PairProcess):
@@ -88,12 +94,13 @@ class Member(PairProcess):
 class Group:
     """`with Group(tmp_path) as group:` ends all processes. `policy` and `backup_policy` are elements of the roles.
 
-    `far`: the last member is asynchronous.
+    `far`: the last member is asynchronous. `channel`: of a broadcast and a discovery group, by which the members find
+    each other instead of static connectors.
     """
 
     def __init__(
         self, folder: Path, backups: int = 1, policy: str = "", backup_policy: str = "", own: str = "", more: str = "",
-        arguments: tuple[str, ...] = (), far: bool = False,
+        arguments: tuple[str, ...] = (), far: bool = False, channel: str = "",
     ) -> None:
         self.far = far
         self.locks = folder / "locks"
@@ -103,14 +110,16 @@ class Group:
         for at, port in enumerate(ports):
             role = "backup" if at else "primary"
             name = f"backup{at}" if at else "primary"
-            others = [each for each in ports if each != port]
+            others = [each for each in ports if each != port and not channel]
+            references = "".join(f"<connector-ref>to{each}</connector-ref>" for each in others)
             etc = folder / name / "etc"
             etc.mkdir(parents=True)
             text = BROKER_XML.format(
                 name=name,
                 port=port,
                 others="".join(f'<connector name="to{each}">tcp://127.0.0.1:{each}</connector>' for each in others),
-                references="".join(f"<connector-ref>to{each}</connector-ref>" for each in others),
+                found=DISCOVERY if channel else f"<static-connectors>{references}</static-connectors>",
+                groups=GROUPS.format(channel=channel) if channel else "",
                 role=role,
                 policy=backup_policy if at else policy,
                 locks=self.locks,

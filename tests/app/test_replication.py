@@ -200,11 +200,14 @@ def test_a_member_with_a_damaged_journal_is_repaired_and_takes_over(tmp_path: Pa
 def test_handovers(tmp_path: Path) -> None:
     async def hand_over(group: Group, load: Load) -> None:
         for one, other in ((group.primary, group.backup), (group.backup, group.primary)):
-            done = await asyncio.to_thread(command, "handover", one.instance)
+            word = "handover" if one is group.primary else "demote"
+            done = await asyncio.to_thread(command, word, one.instance)
             assert done.returncode == 0, done.stderr
             assert "serves, epoch" in done.stdout
             await has_role(other, "active")
             await has_role(one, "passive")
+            again = await asyncio.to_thread(command, "demote", one.instance)
+            assert (again.returncode, again.stdout.endswith(" is passive already\n")) == (0, True), again.stderr
             await load.past(20)
             await asyncio.to_thread(wait_for_sync, other)
 
@@ -305,8 +308,11 @@ def test_an_operator_sees_the_group(tmp_path: Path) -> None:
         group.backup.end(signal.SIGKILL)
         assert status(group.backup)["state"] == "stopped"
         group.primary.until_logged("replica_removed")
-        done = command("handover", group.primary.instance)
-        assert done.returncode == 75 and "no other member is in sync" in done.stderr
+        for word in ("handover", "demote"):
+            done = command(word, group.primary.instance)
+            assert done.returncode == 75 and "no other member is in sync: start the backup" in done.stderr
+        refused = command("demote", group.backup.instance)
+        assert refused.returncode == 75 and "does not run: nothing to demote" in refused.stderr
 
 
 @pytest.mark.soak

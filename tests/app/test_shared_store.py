@@ -168,6 +168,22 @@ def test_an_operator_sees_the_pair_and_hands_over(tmp_path: Path) -> None:
     run(Pair(tmp_path, backup="<allow-failback>false</allow-failback>"), hand_over)
 
 
+def test_an_operator_demotes_the_process_of_a_folder(tmp_path: Path) -> None:
+    with Pair(tmp_path, backup="<allow-failback>false</allow-failback>") as pair:
+        pair.start()
+        primary, backup = (each.broker_xml.parent.parent for each in (pair.primary, pair.backup))
+        waits = command("demote", backup)
+        assert (waits.returncode, waits.stdout.startswith("backup is passive already")) == (0, True), waits.stderr
+        done = command("demote", primary)
+        assert done.returncode == 0 and done.stdout.startswith("backup (backup, "), done.stderr
+        pair.primary.until_role("passive")
+        pair.primary.end(signal.SIGTERM)
+        gone = command("demote", primary)
+        assert gone.returncode == 75 and "primary does not run: nothing to demote" in gone.stderr
+        alone = command("demote", backup)
+        assert alone.returncode == 75 and "start the other one first" in alone.stderr
+
+
 def test_an_operator_promotes_a_backup_of_a_stopped_primary(tmp_path: Path) -> None:
     with Pair(tmp_path) as pair:
         pair.start()

@@ -56,7 +56,10 @@ def described(desk: Desk) -> Described:
     links = Links()
     host = Host(desk.broker, Wire(), {})
     settings = BridgeSettings()
-    discovery = Discovery(settings.listening(), links, host)
+    broker = desk.broker
+    discovery = Discovery(
+        settings.listening(), links, broker.node_id, broker.ids, broker.timers, broker.trace, host.wire, host.close
+    )
     notifications = desk.management.notifications
     return Described(CoreBridges(settings, notifications, desk.resources, host, links, discovery))
 

@@ -36,6 +36,7 @@ from atalanta.runtime.ha.pair_members import PairMembers, member_name
 from atalanta.runtime.ha.shared_store import HeldEpoch, SharedStore, StoreView
 from atalanta.runtime.ha.store_requests import HANDOVER, take_request, withdraw_requests
 from atalanta.runtime.ids import SystemIds
+from atalanta.runtime.lifecycle.takeover_scale_down import TakeoverScaleDown
 from atalanta.runtime.network_check.check import NoCheck, network_check
 from atalanta.runtime.network_check.guard import NetworkGuard
 from atalanta.runtime.process import exit_codes
@@ -120,6 +121,7 @@ class SharedStoreRuns:
         self.guard = guard
         self.policy = configuration.ha
         self.title = title_of(configuration)
+        self.kept_messages = False  # a scale-down could not move all: this process does not try it again
         own = MemberRecord(
             name=member_name(),
             role=self.policy.role,
@@ -159,7 +161,7 @@ class SharedStoreRuns:
             active = ActiveRun(self, shell, held)
             self.guard.born(shell)
             if await active.run():
-                if active.gives:
+                if active.gives or shell.left:
                     self.guard.ended()
                 return active.status
             unsettle_collector()
@@ -195,7 +197,9 @@ class ActiveRun:
         self.gives = ""  # why the store is given to another process
         self._since = time.monotonic()
         self._backups: dict[str, TransportConfiguration] = {}
+        self._node: Node | None = None
         self._attendance: asyncio.Task[None] | None = None
+        self._scale_down = TakeoverScaleDown(shell, runs.configuration.empties_itself)
 
     async def run(self) -> bool:
         """Serves to the end of the epoch. Returns whether the process ends then; `status` is its exit status."""
@@ -217,11 +221,12 @@ class ActiveRun:
         finally:
             if self._attendance is not None:
                 self._attendance.cancel()
+            self._scale_down.end()
             await asyncio.to_thread(self._end)
         if self.lost:
             log_event(log, "store_lost", {"epoch": held.epoch, "why": self.lost})
             return False
-        if self.gives:
+        if self.gives or self._scale_down.has_ended_run:
             return runs.policy.role == BACKUP and not runs.policy.restart_backup
         return True
 
@@ -236,7 +241,10 @@ class ActiveRun:
         return node_config(runs.configuration, runs.security, runs.store.node_id)
 
     def _ready(self, words: list[str]) -> None:
-        self.runs.ready(["role=active", *words])
+        runs = self.runs
+        runs.ready(["role=active", *words])
+        if self._node is not None:
+            self._scale_down.begin(self._node, not runs.kept_messages)
         # The files may have changed while this process was passive.
         self.shell.loop.call_soon(self.shell.request_reload, "the node is active")
 
@@ -250,6 +258,9 @@ class ActiveRun:
         """Tells the others how this epoch ended. After a failure the release of the lock tells it."""
         if self.lost or self.status not in (exit_codes.STOPPED, exit_codes.MESSAGES_LEFT):
             self.held.abandon()
+        elif self._scale_down.has_ended_run:
+            self.runs.kept_messages = self._scale_down.messages_left()
+            self.held.stop(RELEASED)
         elif self.shell.paused or self.runs.policy.failover_on_shutdown:
             self.held.stop(RELEASED)
         else:
@@ -259,6 +270,7 @@ class ActiveRun:
 
     def _begun(self, node: Node, disk: object) -> None:
         """Begins to read the files of the passive processes, for the node that has just been built."""
+        self._node = node
         node.status.set_ha(
             HaStatus(
                 "Shared Store Primary" if self.runs.colocated is None else COLOCATED_POLICY,

@@ -22,7 +22,7 @@ from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.networks.config import NetworkSettings
 from atalanta.config.problems import Unsupported
 from atalanta.config.users.logins import Logins
-from atalanta.ha.policy import NONE, HaPolicy
+from atalanta.ha.policy import BACKUP, NONE, HaPolicy
 from atalanta.kernel.option import OptionGroup
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.runtime.network_check.config import NetworkCheckConfig
@@ -138,6 +138,12 @@ class Configuration(OptionGroup):
             if self.ha.cluster_name in (None, each.name):
                 return each
         return None
+
+    @property
+    def empties_itself(self) -> bool:
+        """Tells whether this node is a backup that gives its messages to another member when it has taken over."""
+        wanted = self.scale_down is not None and self.scale_down.enabled and bool(self.cluster_connections)
+        return wanted and self.ha.role == BACKUP and not self.ha.asynchronous
 
     def cluster_settings(self) -> ClusterSettings | None:
         """Returns the settings of the node's cluster connections; None without one."""

@@ -70,9 +70,11 @@ class Parts:
         self.scale_down: ScaleDown | None = None
         if config.cluster is not None and config.grouping is not None:
             self._keep_groups(config.grouping, config.cluster)
+        broker = host.broker
         discovery = Discovery(
-            config.cluster or config.bridges.listening(), links, host
-        )
+            config.cluster or config.bridges.listening(), links, broker.node_id, broker.ids, broker.timers,
+            broker.trace, host.wire, host.close,
+        )  # fmt: skip
         self.by_name["discovery"] = discovery
         if config.cluster is not None:
             self._join(config.cluster, discovery)

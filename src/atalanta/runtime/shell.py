@@ -50,6 +50,9 @@ STOP_LOOK_S = 0.01
 FAIL_OVER_DELAY_S = 0.1
 # How long a node that stops waits for the answers of the members that it hands its service to.
 HAND_OVER_S = 2.0
+# Why a run ends.
+PAUSED = "paused"
+LEFT = "left"
 
 
 class StoppableDisk(Protocol):
@@ -87,7 +90,7 @@ class Shell(Process):
         self.links = LoopLinks(self.connections, self.trace)
         self.passwords = ThreadPasswords(loop, self.driver)
         self.acceptors: list[Acceptor] = []
-        self.paused = False  # stopped in order to start again
+        self._ends = ""  # PAUSED or LEFT; "" while it serves, and after another request
         self._give_store: Callable[[], None] | None = None
         self._lifecycle = Lifecycle()
         self._handles_signals = signals
@@ -184,6 +187,16 @@ class Shell(Process):
             self.trace.event("node_stopping", {"why": why})
             self._stop.set()
 
+    @property
+    def paused(self) -> bool:
+        """Tells whether the node stops in order to start again."""
+        return self._ends == PAUSED
+
+    @property
+    def left(self) -> bool:
+        """Tells whether the node stops because it has given its messages away."""
+        return self._ends == LEFT
+
     def pause(self, why: str) -> bool:
         """Asks for a stop with a later start: the shell waits for no clients and does not scale down.
 
@@ -193,7 +206,7 @@ class Shell(Process):
         leaves = scale_down is not None and (scale_down.frozen or scale_down.under_way())
         if leaves or self._stop.is_set():
             return False
-        self.paused = True
+        self._ends = PAUSED
         self.request_stop(why)
         return True
 
@@ -229,7 +242,12 @@ class Shell(Process):
 
     def stop_later(self, delay_ns: int, why: str) -> None:
         """Implements Process.stop_later."""
-        self.loop.call_later(delay_ns / 1e9, self.request_stop, why)
+        self.loop.call_later(delay_ns / 1e9, self._stop_left, why)
+
+    def _stop_left(self, why: str) -> None:
+        if not self._stop.is_set():
+            self._ends = LEFT
+            self.request_stop(why)
 
     def fail_over(self) -> None:
         """Implements Process.fail_over."""
@@ -255,12 +273,14 @@ class Shell(Process):
         self._close_acceptors()
 
     async def _leave(self, scale_down: ScaleDownAtStop) -> None:
-        """Scales the node down; clients are served until the target is known."""
-        if scale_down.wanted_at_stop() and not scale_down.under_way() and not scale_down.frozen:
+        """Scales the node down; clients are served until the target is known. A member in sync takes the service."""
+        member = self._lifecycle.member
+        at_stop = scale_down.wanted_at_stop() and (member is None or not member.has_successor())
+        if at_stop and not scale_down.under_way() and not scale_down.frozen:
             self.driver.leave()
         while scale_down.under_way() and not self.driver.broken:
             await asyncio.sleep(STOP_LOOK_S)
-        wanted = scale_down.wanted_at_stop() or scale_down.frozen
+        wanted = at_stop or scale_down.frozen
         if wanted and scale_down.left() and self._status == exit_codes.STOPPED:
             self._status = exit_codes.MESSAGES_LEFT
 

@@ -129,6 +129,10 @@ class Host:
         self.closing: list[tuple[int, str]] = []
         self.resumed: list[int] = []
 
+    def close(self, conn: int, why: str) -> None:
+        """Closes a connection after this batch of inputs."""
+        self.closing.append((conn, why))
+
     def register_cluster(self, hooks: ClusterHooks) -> None:
         """Registers the cluster that answers the questions of connections."""
         self.cluster = hooks

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.instance.check_rig import call, static, told, write
+from tests.cli.instance.check_rig import DISCOVERY, call, static, told, write
 
 VOTERS = "w1:5790,w2:5790,w3:5790"
 
@@ -24,8 +24,12 @@ def member(
     """Writes a member of a group that names `others`, one letter each. `toml` is put before the manager."""
     connectors = "".join(f'<connector name="{each}">tcp://host-{each}:61616</connector>' for each in others)
     path = write(
-        folder, name, connectors=connectors, members=static(*others),
-        **{"more": f"<ha-policy><replication><{role}>{options}</{role}></replication></ha-policy>", **values},
+        folder, name, connectors=connectors,
+        **{
+            "members": static(*others),
+            "more": f"<ha-policy><replication><{role}>{options}</{role}></replication></ha-policy>",
+            **values,
+        },
     )  # fmt: skip
     manager = f'[ha.manager]\nkind = "quorum"\nvoters = "{voters}"\n' if voters else ""
     path.with_name("atalanta.toml").write_text(toml + manager)
@@ -93,8 +97,20 @@ def test_a_member_that_does_not_name_another_one(tmp_path: Path) -> None:
     files = [member(tmp_path, "a", "bc", "primary"), member(tmp_path, "b", "ac"), member(tmp_path, "c", "a")]
     found = call(*files)
     (said,) = told(found, "warning")
-    assert said == f"it does not name {files[1]} of its group: while that one is active, it cannot follow it"
-    assert "<static-connectors>" in hint_of(found, "does not name")
+    assert said == f"it neither names nor hears {files[1]} of its group: while that one is active, it cannot follow it"
+    assert "<static-connectors>" in hint_of(found, "neither names nor hears")
+
+
+def test_members_that_find_each_other_by_discovery(tmp_path: Path) -> None:
+    a = member(tmp_path, "a", "", "primary", members=DISCOVERY)
+    b = member(tmp_path, "b", "", members=DISCOVERY)
+    said = [each["text"] for each in call(a, b, strict=True)]
+    assert any(each.startswith(f"it is a backup of {a} by replication") for each in said)
+    c = member(tmp_path, "c", "", members=DISCOVERY, group="231.7.7.8", listens="231.7.7.7")
+    found = call(a, b, c, status=1)
+    assert f"it neither names nor hears {c} of its group: while that one is active, it cannot follow it" in told(
+        found, "warning"
+    )
 
 
 def test_what_members_must_have_in_common(tmp_path: Path) -> None:

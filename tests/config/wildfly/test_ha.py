@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.cluster.config import ScaleDownConfig
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
@@ -116,5 +117,4 @@ def test_colocated_nodes(tmp_path: Path) -> None:
 def test_the_scale_down_of_a_secondary(tmp_path: Path) -> None:
     inside = '<shared-store-secondary><scale-down enabled="true" group-name="g"/></shared-store-secondary>'
     configuration = read(tmp_path, inside)
-    assert configuration.ha.role == "backup" and configuration.scale_down is None
-    assert "scale-down" in [each.name for each in configuration.unsupported]
+    assert configuration.ha.role == "backup" and configuration.scale_down == ScaleDownConfig(group_name="g")

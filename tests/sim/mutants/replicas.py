@@ -104,7 +104,7 @@ def promise_is_broken(patch: Patch) -> None:
         known = follower.view.known
         if known is None or follower.name not in known.in_sync or follower.durable < follower.last:
             return False
-        return backup._search.link is None
+        return backup.search.link is None
 
     def take(follower: Follower, now: int) -> list[Action]:
         known = follower.view.known

@@ -26,6 +26,7 @@ from atalanta.runtime.ha.group.disk_watch import DiskWatch
 from atalanta.runtime.ha.group.member_status import FollowerStatus
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
 from atalanta.runtime.ha.store_requests import HANDOVER, take_request, withdraw_requests
+from atalanta.runtime.lifecycle.takeover_scale_down import TakeoverScaleDown
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
 
@@ -47,7 +48,11 @@ DROP_S: Final = 1.0
 class ActiveRun:
     """One epoch of this process: from the takeover to its end. Its node can be prepared before."""
 
-    def __init__(self, member: GroupMember, security: Security, server: WebServer | None, shell: Shell) -> None:
+    def __init__(
+        self, member: GroupMember, security: Security, server: WebServer | None, shell: Shell, kept_messages: bool
+    ) -> None:
+        """`kept_messages`: a scale-down of this process could not move all. It does not try it again."""
+        self.kept_messages = kept_messages
         self.member = member
         self.security = security
         self.server = server
@@ -63,6 +68,7 @@ class ActiveRun:
         self._node: Node | None = None
         self._serves = False
         self._attendance: asyncio.Task[None] | None = None
+        self._scale_down = TakeoverScaleDown(shell, member.configuration.empties_itself)
         self._disk_watch: DiskWatch | None = None
         self._primary_since = -1.0  # since when a primary is in sync
 
@@ -133,14 +139,19 @@ class ActiveRun:
         finally:
             if self._attendance is not None:
                 self._attendance.cancel()
+            self._scale_down.end()
             if self._disk_watch is not None:
                 self._disk_watch.stop()
             await self.close()
         deposed = "" if self._node is None else self._node.deposed
         if deposed:
             log_event(log, "member_deposed", {"epoch": epoch, "why": deposed})
-        member.end_active(deposed or self.gives or "the node has stopped")
-        return not deposed and not self.gives
+        why = deposed or self.gives
+        if self._scale_down.has_ended_run:
+            self.kept_messages = self._scale_down.messages_left()
+            why = why or "it has given its messages to another node"
+        member.end_active(why or "the node has stopped")
+        return not why
 
     def _configure(self, storage: Storage) -> NodeConfig:
         """Returns the configuration of the node, with the settings that the group has stored."""
@@ -155,7 +166,10 @@ class ActiveRun:
     def _ready(self, words: list[str]) -> None:
         self._serves = True
         self.member.told_active()
-        self.member.ready(["role=active", *words])
+        member, node = self.member, self._node
+        member.ready(["role=active", *words])
+        if node is not None:
+            self._scale_down.begin(node, not self.kept_messages)
         # The files may have changed while this process was passive.
         self.shell.loop.call_soon(self.shell.request_reload, "the node is active")
 
@@ -223,7 +237,8 @@ class ActiveRun:
     def _gives_back(self, node: Node) -> bool:
         """Tells whether a primary is in sync for a while, and this backup gives its service back."""
         policy, replicator = self.member.policy, node.replicator
-        if policy.role != BACKUP or not policy.allow_failback or replicator is None or not self._serves:
+        gives = policy.allow_failback or self.member.configuration.empties_itself
+        if policy.role != BACKUP or not gives or replicator is None or not self._serves:
             return False
         now = time.monotonic()
         in_sync = replicator.in_sync()

@@ -17,6 +17,7 @@ from atalanta.app.group.member import GroupMember
 from atalanta.app.passive_run import Doors
 from atalanta.app.startup_error import StartupError
 from atalanta.app.transports import secure_connectors
+from atalanta.cluster.config import DiscoveryGroupConfig
 from atalanta.cluster.replication.passive.active_search import Candidate
 from atalanta.cluster.replication.passive.backup import Backup
 from atalanta.cluster.replication.passive.backup_config import (
@@ -40,6 +41,7 @@ from atalanta.runtime.net.limits import limits_of_this_process
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
 from atalanta.store.errors import JournalForeign
+from atalanta.wire.core.config import ConnectorConfig
 
 if TYPE_CHECKING:
     from atalanta.ha.copy_replay import CopyReplay
@@ -117,7 +119,7 @@ class ReplicaRun:
         disk = storage.disk(loop, shell.driver, member.configuration.own.commits_in_loop)
         large = storage.large_files(loop, shell.driver, 0, member.configuration.journal.large_message_sync)
         guard = GuardCalls(member.guard_key, self._on_ended)
-        backup = Backup(self._config(), self._ports(shell, disk, large, calls, guard))
+        backup = self._new_backup(self._ports(shell, disk, large, calls, guard))
         self._backup = backup
         attendance = loop.create_task(self._attend(shell, backup))
         timer = None if wait_s is None else loop.call_later(wait_s, shell.end)
@@ -165,6 +167,17 @@ class ReplicaRun:
             repair=self.repair,
             asynchronous=member.policy.asynchronous,
         )
+
+    def _new_backup(self, ports: BackupPorts) -> Backup:
+        configuration, config = self.member.configuration, self._config()
+        group = heard_group(configuration)
+        if group is None:
+            return Backup(config, ports)
+        # Few members need it.
+        from atalanta.cluster.discovery.discovering_backup import DiscoveringBackup
+
+        own = own_connector(configuration)
+        return DiscoveringBackup(config, ports, group, own.name, own.tls is not None)
 
     def _candidates(self) -> list[Candidate]:
         member = self.member
@@ -251,10 +264,25 @@ class ReplicaRun:
 
 def colocated_candidate(configuration: Configuration, host: str, port: int) -> Candidate:
     """Returns the other half of a colocated pair. It is dialled as this node's own connector says, with TLS or not."""
+    own = own_connector(configuration)
+    return Candidate(own.name, host, port, own.tls is not None)
+
+
+def own_connector(configuration: Configuration) -> ConnectorConfig:
+    """Returns the connector that this member announces to the others."""
     connection = configuration.group_connection()
     assert connection is not None
-    own = configuration.connectors[connection.connector]
-    return Candidate(own.name, host, port, own.tls is not None)
+    return configuration.connectors[connection.connector]
+
+
+def heard_group(configuration: Configuration) -> DiscoveryGroupConfig | None:
+    """Returns the discovery group by which this member finds the others. None with static connectors, and in a
+    colocated pair, whose halves know each other."""
+    connection = configuration.group_connection()
+    policy = configuration.ha
+    if connection is None or connection.discovery_group is None or policy.colocation is not None or policy.hosted:
+        return None
+    return configuration.discovery_groups[connection.discovery_group]
 
 
 def candidates(configuration: Configuration) -> list[Candidate]:

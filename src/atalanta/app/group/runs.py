@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.app.group.active_run import ActiveRun
 from atalanta.app.group.member import GroupMember
-from atalanta.app.group.replica_run import ReplicaRun
+from atalanta.app.group.replica_run import ReplicaRun, heard_group
 from atalanta.app.passive_run import Doors
 from atalanta.app.running_node import Ready, bound_shell
 from atalanta.app.web import start_web
@@ -76,10 +76,11 @@ class ReplicatedRuns:
 
     async def next(self) -> int | None:
         """Follows and serves, again and again. Returns the exit status, None after a lost network."""
+        kept_messages = False
         while True:
             self._tell_web("passive")
             shell = bound_shell(self.member.configuration, signals=False, clock=Clock(steady_ns))
-            active = ActiveRun(self.member, self.security, self.server, shell)
+            active = ActiveRun(self.member, self.security, self.server, shell, kept_messages)
             try:
                 passive = await self._follow(shell, active)
             except BaseException:
@@ -99,6 +100,7 @@ class ReplicatedRuns:
             self.guard.born(shell)
             if await active.run(passive.follower, passive.replay):
                 return active.status
+            kept_messages = active.kept_messages
             unsettle_collector()
             trim_allocator()
 
@@ -113,7 +115,7 @@ class ReplicatedRuns:
                 member.tell_passive()  # a primary that serves at once does not say so
             # A new primary looks whether its group has an active node, and founds a group if there is none.
             founds = member.folder.node_id is None and member.primary
-            await run.run(member.terms.wait_ns / 1e9 if founds else None)
+            await run.run(founding_wait_s(member) if founds else None)
             if run.stopping or run.again or run.follower is not None:
                 return run
             damaged = run.damaged
@@ -127,3 +129,9 @@ class ReplicatedRuns:
     def _tell_web(self, role: str) -> None:
         if self.server is not None:
             self.server.role_changed(role)
+
+
+def founding_wait_s(member: GroupMember) -> float:
+    """Returns for how long a new primary looks for an active node, in seconds, before it founds a group."""
+    group = heard_group(member.configuration)
+    return max(member.terms.wait_ns / 1e9, 0 if group is None else group.initial_wait_timeout_ms / 1_000)

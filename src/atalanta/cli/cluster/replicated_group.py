@@ -1,4 +1,4 @@
-"""`atalanta ha status`, `handover`, `promote`: one member of a replicated group, by its folder and the register."""
+"""`atalanta ha status`, `handover`, `demote`, `promote`: a member of a replicated group, by its folder and register."""
 
 from __future__ import annotations
 
@@ -119,9 +119,26 @@ def run_handover(configuration: Configuration, wait_s: float) -> None:
                 + (f", {active}" if active and active != seen.member else ""),
                 TIMED_OUT,
             )
-        if not any(each.in_sync for each in seen.status.followers):
-            raise Refused("no other member is in sync: start the backup, and wait until it is", TIMED_OUT)
-        asyncio.run(_request(configuration, seen, HANDOVER, wait_s))
+        _hand_over(configuration, seen.status, seen, wait_s)
+
+
+def run_demote(configuration: Configuration, wait_s: float) -> None:
+    """Lets another member serve, if this one does."""
+    with reported():
+        seen = asyncio.run(look(configuration))
+        if seen.status is None:
+            raise Refused(f"the process of this member, {seen.member}, does not run: nothing to demote", TIMED_OUT)
+        if seen.status.state != ACTIVE:
+            typer.echo(f"{seen.member} is {seen.status.state} already")
+            return
+        _hand_over(configuration, seen.status, seen, wait_s)
+
+
+def _hand_over(configuration: Configuration, status: MemberStatus, seen: GroupState, wait_s: float) -> None:
+    """Asks the active member, which this one is, to let another one serve."""
+    if not any(each.in_sync for each in status.followers):
+        raise Refused("no other member is in sync: start the backup, and wait until it is", TIMED_OUT)
+    asyncio.run(_request(configuration, seen, HANDOVER, wait_s))
 
 
 def run_promote(configuration: Configuration, wait_s: float, lossy: bool) -> None:

@@ -1,4 +1,4 @@
-"""`atalanta ha status`, `handover`, `promote`: a pair with a shared store, by its folder alone."""
+"""`atalanta ha status`, `handover`, `demote`, `promote`: a pair with a shared store, by its folder alone."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import Final
 
 import typer
 
+from atalanta.app.shared_store import announced_connectors
 from atalanta.cli.output.outcome import NOT_THERE, TIMED_OUT, Refused, reported
 from atalanta.cli.output.tables import show_table
 from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 from atalanta.ha.folder_lease import ACTIVE, STOPPED
 from atalanta.ha.policy import SHARED_STORE
@@ -82,6 +84,28 @@ def run_handover(place: Path, wait_s: float) -> None:
         request(seen, HANDOVER, wait_s)
 
 
+def run_demote(place: Path, wait_s: float) -> None:
+    """Lets a waiting process serve, if the one of `place` does. A journal folder names no process: the active one."""
+    with reported():
+        seen = look(place)
+        own = configuration_of(place)
+        holder = seen.view.record.holder if seen.view.record is not None else ""
+        if own is not None:
+            role, connectors = own.ha.role, announced_connectors(own)
+            serves = seen.state == ACTIVE and holder.startswith(f"{own.broker.name} ({role}, process ")
+            waits = any(each.role == role and each.connectors == connectors for each in seen.waiting)
+            if waits and (connectors or not serves):
+                typer.echo(f"{own.broker.name} is passive already; the store is {seen.state}: {holder}")
+                return
+            if not serves:
+                raise Refused(f"{own.broker.name} does not run: nothing to demote", TIMED_OUT)
+        elif seen.state != ACTIVE:
+            raise Refused(f"no process serves this store now: {REMEDIES[seen.state]}", TIMED_OUT)
+        if not seen.waiting:
+            raise Refused("no other process waits for this store: start the other one first", TIMED_OUT)
+        request(seen, HANDOVER, wait_s)
+
+
 def run_promote(place: Path, wait_s: float) -> None:
     """Lets a backup serve after a stop without a failover."""
     with reported():
@@ -129,15 +153,22 @@ def beats(journal: Path) -> dict[str, int]:
     return {each.name: each.beat for each in read_members(journal / MEMBERS_NAME)}
 
 
+def configuration_of(place: Path) -> Configuration | None:
+    """Returns the configuration of a broker.xml or of an instance's folder; None for another place. Refused (65)."""
+    configured = place / "etc" / "broker.xml" if place.is_dir() else place
+    if not configured.is_file():
+        return None
+    try:
+        return read_broker_xml(configured, dict(os.environ))
+    except ConfigError as error:
+        raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
+
+
 def find_store(place: Path) -> Path:
     """Returns the journal folder of a pair. Refused (66, 65) if there is none."""
-    configured = place / "etc" / "broker.xml" if place.is_dir() else place
-    if configured.is_file():
-        try:
-            journal = read_broker_xml(configured, dict(os.environ)).journal_folder
-        except ConfigError as error:
-            raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
-        candidates = [journal]
+    configuration = configuration_of(place)
+    if configuration is not None:
+        candidates = [configuration.journal_folder]
     elif place.is_dir():
         candidates = [place / below for below in SUBFOLDERS]
     else:

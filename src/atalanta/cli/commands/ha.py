@@ -72,6 +72,24 @@ def handover(place: Place, wait: Wait = 30.0) -> None:
 
 
 @application.command()
+def demote(place: Place, wait: Wait = 30.0) -> None:
+    """Let the process of FOLDER become passive: a waiting one serves.
+
+    Nothing happens if it is passive already. It refuses if no other process could serve.
+
+    \b
+    atalanta ha demote broker
+    """
+    from atalanta.cli.cluster import replicated_group, shared_store
+
+    group = _group_of(place)
+    if group is None:
+        shared_store.run_demote(place, wait)
+    else:
+        replicated_group.run_demote(group, wait)
+
+
+@application.command()
 def promote(
     place: Place,
     wait: Wait = 30.0,

@@ -7,6 +7,7 @@ announcement (DiscoveryGroup.java). A node that is silent for refresh-timeout is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.config import BroadcastGroupConfig, ClusterSettings, DiscoveryGroupConfig
@@ -28,9 +29,8 @@ from atalanta.wire.core.broadcast_datagram import (
 from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST, JgroupsStack
 
 if TYPE_CHECKING:
-    from atalanta.kernel.ports import Links
+    from atalanta.kernel.ports import Ids, Links, Timers, Trace, Wire
     from atalanta.wire.core.transport import TransportConfiguration
-    from atalanta.wire.host import Host
 
 BROADCAST: Final = "discovery.broadcast."
 EXPIRE: Final = "discovery.expire."
@@ -86,18 +86,24 @@ class DiscoveryGroup:
 
 
 class Discovery(Part):
-    """The groups of one node. A discovery group is joined when its first listener is added."""
+    """The groups of one node. A discovery group is joined when its first listener is added.
 
-    def __init__(self, settings: ClusterSettings, links: Links, host: Host) -> None:
-        broker = host.broker
+    `close` closes a connection, with the reason. A `silent` node listens at no port.
+    """
+
+    def __init__(
+        self, settings: ClusterSettings, links: Links, node_id: str, ids: Ids, timers: Timers, trace: Trace, wire: Wire,
+        close: Callable[[int, str], None], silent: bool = False,
+    ) -> None:  # fmt: skip
         self.settings = settings
-        self.node_id: str = broker.node_id
-        self.ids = broker.ids
-        self.timers = broker.timers
-        self.trace = broker.trace
+        self.node_id: str = node_id
+        self.ids = ids
+        self.timers = timers
+        self.trace = trace
         self.links = links
-        self.wire = host.wire
-        self.host = host
+        self.wire = wire
+        self.close = close
+        self.silent = silent
         self.channels: list[JgroupsChannel] = []
         self.unique_id: str = ""
         self.groups: dict[str, DiscoveryGroup] = {}

@@ -37,7 +37,7 @@ class HostConnection(Connection):
 
     def end(self, why: str) -> None:
         self.over = True
-        self.channel.discovery.host.closing.append((self.conn, why))
+        self.channel.discovery.close(self.conn, why)
 
     def feed(self, now: int, data: bytes) -> None:
         if not self.over:

@@ -37,7 +37,8 @@ class HostsChannel(JgroupsChannel):
     def open(self, now: int) -> None:
         super().open(now)
         stack = self.stack
-        self.discovery.links.listen(self.name, stack.interface, stack.port, stack.port_range)
+        if not self.discovery.silent:
+            self.discovery.links.listen(self.name, stack.interface, stack.port, stack.port_range)
 
     def close(self) -> None:
         self.discovery.links.unlisten(self.name)

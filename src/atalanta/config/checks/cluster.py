@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from atalanta.cluster.config import (
     ClusterConnectionConfig,
-    DiscoveryConfig,
-    DiscoveryGroupConfig,
 )
 from atalanta.cluster.discovery.dns import dns_names
 from atalanta.config.checks.findings import ERROR, INFORMATION, WARNING, CheckedNode, Findings
-from atalanta.config.checks.reachability import reaches
+from atalanta.config.checks.reachability import group_key, hears, reaches
 from atalanta.kernel.settings.effective_settings import all_address_settings
 
 if TYPE_CHECKING:
@@ -100,26 +98,10 @@ def _hears(listener: CheckedNode, speaker: CheckedNode) -> bool:
     """Tells whether the discovery group of `listener` receives the broadcasts of `speaker`."""
     groups = listener.configuration.discovery_groups
     return any(
-        _hears_in(groups[connection.discovery_group], speaker)
+        hears(groups[connection.discovery_group], speaker.configuration)
         for connection in listener.configuration.cluster_connections
         if connection.discovery_group in groups
     )
-
-
-def _hears_in(group: DiscoveryGroupConfig, speaker: CheckedNode) -> bool:
-    """Tells whether `group` receives the broadcasts of that node."""
-    return any(
-        _group_key(each) == _group_key(group) and each.connectors
-        for each in speaker.configuration.broadcast_groups
-    )
-
-
-def _group_key(group: DiscoveryConfig) -> str:
-    """Returns the text that is equal for two groups that meet: multicast address, or JGroups channel."""
-    stack = group.stack
-    if stack is None:
-        return f"{group.group_address}:{group.group_port}"
-    return f"{stack.protocol}, {stack.describe()}, channel {stack.channel}"
 
 
 def _dials(node: CheckedNode, other: CheckedNode) -> bool:
@@ -169,11 +151,11 @@ def _check_hearing(
     for other in members:
         if other is node or not _shares(node, connection, other):
             continue
-        if not _hears_in(group, other) and not _dials(other, node) and not _named(node, other):
-            sent = [_group_key(each) for each in other.configuration.broadcast_groups]
+        if not hears(group, other.configuration) and not _dials(other, node) and not _named(node, other):
+            sent = [group_key(each) for each in other.configuration.broadcast_groups]
             findings.add(
                 ERROR, node, "discovery-group", name,
-                f"discovery-group '{name}' listens to {_group_key(group)}; "
+                f"discovery-group '{name}' listens to {group_key(group)}; "
                 f"{other.configuration.path} announces itself to {', '.join(sent) or 'nobody'}",
             )  # fmt: skip
 

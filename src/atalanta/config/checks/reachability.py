@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from atalanta.cluster.config import DiscoveryConfig, DiscoveryGroupConfig
 from atalanta.config.configuration import Configuration
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 
@@ -38,3 +39,16 @@ def reaches(connector: ConnectorConfig, acceptor: AcceptorConfig) -> bool:
     if acceptor.host in WILDCARD_HOSTS or connector.host == acceptor.host:
         return True
     return is_loopback(connector.host) and acceptor.host == "localhost"
+
+
+def hears(group: DiscoveryGroupConfig, speaker: Configuration) -> bool:
+    """Tells whether `group` receives the broadcasts of that node."""
+    return any(group_key(each) == group_key(group) and each.connectors for each in speaker.broadcast_groups)
+
+
+def group_key(group: DiscoveryConfig) -> str:
+    """Returns the text that is equal for two groups that meet: multicast address, or JGroups channel."""
+    stack = group.stack
+    if stack is None:
+        return f"{group.group_address}:{group.group_port}"
+    return f"{stack.protocol}, {stack.describe()}, channel {stack.channel}"

@@ -37,7 +37,9 @@ class Check(Protocol):
 class NodeRun(Protocol):
     """A run of the node: its shell."""
 
-    paused: bool
+    @property
+    def paused(self) -> bool:
+        """Tells whether the node stops in order to start again."""
 
     def pause(self, why: str) -> bool:
         """Stops the node in order to start it again; False if it cannot stop so now."""

@@ -28,7 +28,7 @@ TAKEN = {
         HaPolicy("replication", "backup", group_name="pair-1", manager=GuardVoter(
             "host-a:62616", password="peer:secret",
         )),
-        ["max-saved-replicated-journals-size", "scale-down"],
+        ["max-saved-replicated-journals-size"],
     ),
     "replication-primary-zookeeper": (
         HaPolicy("replication", "primary", allow_failback=True, manager=ZOOKEEPER, coordination_id="pair-1-broker"),
@@ -53,6 +53,10 @@ TAKEN["colocated-replication"] = (
     ),
     ["vote-on-replication-failure", "restart-backup"],
 )  # fmt: skip
+SCALE_DOWN = {
+    "primary-only": ScaleDownConfig(connectors=["other-connector"]),
+    "replication-backup": ScaleDownConfig(connectors=["other-connector"]),
+}
 
 
 def test_each_file_has_its_expectation() -> None:
@@ -67,5 +71,4 @@ def test_what_is_taken(name: str) -> None:
     # bindings-directory concerns every form.
     names = [each.name for each in configuration.unsupported if each.name != "bindings-directory"]
     assert names == without_effect
-    expected = ScaleDownConfig(connectors=["other-connector"]) if name == "primary-only" else None
-    assert configuration.scale_down == expected
+    assert configuration.scale_down == SCALE_DOWN.get(name)

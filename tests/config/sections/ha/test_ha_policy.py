@@ -243,7 +243,7 @@ def test_a_replication_without_messages_on_disk_is_refused(tmp_path: Path) -> No
     ("more", "says"),
     [
         ("", "there is no cluster-connection: this node cannot find the others"),
-        (CLUSTER.replace("<connector-ref>other</connector-ref>", ""), "c has no static-connectors"),
+        (CLUSTER.replace("<connector-ref>other</connector-ref>", ""), "c has neither static-connectors nor a"),
     ],
 )
 def test_a_member_that_cannot_find_the_others_is_refused(tmp_path: Path, more: str, says: str) -> None:

@@ -118,10 +118,19 @@ def test_without_a_cluster_connection_it_has_no_effect_and_that_is_said(tmp_path
     assert [each.name for each in configuration.unsupported] == ["scale-down"]
 
 
-def test_the_element_of_a_backup_is_checked_and_has_no_effect(tmp_path: Path) -> None:
+def test_a_backup_empties_itself(tmp_path: Path) -> None:
     text = "<ha-policy><shared-store><backup><scale-down>{}</scale-down></backup></shared-store></ha-policy>"
     configuration = read(tmp_path, text.format("<group-name>west</group-name>"))
-    assert configuration.scale_down is None
+    assert configuration.scale_down == ScaleDownConfig(group_name="west") and configuration.unsupported == []
+    assert configuration.empties_itself
+    assert not read(tmp_path, text.format("<enabled>false</enabled>")).empties_itself
+
+
+def test_the_element_of_a_hosted_backup_is_checked_and_has_no_effect(tmp_path: Path) -> None:
+    text = "<ha-policy><shared-store><colocated><primary/><backup><scale-down>{}</scale-down></backup></colocated>"
+    text += "</shared-store></ha-policy>"
+    configuration = read(tmp_path, text.format("<group-name>west</group-name>"))
+    assert configuration.scale_down is None and not configuration.empties_itself
     assert [(each.name, each.lost) for each in configuration.unsupported] == [("scale-down", True)]
     with pytest.raises(ConfigError, match="unknown element <enabeld>"):
         read(tmp_path, text.format("<enabeld>true</enabeld>"))

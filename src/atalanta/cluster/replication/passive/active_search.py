@@ -1,7 +1,7 @@
 """The search of a passive member for the active node: it dials all other members until one of them welcomes it.
 
 A passive member does not listen, so at most one of them answers. A member that is refused, and a broken connection,
-is dialled again a little later; the reason is told when it changes.
+is dialled again a little later; the reason is told when it changes. The others are configured, or heard by discovery.
 """
 
 from __future__ import annotations
@@ -28,13 +28,16 @@ DIAL_TIMEOUT_MS: Final = 2000
 RETRY_NS: Final = 200_000_000
 # After a connection that was lost. An active node removes a member in sync that is away for longer than 500 ms.
 RETRY_LOST_NS: Final = 20_000_000
+# A node that was heard and that this member cannot follow may be of another group, or of none.
+RETRY_STRANGER_NS: Final = 2_000_000_000
+HEARD_MAX: Final = 100
 # Up to 255 of these are added to each, so that members do not dial in step.
 JITTER_NS: Final = 400_000
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Another member of the group: a static connector. `secure`: it has TLS."""
+    """Another member of the group: a static connector, or a node that was heard. `secure`: it has TLS."""
 
     name: str
     host: str
@@ -74,9 +77,10 @@ class SearchOwner(Protocol):
 class _Attempt:
     """The attempts to reach one candidate: dialled, or waiting for the next one if `conn` is -1."""
 
-    def __init__(self, candidate: Candidate, key: str) -> None:
+    def __init__(self, candidate: Candidate, key: str, heard: bool) -> None:
         self.candidate = candidate
         self.key = key
+        self.heard = heard
         self.conn = -1
         self.dialing = False
         self.handshake: FollowerHandshake | None = None
@@ -113,7 +117,12 @@ class ActiveSearch:
         self._timers = timers
         self._ids = ids
         self._trace = trace
-        self._attempts = [_Attempt(each, f"{SEARCH}{index}") for index, each in enumerate(candidates)]
+        # By the key of dial and timer.
+        self._attempts: dict[str, _Attempt] = {}
+        for index, each in enumerate(candidates):
+            name = f"{SEARCH}{index}"
+            self._attempts[name] = _Attempt(each, name, False)
+        self.hears = False  # candidates may be heard
         self._searches = False
 
     # --- life -------------------------------------------------------------------------------------
@@ -123,7 +132,7 @@ class ActiveSearch:
         if self._searches or self.link is not None:
             return
         self._searches = True
-        for attempt in self._attempts:
+        for attempt in list(self._attempts.values()):
             if attempt.conn < 0 and not attempt.dialing:
                 self._dial(attempt)
 
@@ -133,7 +142,7 @@ class ActiveSearch:
         if self.link is not None:
             self._wire.close(self.link.conn, why)
             self.link = None
-        for attempt in self._attempts:
+        for attempt in list(self._attempts.values()):
             self._timers.cancel(attempt.key)
             if attempt.conn >= 0:
                 self._wire.close(attempt.conn, why)
@@ -149,16 +158,34 @@ class ActiveSearch:
         self._end_link(now, why)
 
     def nobody(self) -> bool:
-        """Tells whether nobody answers at any candidate's port."""
-        return all([attempt.unreachable for attempt in self._attempts])
+        """Tells whether nobody answers at any candidate's port, and nobody else can be heard."""
+        return not self.hears and all([attempt.unreachable for attempt in self._attempts.values()])
+
+    def on_heard(self, candidate: Candidate) -> None:
+        """Adds a node that was heard, if there is room."""
+        key = f"{SEARCH}{candidate.remote}"
+        if key in self._attempts or len(self._attempts) >= HEARD_MAX:
+            return
+        attempt = self._attempts[key] = _Attempt(candidate, key, True)
+        if self._searches:
+            self._dial(attempt)
+
+    def on_unheard(self, remote: str) -> None:
+        """Removes a node that is not heard any more. A link to it stays."""
+        attempt = self._attempts.pop(f"{SEARCH}{remote}", None)
+        if attempt is not None:
+            self._timers.cancel(attempt.key)
+            if attempt.conn >= 0:
+                self._wire.close(attempt.conn, "the node is not heard any more")
 
     # --- inputs -----------------------------------------------------------------------------------
 
     def on_dialed(self, now: int, conn: int, key: str) -> None:
         """Begins the handshake with a candidate."""
-        attempt = self._attempt(key)
-        attempt.dialing = False
-        if not self._searches:
+        attempt = self._attempts.get(key)
+        if attempt is not None:
+            attempt.dialing = False
+        if attempt is None or not self._searches or attempt.conn >= 0:
             self._wire.close(conn, "it is not needed any more")
             return
         attempt.conn = conn
@@ -169,10 +196,11 @@ class ActiveSearch:
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
         """Tries the candidate again later."""
-        attempt = self._attempt(key)
-        attempt.dialing = False
-        attempt.unreachable = True
-        self._retry(now, attempt)
+        attempt = self._attempts.get(key)
+        if attempt is not None:
+            attempt.dialing = False
+            attempt.unreachable = True
+            self._retry(now, attempt)
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:
         """Continues a handshake, or adds bytes to the link's frames."""
@@ -180,7 +208,7 @@ class ActiveSearch:
         if link is not None and link.conn == conn:
             link.framer.feed(data)
             return
-        for attempt in self._attempts:
+        for attempt in list(self._attempts.values()):
             if attempt.conn == conn and attempt.handshake is not None:
                 self._shake(now, attempt, attempt.handshake, data)
                 return
@@ -192,7 +220,7 @@ class ActiveSearch:
             self.link = None
             self._end_link(now, why)
             return
-        for attempt in self._attempts:
+        for attempt in list(self._attempts.values()):
             if attempt.conn == conn:
                 reason = f"{why} (during the handshake: do cluster-user and cluster-password agree?)"
                 self._fail(now, attempt, reason, close=False)
@@ -200,16 +228,15 @@ class ActiveSearch:
 
     def on_timer(self, now: int, key: str) -> None:
         """Tries a candidate again, or ends a handshake that takes too long."""
-        attempt = self._attempt(key)
+        attempt = self._attempts.get(key)
+        if attempt is None:
+            return
         if attempt.conn >= 0:
             self._fail(now, attempt, f"no handshake within {HANDSHAKE_NS // 1_000_000_000} s")
         elif self._searches and not attempt.dialing:
             self._dial(attempt)
 
     # --- attempts ---------------------------------------------------------------------------------
-
-    def _attempt(self, key: str) -> _Attempt:
-        return self._attempts[int(key[len(SEARCH) :])]
 
     def _dial(self, attempt: _Attempt) -> None:
         candidate = attempt.candidate
@@ -237,7 +264,7 @@ class ActiveSearch:
         if why != attempt.told:
             attempt.told = why
             self._trace.event("replication_refused", {"remote": attempt.remote, "why": why})
-        self._retry(now, attempt)
+        self._retry(now, attempt, RETRY_STRANGER_NS if attempt.heard else RETRY_NS)
 
     def _shake(self, now: int, attempt: _Attempt, handshake: FollowerHandshake, data: bytes) -> None:
         try:
@@ -259,7 +286,7 @@ class ActiveSearch:
         attempt.told = ""
         link = self.link = ActiveLink(attempt.conn, attempt.candidate, welcome)
         self._forget(attempt)
-        for other in self._attempts:
+        for other in list(self._attempts.values()):
             self._timers.cancel(other.key)
             if other.conn >= 0:
                 self._wire.close(other.conn, "another member is active")
@@ -272,6 +299,6 @@ class ActiveSearch:
         self._owner.on_link_lost(now, why)
         if self.link is None and not self._searches:
             self._searches = True
-            for attempt in self._attempts:
+            for attempt in list(self._attempts.values()):
                 if not attempt.dialing:
                     self._retry(now, attempt, RETRY_LOST_NS)

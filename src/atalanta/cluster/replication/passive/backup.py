@@ -90,7 +90,7 @@ class Backup(PassiveInputs):
             config.member, config.node_id or NO_NODE_ID, config.group, SEGMENT_VERSION, config.connectors,
             config.primary, config.asynchronous,
         )  # fmt: skip
-        self._search = ActiveSearch(
+        self.search = ActiveSearch(
             self, config.candidates, hello, config.key, ports.wire, ports.links, ports.timers, ports.ids, ports.trace
         )
         self._stream: IncomingStream | None = None
@@ -121,31 +121,31 @@ class Backup(PassiveInputs):
         report = store.report
         follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
         self.follower = follower
-        self._stream = IncomingStream(follower, store, self._search, ports, self._do)
+        self._stream = IncomingStream(follower, store, self.search, ports, self._do)
 
     def _on_damage(self, error: JournalDamaged) -> None:
         """Records that the journal cannot be read: this member cannot take over. An active node has what is lost."""
         self.damage = str(error)
         self.ports.trace.event("journal_damaged", {"folder": self.config.folder, "why": self.damage})
-        if self._search.link is not None:
+        if self.search.link is not None:
             self.outcome = Damaged(self.damage)
             self._unlink(self.damage)
         elif self.follower is not None:
-            self._search.search()
+            self.search.search()
 
     def start(self, now: int) -> None:
         """Reads the register, or looks for the active node to learn the node id."""
         self._alone_since_ns = now
         self.ports.timers.set(TICK_TIMER, now + TICK_NS)
         if self.follower is None:
-            self._search.search()
+            self.search.search()
             self._make_identity()
         else:
             self._register.read()
 
     def stop(self, now: int) -> None:
         """Ends the connection to the active node."""
-        self._search.halt("the member stops")
+        self.search.halt("the member stops")
 
     def promote(self, now: int, lossy: bool) -> None:
         """Obeys an operator's order to serve. `lossy`: at once, in sync or not, as soon as nothing waits for the disk.
@@ -206,7 +206,7 @@ class Backup(PassiveInputs):
 
     def _make_identity(self) -> None:
         """Makes the node id of a new group, if no other member can be reached."""
-        if self.config.primary and not self.damage and self._search.nobody():
+        if self.config.primary and not self.damage and self.search.nobody():
             self.outcome = Identity(self.ports.ids.uuid())
             self._unlink("this member begins a new group")
 
@@ -214,17 +214,17 @@ class Backup(PassiveInputs):
 
     def on_dialed(self, now: int, conn: int, key: str) -> None:
         """Implements NodeInputs.on_dialed."""
-        self._search.on_dialed(now, conn, key)
+        self.search.on_dialed(now, conn, key)
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
         """Implements NodeInputs.on_dial_failed."""
-        self._search.on_dial_failed(now, key, why)
+        self.search.on_dial_failed(now, key, why)
         if self.follower is None and not self._over():
             self._make_identity()
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:
         """Implements NodeInputs.on_data."""
-        self._search.on_data(now, conn, data)
+        self.search.on_data(now, conn, data)
         stream = self._stream
         if stream is not None:
             promise = stream.follower.promise
@@ -236,11 +236,11 @@ class Backup(PassiveInputs):
 
     def on_closed(self, now: int, conn: int, why: str) -> None:
         """Implements NodeInputs.on_closed."""
-        self._search.on_closed(now, conn, why)
+        self.search.on_closed(now, conn, why)
 
     def on_linked(self, now: int, welcome: Welcome) -> None:
         """Implements SearchOwner.on_linked."""
-        link = self._search.link
+        link = self.search.link
         if self.damage:
             self.outcome = Damaged(self.damage)
             self._unlink("the journal of this member is damaged")
@@ -265,7 +265,7 @@ class Backup(PassiveInputs):
 
     def _unlink(self, why: str) -> None:
         """Ends the connection without another one: the member follows nobody."""
-        self._search.halt(why)
+        self.search.halt(why)
         if self._stream is not None:
             self._stream.end()
 
@@ -276,10 +276,10 @@ class Backup(PassiveInputs):
         try:
             take()
         except (ProtocolError, DecodeError, BlockRefused) as error:
-            self._search.drop(now, str(error))
+            self.search.drop(now, str(error))
         except PageError as page_error:
             self.ports.trace.event("replica_file_damaged", {"why": str(page_error)})
-            self._search.drop(now, f"{page_error}: the active node sends it again")
+            self.search.drop(now, f"{page_error}: the active node sends it again")
         except JournalDamaged as damage:
             self._on_damage(damage)
         except StreamFailed as failure:
@@ -348,13 +348,13 @@ class Backup(PassiveInputs):
         if self._over():
             return
         if key.startswith(SEARCH):
-            self._search.on_timer(now, key)
+            self.search.on_timer(now, key)
         elif key == REGISTER_TIMER:
             self._register.read()
         elif key == TICK_TIMER:
             self.ports.timers.set(TICK_TIMER, now + TICK_NS)
             if self._stream is not None and self._stream.is_silent(now):
-                self._search.drop(now, "the active node has said nothing for a long time")
+                self.search.drop(now, "the active node has said nothing for a long time")
             self._consider(now)
             self._tell(now)
             stream = self._stream
@@ -372,7 +372,7 @@ class Backup(PassiveInputs):
         elif self._order:
             self._order = ""
             self.ports.trace.event("promotion_refused", {"why": "this member follows nobody, and is not in sync"})
-            self._search.search()
+            self.search.search()
         elif follower.promise.is_over(now) and (at_once or now >= self._read_ns + READ_NS):
             self._read_ns = now
             self._register.read()
@@ -407,7 +407,7 @@ class Backup(PassiveInputs):
     def _tell(self, now: int) -> None:
         """Tells once what a member waits for that has no active node for some time."""
         follower = self.follower
-        if self._search.link is not None or now < self._alone_since_ns + TELL_NS:
+        if self.search.link is not None or now < self._alone_since_ns + TELL_NS:
             return
         if self.damage:
             why = "the journal is damaged, and no active member was found that has what is lost"
@@ -447,13 +447,13 @@ class Backup(PassiveInputs):
             return
         if stream.following and follower.epoch == 0:
             stream.send(Refusal(follower.seen))
-            self._search.drop(now, f"the register has epoch {follower.seen}")
+            self.search.drop(now, f"the register has epoch {follower.seen}")
         if self._order:
             self._consider(now)
         elif self._may_take_over(now, follower):
             self._do(now, follower.take_over(now))
         else:
-            self._search.search()
+            self.search.search()
 
     def _on_no_register(self, now: int, follower: Follower) -> None:
         """Founds the group, if this is its primary. Otherwise the member waits for the register, or for an operator."""

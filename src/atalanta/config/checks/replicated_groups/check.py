@@ -29,7 +29,10 @@ from atalanta.config.configuration import Configuration
 from atalanta.ha.manager_config import EtcdManager, QuorumManager, ZooKeeperManager
 
 KIND: Final = "ha-policy"
-STATIC: Final = "<static-connectors> of the group's cluster-connection, in each member those of all others"
+STATIC: Final = (
+    "<static-connectors> of the group's cluster-connection, in each member those of all others; or a discovery-group "
+    "that hears the broadcast-group of every member"
+)
 THREE: Final = "three voters on three hosts survive the loss of one (atalanta ha witness)"
 SAME_MANAGER: Final = "the same [ha.manager] in the atalanta.toml of all: with two managers two nodes could both serve"
 
@@ -106,8 +109,8 @@ def _check_names(
         found = dialled(node.configuration, configurations)
         for other in group.members:
             if other is not node.configuration and other not in found:
-                text = f"it does not name {other.path} of its group: while that one is active, it cannot follow it"
-                findings.add(WARNING, node, KIND, "", text, STATIC)
+                text = f"it neither names nor hears {other.path} of its group: while that one is active"
+                findings.add(WARNING, node, KIND, "", f"{text}, it cannot follow it", STATIC)
         if len(members) == 1:
             for other in found:
                 if is_member(other) and other.ha.group_name != node.configuration.ha.group_name:

@@ -1,10 +1,11 @@
-"""Replicated groups, found as their members find each other: by static connectors, group-name and coordination-id."""
+"""Replicated groups, found as their members find each other: by connectors or discovery, and group-name and
+coordination-id."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from atalanta.config.checks.reachability import WILDCARD_HOSTS, reaches, same_host
+from atalanta.config.checks.reachability import WILDCARD_HOSTS, hears, reaches, same_host
 from atalanta.config.checks.replicated_groups.manager import GroupManager
 from atalanta.config.configuration import Configuration
 from atalanta.ha.policy import PRIMARY, REPLICATION
@@ -62,12 +63,16 @@ def is_member(configuration: Configuration) -> bool:
 
 
 def dialled(member: Configuration, others: list[Configuration]) -> list[Configuration]:
-    """Returns those of `others` to which the static connectors of the group's cluster connection lead.
+    """Returns those of `others` to which the static connectors of the group's cluster connection lead, or that its
+    discovery group hears.
 
     A connector that is no node's own address may lead to any acceptor with its port that listens everywhere.
     """
     connection = member.group_connection()
     found: list[Configuration] = []
+    if connection is not None and connection.discovery_group is not None:
+        heard = member.discovery_groups[connection.discovery_group]
+        return [each for each in others if each is not member and hears(heard, each)]
     for name in [] if connection is None else connection.static_connectors:
         connector = member.connectors.get(name)
         if connector is None or connection is None or name == connection.connector:

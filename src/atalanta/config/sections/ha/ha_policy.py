@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report
 from atalanta.config.sections.ha.lock_manager import LockManagerReader
@@ -120,14 +121,24 @@ class HaSection:
         if not configuration.cluster_connections:
             self.report.problem(
                 file, line, "there is no cluster-connection: this node cannot find the others of its group",
-                "add one whose static-connectors name them",
-            )  # fmt: skip
-        elif named is not None and not named.static_connectors and policy.colocation is None:
-            self.report.problem(
-                file, line, f"the cluster-connection {named.name} has no static-connectors: this node cannot find the"
-                " others of its group", "name their connectors there",
+                "add one whose static-connectors name them, or with a discovery-group",
             )  # fmt: skip
         elif named is not None and policy.colocation is None:
+            self._check_connection(named, file, line)
+
+    def _check_connection(self, named: ClusterConnectionConfig, file: str, line: int) -> None:
+        """Checks that the members can find each other by their cluster connection."""
+        if not named.static_connectors and named.discovery_group is None:
+            self.report.problem(
+                file, line, f"the cluster-connection {named.name} has neither static-connectors nor a discovery-group:"
+                " this node cannot find the others of its group", "name their connectors there",
+            )  # fmt: skip
+        elif named.discovery_group is not None and not self.configuration.broadcast_groups:
+            self.configuration.warnings.append(
+                f"{file}:{line}: ha-policy: there is no broadcast-group: while this node is active, the others of its"
+                " group cannot find it"
+            )
+        elif named.discovery_group is None:
             self._check_min_in_sync(len(named.static_connectors))
 
     def _check_min_in_sync(self, others: int) -> None:
@@ -220,7 +231,8 @@ class HaSection:
         values = elements()[self.policy.form, role]()
         handlers: dict[str, Handler] = {}
         if role == BACKUP:
-            handlers["scale-down"] = self.scale_down.of_backup
+            own = self.policy.role == BACKUP  # else a colocated one
+            handlers["scale-down"] = self.scale_down.of_node if own else self.scale_down.of_hosted_backup
         if self.policy.form == REPLICATION:
             handlers[MANAGER] = self._old_manager if node.name in OLD_ROLES else self._manager
         self.reader.read(node, [into(values)], handlers)

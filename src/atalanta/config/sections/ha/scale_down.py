@@ -30,7 +30,7 @@ class ScaleDownReader:
     def handlers(self) -> dict[str, Handler]:
         """Returns the readers of the element in all its forms, for a node without a backup."""
         old: dict[str, Handler] = dict.fromkeys(OLD_NAMES, self._old)
-        return {"scale-down": self._alone, **old}
+        return {"scale-down": self.of_node, **old}
 
     def finish(self) -> None:
         """Checks that there is a cluster to take the messages."""
@@ -41,12 +41,13 @@ class ScaleDownReader:
                 file, line, "scale-down", "there is no cluster-connection: this node is alone", True
             )
 
-    def of_backup(self, node: Node) -> None:
-        """Reads and checks the element of a backup, which Artemis gives another meaning."""
+    def of_hosted_backup(self, node: Node) -> None:
+        """Reads and checks the element of a backup that a colocated node hosts: its host serves other messages."""
         self._read(node, ScaleDownConfig())
         self.report.without_effect(
             node.file, node.line, "scale-down",
-            "not supported in a backup: once active it serves the messages itself, and gives them to no other node",
+            "not supported in a colocated backup: once active it serves the messages itself, and gives them to no "
+            "other node",
             True,
         )  # fmt: skip
 
@@ -56,7 +57,8 @@ class ScaleDownReader:
             self.configuration.positions["scale-down", ""] = (node.file, node.line)
         return self.configuration.scale_down
 
-    def _alone(self, node: Node) -> None:
+    def of_node(self, node: Node) -> None:
+        """Reads and checks the element of this node."""
         self._read(node, self._config(node))
 
     def _read(self, node: Node, config: ScaleDownConfig) -> None:
