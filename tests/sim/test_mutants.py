@@ -51,8 +51,10 @@ from tests.sim.mutants import (
 )
 from tests.sim.mutants.patching import Mutant
 from tests.sim.worlds import (
+    group_that_loses_power_at_deletions,
     group_with_slow_bodies,
     groups_with_bodies,
+    pair_whose_connection_breaks,
     seeds_where_nodes_leave,
     seeds_with,
     seeds_with_pairs,
@@ -152,6 +154,7 @@ BY_GROUPS = [
     pytest.param(group_rules.takeover_keeps_the_others, 1, 120, marks=SOAK),
     pytest.param(group_rules.promise_forgotten_at_a_start, 1, 20, marks=SOAK),
     pytest.param(group_rules.broken_connection_counts_as_proof, 1, 80, marks=SOAK),
+    pytest.param(group_rules.deleted_above_the_commit_point, 60, 100, marks=SOAK),
 ]
 # In worlds whose machines are paused in the middle of commits, and the commits end later.
 BY_PAUSES = [(pairs.no_look_before_the_answer, 3), (pairs.look_before_the_sync, 3)]
@@ -219,6 +222,18 @@ def test_slow_bodies_find_records_that_do_not_wait_for_them(monkeypatch: pytest.
     with pytest.raises(Violation):
         for seed in groups_with_bodies(1, 2):
             group_with_slow_bodies(seed).run()
+
+
+def test_power_losses_find_deletions_above_the_commit_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    group_rules.deleted_above_the_commit_point(monkeypatch)
+    with pytest.raises(Violation, match="lacks a page file"):
+        group_that_loses_power_at_deletions(4).run()
+
+
+def test_broken_connections_find_doors_that_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    group_rules.doors_stay_open(monkeypatch)
+    with pytest.raises(Violation, match="clients may wait at n0b"):
+        pair_whose_connection_breaks(1).run()
 
 
 @pytest.mark.parametrize(("mutant", "worlds"), BY_PAUSES)

@@ -6,6 +6,7 @@ import pytest
 
 from atalanta.sim.scenario import Scenario
 from tests.sim.rehearsals import SECONDS, rehearse_all
+from tests.sim.worlds import group_that_loses_power_at_deletions, pair_whose_connection_breaks
 
 WORLDS = 20
 CHUNKS = [1, *(pytest.param(first, marks=pytest.mark.soak) for first in range(1001, 2000, 100))]
@@ -41,6 +42,17 @@ def test_a_group_needs_no_faults() -> None:
         outcome = Scenario(seed, 1, 4.0, faults=False, grouped=True).run()
         assert (outcome.failovers, outcome.lost_epochs) == (0, 0)
         assert outcome.confirmed > 0
+
+
+def test_clients_wait_at_a_passive_member_while_it_may_soon_serve() -> None:
+    scenario = pair_whose_connection_breaks(1)
+    assert scenario.run().failovers == 0
+    [group] = scenario.groups
+    assert sum(machine.backlog.waits for machine in group.machines) > 0
+
+
+def test_power_losses_at_deletions_lose_nothing() -> None:
+    assert group_that_loses_power_at_deletions(4).run().failovers > 4
 
 
 def test_a_torn_page_file_that_nobody_needs_is_deleted() -> None:

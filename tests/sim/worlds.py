@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from atalanta.sim.pairs.machine import PairMachine
+from atalanta.sim.replicas.machine import ReplicaMachine
 from atalanta.sim.scenario import Scenario
 from atalanta.sim.subject import Subject
 from atalanta.sim.world.world import SECOND
+from atalanta.store.pages import page_number
+
+DELETION_LOOK_NS: Final = 20_000
 
 
 def seeds_with(subject: type[Subject], first: int, count: int) -> Iterator[int]:
@@ -76,3 +81,56 @@ def groups_with_bodies(first: int, count: int) -> Iterator[int]:
             yield seed
             count -= 1
         seed += 1
+
+
+def group_that_loses_power_at_deletions(seed: int) -> Scenario:
+    """A group without other faults. When a machine has deleted a page file, all of them lose their power at once."""
+    scenario = Scenario(seed, 1, 8.0, faults=False, grouped=True)
+    [group] = scenario.groups
+    world = scenario.world
+
+    def lose_power() -> None:
+        for machine in group.machines:
+            if machine.up:
+                machine.end_at_once(False)
+                world.at(SECOND // 20, machine.start)
+
+    def await_deletion(machine: ReplicaMachine, name: str, life: int) -> None:
+        if machine.life != life or world.seconds() > 7:
+            return
+        if name in machine.disk.files:
+            world.at(DELETION_LOOK_NS, lambda: await_deletion(machine, name, life))
+        else:
+            lose_power()
+
+    def watch(machine: ReplicaMachine) -> None:
+        delete = machine.disk.delete
+
+        def note(name: str) -> None:
+            delete(name)
+            if page_number(name):
+                await_deletion(machine, name, machine.life)
+
+        machine.disk.delete = note  # type: ignore[method-assign]
+
+    for machine in group.machines:
+        watch(machine)
+    return scenario
+
+
+def pair_whose_connection_breaks(seed: int) -> Scenario:
+    """A group of two machines without other faults, whose connection is reset again and again."""
+    scenario = Scenario(seed, 1, 6.0, faults=False, grouped=True)
+    [group] = scenario.groups
+    network, world = scenario.network, scenario.world
+
+    def cut() -> None:
+        streams = network.streams
+        for conn in sorted(streams):
+            if {streams[conn].source, streams[conn].target} == set(group.machines):
+                network.cut_connection(conn)
+        if world.seconds() < 5:
+            world.at(SECOND, cut)
+
+    world.at(3 * SECOND, cut)
+    return scenario

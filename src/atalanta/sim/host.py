@@ -142,6 +142,7 @@ class SimIds(Ids):
         return self.host.world.random(f"ids/{self.host.name}").randbytes(size)
 
 
+DAMAGED: Final = "page_file_damaged"  # an event
 DROPPED: Final = ("diverted_nowhere", "messages_moved_nowhere")  # counters
 
 
@@ -162,6 +163,8 @@ class SimTrace(Trace):
             return
         told = " ".join(f"{key}={value}" for key, value in fields.items())
         self.host.world.note(f"{self.host.name} {name} {told}")
+        if name == DAMAGED:
+            raise Violation(f"{self.host.name} lacks a page file, and no disk here loses one: {told}")
 
     def check(self) -> None:
         """Raises Violation if the node found no queue for a confirmed message; each load has one for all of its own."""

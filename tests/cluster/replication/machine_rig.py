@@ -11,6 +11,7 @@ from atalanta.cluster.replication.passive.backup_config import (
     BackupConfig,
     BackupPorts,
     Damaged,
+    DoorsShut,
     Identity,
     TakenOver,
 )
@@ -133,7 +134,8 @@ class Machine(Member):
         self.pipes: list[Pipe] = []
         self.why: list[str] = []  # of the ends of its runs
         self.past: list[tuple[str, dict[str, object]]] = []  # the events of earlier runs
-        self.outcomes: list[Identity | TakenOver | Damaged] = []
+        self.outcomes: list[Identity | TakenOver | Damaged | DoorsShut] = []
+        self.listens = False  # clients may wait at its ports, or are served
         self.repair = False
         self.guard: GuardPort | None = None
         self.prepares = True  # its journal is replayed while it is passive
@@ -159,6 +161,7 @@ class Machine(Member):
         """Starts the process as a passive member."""
         self.life += 1
         self.up = True
+        self.listens = False
         self._keep_events()
         self.trace = RecordingTrace()
         self.wire = GatedWire(self)
@@ -172,7 +175,8 @@ class Machine(Member):
         )  # fmt: skip
         ports = BackupPorts(
             self.wire, self.disk, self.large, MemberTimers(self), MachineLinks(self), RandomIds(self.group.draw),
-            self.trace, MemberRegister(self.manager, self), self._store_settings, self.guard, prepare=self._prepare,
+            self.trace, MemberRegister(self.manager, self), self._store_settings, self.guard, self._listen,
+            self._prepare,
         )  # fmt: skip
         self.repair = False
         self.backup = Backup(config, ports)
@@ -185,6 +189,10 @@ class Machine(Member):
         changed = data != self.stored_settings
         self.stored_settings = data
         return changed
+
+    def _listen(self) -> None:
+        assert not self.listens, "the doors open once in a run"
+        self.listens = True
 
     def _prepare(self) -> Recovery | None:
         """Makes the node that may take over. Its wire is that of the passive run."""
@@ -246,8 +254,9 @@ class Machine(Member):
             else:
                 self._next(self.follow)
 
-    def _on_outcome(self, outcome: Identity | TakenOver | Damaged) -> None:
+    def _on_outcome(self, outcome: Identity | TakenOver | Damaged | DoorsShut) -> None:
         self.outcomes.append(outcome)
+        self.listens = isinstance(outcome, TakenOver)
         if isinstance(outcome, Damaged):
             self.member_name += "'"
             self.repair = True
@@ -256,7 +265,8 @@ class Machine(Member):
         if isinstance(outcome, TakenOver):
             self._next(lambda: self._take_over(outcome))
         else:
-            self.node_id = outcome.node_id
+            if isinstance(outcome, Identity):
+                self.node_id = outcome.node_id
             self._next(self.follow)
 
     def _repair(self) -> None:

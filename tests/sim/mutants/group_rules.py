@@ -7,6 +7,7 @@ from atalanta.cluster.replication.active.file_changes import FileChanges
 from atalanta.cluster.replication.member_codec import FileDeletion
 from atalanta.cluster.replication.passive import backup
 from atalanta.cluster.replication.passive.backup import Backup
+from atalanta.cluster.replication.passive.doors import Doors
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import RegisterView
 from atalanta.ha.replication import Active, Ended, Follower
@@ -113,6 +114,11 @@ def broken_connection_counts_as_proof(patch: Patch) -> None:
         member.on_process_ended(now, epoch)
 
     patch.setattr(Backup, "on_link_lost", lost)
+
+
+def doors_stay_open(patch: Patch) -> None:
+    """Clients wait at a passive member though another one serves."""
+    patch.setattr(Doors, "are_over", lambda doors, now, served: False)
 
 
 def message_ids_are_used_again(patch: Patch) -> None:

@@ -2,7 +2,7 @@
 
 Its ports are bound and do not listen, so clients go on to the next server of their list. When the connection to the
 active node is lost, or when this member has taken over, they listen: clients wait in the backlog until the node has
-read its journal.
+read its journal. cluster/replication/passive/doors.py has the rule.
 """
 
 from __future__ import annotations
@@ -50,15 +50,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("atalanta.app")
 
 ATTEND_S: Final = 0.5
-# Clients wait for the lease and so long until the member has taken over. Then they are refused: another one may serve.
-DOORS_S: Final = 3.0
 
 
 class ReplicaRun:
     """One passive run. A stop signal, or a lost network, ends it.
 
     Afterwards `follower` is set if it has taken over, `node_id` if it has learned that of its group and begins again,
-    `damaged` if it begins again with `repair` under a new name, `again` if its ports must be bound anew.
+    `damaged` if it begins again with `repair` under a new name. If it has not taken over and its ports `listen`, they
+    must be bound anew.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class ReplicaRun:
         self._prepare = prepare
         self.repair = repair
         self.damaged = False
-        self.again = False
+        self.listens = False
         self.paused = False
         self.stopping = False
         self.follower: Follower | None = None
@@ -81,7 +80,6 @@ class ReplicaRun:
         self.clock_floor_ns = 0  # of the node to come
         self.node_id: uuid.UUID | None = None
         self._doors = doors
-        self._closing: asyncio.TimerHandle | None = None  # of the doors
         self._shell: PassiveShell | None = None
         self._backup: Backup | None = None
 
@@ -130,8 +128,6 @@ class ReplicaRun:
             raise StartupError(exit_codes.BAD_DATA, [line]) from error
         finally:
             guard.close()
-            if self._closing is not None:
-                self._closing.cancel()
             self._shell = self._backup = None
             if timer is not None:
                 timer.cancel()
@@ -200,7 +196,7 @@ class ReplicaRun:
             register=calls,
             settings=self.member.write_settings,
             guard=None if self.member.policy.asynchronous else guard,  # no proof lets it take over
-            suspect=self._suspect,
+            listen=self._listen,
             prepare=self._prepare,
         )
 
@@ -209,31 +205,11 @@ class ReplicaRun:
         shell = self._shell
         if shell is not None:
             shell.driver.process_ended(epoch)
-            self._open_doors()
 
-    def _suspect(self) -> None:
-        """Opens the doors before any proof, because clients dial again within milliseconds.
-
-        Not in a larger group: another member may take over, and clients must find it. An asynchronous member does not.
-        """
-        if not self.member.policy.asynchronous and len(self._candidates()) == 1:
-            self._open_doors()
-
-    def _open_doors(self) -> None:
-        """Lets clients that have lost the active node wait here, instead of for their retry interval.
-
-        Without a takeover the ports are bound anew.
-        """
-        shell = self._shell
-        if shell is not None and self._closing is None:
-            self._doors.listen_early()
-            wait_s = self.member.terms.wait_ns / 1e9 + DOORS_S
-            self._closing = shell.loop.call_later(wait_s, self._close_doors)
-
-    def _close_doors(self) -> None:
-        if self._shell is not None:
-            self.again = True
-            self._shell.end()
+    def _listen(self) -> None:
+        """Lets clients that have lost the active node wait here."""
+        self.listens = True
+        self._doors.listen_early()
 
     def _passive_status(self, seen: BackupStatus) -> PassiveStatus:
         in_sync = bool(seen.active) and self.member.folder.member in seen.in_sync
@@ -246,8 +222,6 @@ class ReplicaRun:
         while True:
             await asyncio.sleep(ATTEND_S)
             member.tell_passive()
-            if self._closing is not None and backup.status().active:
-                self._close_doors()  # another member serves: clients that wait here must find it
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 seen = backup.status()

@@ -73,6 +73,7 @@ class ReplicatedRuns:
         self.security = security
         self.server = server
         self.guard = guard
+        self._damaged = False  # the next passive run repairs the journal
 
     async def next(self) -> int | None:
         """Follows and serves, again and again. Returns the exit status, None after a lost network."""
@@ -90,7 +91,7 @@ class ReplicatedRuns:
             if passive.follower is None:
                 shell.accept_no_more()
                 await active.close()
-                if passive.again and not passive.stopping:
+                if passive.listens and not passive.stopping:
                     continue
                 return None if passive.paused else exit_codes.STOPPED
             # Members of the cluster ignore news of a node that are older than what they know.
@@ -107,20 +108,20 @@ class ReplicatedRuns:
     async def _follow(self, doors: Doors, active: ActiveRun) -> ReplicaRun:
         """Runs passively until the member has taken over, or ends. It learns the node id of its group first."""
         member = self.member
-        damaged = False
         while True:
-            run = ReplicaRun(member, doors, active.prepare, damaged)
+            run = ReplicaRun(member, doors, active.prepare, self._damaged)
             self.guard.born(run)
             if not member.primary:
                 member.tell_passive()  # a primary that serves at once does not say so
             # A new primary looks whether its group has an active node, and founds a group if there is none.
             founds = member.folder.node_id is None and member.primary
             await run.run(founding_wait_s(member) if founds else None)
-            if run.stopping or run.again or run.follower is not None:
-                return run
-            damaged = run.damaged
-            if damaged:
+            self._damaged = run.damaged
+            if run.damaged:
                 member.rename()
+            if run.stopping or run.listens or run.follower is not None:
+                return run
+            if run.damaged:
                 continue
             found = run.node_id or uuid.UUID(bytes=SystemIds().uuid())
             member.folder.identify(found)

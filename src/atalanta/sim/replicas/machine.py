@@ -16,6 +16,7 @@ from atalanta.cluster.replication.passive.backup import Backup
 from atalanta.cluster.replication.passive.backup_config import (
     BackupConfig,
     BackupPorts,
+    DoorsShut,
     Identity,
     TakenOver,
 )
@@ -93,7 +94,7 @@ class ReplicaMachine(GroupMember):
         number: int,
     ) -> None:
         """`number`: that of the machine in its group. The first one is the primary."""
-        super().__init__(world, network, name, name, port, make_node)
+        super().__init__(world, network, name, port, make_node)
         self.group = group
         self.terms = terms
         self.primary = number == 0
@@ -174,6 +175,7 @@ class ReplicaMachine(GroupMember):
             trace=self.trace,
             register=SimRegisterPort(self.group.register, self),
             settings=self._store_settings,
+            listen=self.backlog.listen,
             guard=None if self.group.is_far(self) else GuardWatch(self.group.guards, self),
             prepare=self._prepare,
         )
@@ -220,7 +222,7 @@ class ReplicaMachine(GroupMember):
         self.outbox = []
         self.life += 1
         life = self.life
-        self.network.leave(self)
+        self.network.leave(self, self.backlog.calls)
 
         def begin() -> None:
             if self.life != life:
@@ -251,11 +253,10 @@ class ReplicaMachine(GroupMember):
         self.group.check_journal(self, journal.durable)
         self.confirmed = ConfirmedBlocks(self.group, self, journal)
         self.files = ConfirmedFiles(self.group, self, journal, replicator.changes)
-        for port in self.listeners:
-            self.network.listen(self, self.address, port)
         self.node.start(self.now())
         for call in self.on_started:
             call(self)
+        self.backlog.accept()
         self.flush_later()
 
     def standby(self) -> bool:
@@ -310,6 +311,10 @@ class ReplicaMachine(GroupMember):
             self._fail(backup.failed)
         elif isinstance(outcome, TakenOver):
             self._end_run(lambda: self._serve(outcome.follower, outcome.clock_floor_ns, outcome.replay))
+            self.backlog.listen()
+        elif isinstance(outcome, DoorsShut):
+            self.backlog.clear()  # the ports are bound anew
+            self._end_run(self._follow)
         elif isinstance(outcome, Identity):
             self.node_id = outcome.node_id
             self._end_run(self._follow)
@@ -425,6 +430,7 @@ class ReplicaMachine(GroupMember):
         self.backup = None
         self.confirmed = None
         self.outbox = []
+        self.backlog.clear()
         self._at_resume = []
         self._flush_due = False
         self.resume()

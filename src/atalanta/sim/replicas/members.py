@@ -6,8 +6,9 @@ from typing import Final
 
 from atalanta.cluster.replication.passive.active_search import Candidate
 from atalanta.sim.checks.ledger import Violation
-from atalanta.sim.host import Host
+from atalanta.sim.host import Host, MakeNode
 from atalanta.sim.nodes import Shape, group_id, journal_config, machines_of
+from atalanta.sim.replicas.backlog import Backlog
 from atalanta.sim.replicas.clock import MachineClock
 from atalanta.sim.replicas.file_check import different_files
 from atalanta.sim.replicas.guards import Guards
@@ -21,13 +22,34 @@ FAR_SHARE: Final = 0.4  # of the groups of three
 
 
 class GroupMember(Host):
-    """A machine of a group. `member` is the name of its data folder, `epoch` that of its last node."""
+    """A machine of a group. `member` is the name of its data folder, `epoch` that of its last node.
+
+    Connections that it accepts without a node wait in its `backlog`.
+    """
 
     member: str
     epoch: int
     takeovers: int
     losses: int
     clock: MachineClock
+
+    def __init__(self, world: World, network: Network, name: str, port: int, make_node: MakeNode) -> None:
+        super().__init__(world, network, name, name, port, make_node)
+        self.backlog = Backlog(self)
+
+    def on_accepted(self, conn: int, port: int) -> None:
+        if self.node is None:
+            self.backlog.add(conn, lambda: self.on_accepted(conn, port))
+        else:
+            super().on_accepted(conn, port)
+
+    def on_bytes(self, conn: int, data: bytes) -> None:
+        if not self.backlog.takes(conn, lambda: self.on_bytes(conn, data)):
+            super().on_bytes(conn, data)
+
+    def on_closed(self, conn: int, why: str) -> None:
+        if not self.backlog.takes(conn, lambda: self.on_closed(conn, why)):
+            super().on_closed(conn, why)
 
     def may_send(self) -> bool:
         """Tells whether output to clients may leave now."""
@@ -36,6 +58,10 @@ class GroupMember(Host):
     def end_process(self) -> None:
         """Ends the process in good order."""
         raise NotImplementedError
+
+    def open_port(self) -> bool:
+        """Tells whether clients can connect to the machine."""
+        return any(owner is self for owner in self.network.listening.values())
 
     def has_dropped(self, number: int) -> bool:
         """Tells whether the machine has deleted a segment because a later epoch has compacted it."""
@@ -161,6 +187,9 @@ class Members:
             return ["two nodes"]
         if not self.quiet():
             return [f"{active.name} is writing"]
+        waiting = [each.name for each in self.machines if each is not active and each.open_port()]
+        if waiting:
+            return [f"clients may wait at {' '.join(waiting)}"]
         found = []
         for machine in self.machines:
             if machine is not active:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Final
 
 from atalanta.sim.world.world import SECOND, World, drawn
@@ -197,10 +198,10 @@ class Network:
             self._forget(conn)
             self._reset_later(far, target)
 
-    def leave(self, machine: Machine) -> None:
-        """Ends the streams of a gracefully stopped machine, after the data that it sent."""
+    def leave(self, machine: Machine, kept: Container[int] = ()) -> None:
+        """Ends the streams of a gracefully stopped machine, after the data that it sent, but not the `kept` ones."""
         self.unlisten(machine)
-        for conn in [conn for conn, stream in self.streams.items() if stream.source is machine]:
+        for conn in [conn for conn, stream in self.streams.items() if stream.source is machine and conn not in kept]:
             self.close(conn, "the machine has stopped")
 
     def _reset_later(self, conn: int, machine: Machine) -> None:

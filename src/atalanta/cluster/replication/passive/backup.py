@@ -20,9 +20,11 @@ from atalanta.cluster.replication.passive.backup_config import (
     BackupPorts,
     BackupStatus,
     Damaged,
+    DoorsShut,
     Identity,
     TakenOver,
 )
+from atalanta.cluster.replication.passive.doors import Doors
 from atalanta.cluster.replication.passive.follower_store import FollowerStore
 from atalanta.cluster.replication.passive.incoming_stream import IncomingStream, StreamFailed
 from atalanta.cluster.replication.passive.passive_inputs import PassiveInputs
@@ -81,7 +83,7 @@ class Backup(PassiveInputs):
         self.config = config
         self.ports = ports
         self.failed: str | None = None
-        self.outcome: Identity | TakenOver | Damaged | None = None
+        self.outcome: Identity | TakenOver | Damaged | DoorsShut | None = None
         self.damage = ""
         self.follower: Follower | None = None
         self.store: FollowerStore | None = None
@@ -94,6 +96,7 @@ class Backup(PassiveInputs):
             self, config.candidates, hello, config.key, ports.wire, ports.links, ports.timers, ports.ids, ports.trace
         )
         self._stream: IncomingStream | None = None
+        self._doors = Doors(config, ports)
         self._order = ""  # of an operator: PROMOTED or FORCED
         self._last_barrier = 0  # the one before the outcome
         self._alone_since_ns = 0
@@ -170,6 +173,8 @@ class Backup(PassiveInputs):
         """Handles the proof that the active process of `epoch` has ended: no lease of it is waited for."""
         if self.follower is not None and not self._over():
             self.follower.on_ended(now, Ended(epoch))
+            if self.follower.epoch == epoch:
+                self._doors.on_proof(now)
             self._consider(now, at_once=True)
 
     def status(self) -> BackupStatus:
@@ -257,7 +262,7 @@ class Backup(PassiveInputs):
         """Implements SearchOwner.on_link_lost."""
         if self._stream is not None:
             if self._stream.following and not self._over():
-                self.ports.suspect()
+                self._doors.on_loss(now)
             self._stream.end()
         self._alone_since_ns = now
         self._read_ns = 0
@@ -358,7 +363,12 @@ class Backup(PassiveInputs):
             self._consider(now)
             self._tell(now)
             stream = self._stream
-            if stream is not None and stream.following and not self._over():
+            if stream is None or self._over():
+                return
+            follower = stream.follower
+            if self._doors.are_over(now, stream.following and follower.ended != follower.epoch):
+                self.outcome = DoorsShut()
+            elif stream.following:
                 self._try(now, lambda: stream.store.check.step(now))
 
     def _consider(self, now: int, at_once: bool = False) -> None:

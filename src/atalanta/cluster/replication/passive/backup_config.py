@@ -58,8 +58,8 @@ class BackupPorts:
     they have changed; OSError. `prepare` makes the node that would take over, with these settings, and returns its
     replay; None if the node will read its journal.
 
-    Without `guard` the end of the active process is known by its lease only. `suspect` is called when the connection
-    to an active node is lost: that proves nothing, but this member may soon serve.
+    Without `guard` the end of the active process is known by its lease only. `listen` lets clients connect and wait
+    at the ports of this member, which may soon serve.
     """
 
     wire: Wire
@@ -72,7 +72,7 @@ class BackupPorts:
     register: RegisterPort
     settings: Callable[[bytes], bool]
     guard: GuardPort | None = None
-    suspect: Callable[[], None] = nothing
+    listen: Callable[[], None] = nothing
     prepare: Callable[[], GrowingReplay | None] = nothing
 
 
@@ -92,6 +92,14 @@ class Damaged:
     """
 
     why: str
+
+
+@dataclass(frozen=True)
+class DoorsShut:
+    """The outcome of a member at whose ports clients wait, though it does not take over.
+
+    The shell binds them anew, which ends the connections, and begins again.
+    """
 
 
 @dataclass(eq=False)

@@ -51,8 +51,6 @@ class ZooKeeperManager:
     ) -> None:
         import kazoo.client
 
-        # It logs every attempt to connect, twenty lines in two seconds. The caller tells a failure once.
-        logging.getLogger("kazoo").setLevel(logging.CRITICAL)
         self.hosts = hosts
         self.path = path
         self.timeout_s = timeout_s

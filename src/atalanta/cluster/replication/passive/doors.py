@@ -1,0 +1,46 @@
+"""The doors of a passive member: when clients may wait at its ports.
+
+Its ports are bound and do not listen, so clients go on to the next server of their list. When this member may soon
+serve, they listen: clients that have lost the active node wait in the backlog, instead of for their retry interval.
+Without a takeover the ports must be bound anew, because another member may serve.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from atalanta.cluster.replication.passive.backup_config import BackupConfig, BackupPorts
+
+# Clients wait for the lease and so long until the member has taken over. Then they are refused.
+PATIENCE_NS: Final = 3_000_000_000
+
+
+class Doors:
+    """The doors of one passive run."""
+
+    def __init__(self, config: BackupConfig, ports: BackupPorts) -> None:
+        self._wait_ns = config.terms.wait_ns + PATIENCE_NS
+        # In a larger group another member may take over, and clients must find it.
+        self._opens_on_loss = len(config.candidates) == 1 and not config.asynchronous
+        self._listen = ports.listen
+        self._until_ns = 0  # 0: they are shut
+
+    def on_loss(self, now: int) -> None:
+        """Opens them in a pair, because the connection to the active node is lost: that proves nothing, but clients
+        dial again within milliseconds."""
+        if self._opens_on_loss:
+            self._open(now)
+
+    def on_proof(self, now: int) -> None:
+        """Opens them, because the active process has provably ended."""
+        self._open(now)
+
+    def are_over(self, now: int, served: bool) -> bool:
+        """Tells whether nobody may wait any longer: no takeover came in time, or another member serves (`served`)."""
+        return self._until_ns != 0 and (served or now >= self._until_ns)
+
+    def _open(self, now: int) -> None:
+        if self._until_ns == 0:
+            self._until_ns = now + self._wait_ns
+            self._listen()
