@@ -8,6 +8,7 @@ A failing seed prints what was done last; the same seed does the same again.
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ QUEUES = (
     ("wildly", "wild.#", 0, None),
     ("plainly", "wild.a", 0, None),
 )
-SPECIAL_QUEUES: dict[str, dict[str, object]] = {
+SPECIAL_QUEUES: dict[str, dict[str, Any]] = {
     "newest": {"last_value_key": "colour"},
     "round": {"ring_size": 5},
     "alone": {"exclusive": True},
