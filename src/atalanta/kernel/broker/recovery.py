@@ -61,7 +61,9 @@ class Recovery:
         # In-doubt branches: xid -> (XA_PREPARED, its lsn).
         self.prepared: dict[bytes, tuple[bytes, int]] = {}
         self.paging = PagingRecovery()
-        self.settled = SettledMessages(broker.store, broker.queue_registry.by_id, broker.addresses, self.paging)
+        self.settled = SettledMessages(
+            broker.store, broker.queue_registry.by_id, broker.addresses, broker.values, self.paging
+        )
         self.first_segment: int = 1  # of the journal: earlier ones were compacted
         self.message_id_max: int = 0
         self.binding_id_max: int = 0
@@ -183,8 +185,8 @@ class Recovery:
         sequence = reader.int64("ack_through.sequence")
         queue = self.broker.queue_registry.by_id.get(queue_id)
         if queue is not None:
-            self._take_back(queue.live())
             queue.log.acknowledge_through(sequence)
+            self._take_back(self.settled.acknowledged(queue))
 
     def _delivery(self, reader: Reader) -> None:
         queue_id = reader.int64("delivery.queue")
@@ -287,7 +289,6 @@ class Recovery:
             owner = reader.simple_string("lease.owner")
             ttl_ns = reader.int64("lease.ttl")
             if queue is not None:
-                self._take_back(queue.live())
                 queue.lease(Lease(group, epoch, owner, ttl_ns))
         elif kind == records.LOST:
             queue = self.broker.queue_registry.by_id.get(reader.int64("lost.queue"))
@@ -324,7 +325,12 @@ class Recovery:
             if self.settled.takes(stored):
                 del self.messages[message_id]
                 self._restore(0, stored, lsn)
+            elif self.settled.ended(stored):
+                del self.messages[message_id]
         self._unsettled = len(self.messages)
+        for name, ids in self.duplicates.items():
+            if len(ids) > 4 * self.broker.caches.size_of(name):
+                self.duplicates[name] = dict(self._newest(name, ids, 2))
 
     def forget_before(self, lsn: int) -> None:
         """Implements GrowingReplay.forget_before. Other objects have records of their own for their end."""
@@ -362,7 +368,7 @@ class Recovery:
         broker.queue_registry.count_leased()
         retention.restore(broker.values, broker.paging, broker.queue_registry.by_id)
         for queue in broker.queues.values():
-            self._take_back(self.settled.unusual(queue, retained_of(queue) is not None))
+            self._take_back(self.settled.unusual(queue))
         self.paging.attach(broker.paging, broker.queue_registry.by_id)
         for stored, lsn in self.messages.values():
             self._restore(now, stored, lsn)
@@ -397,8 +403,13 @@ class Recovery:
     def _restore_duplicates(self) -> None:
         for name, ids in self.duplicates.items():
             cache = self.broker.caches.cache_of(name)
-            for duplicate_id, (_, lsn) in sorted(ids.items(), key=_by_age):
+            for duplicate_id, (_, lsn) in self._newest(name, ids, 1):
                 cache.add(duplicate_id, lsn)
+
+    def _newest(self, name: str, ids: dict[bytes, tuple[int, int]], times: int) -> list[tuple[bytes, tuple[int, int]]]:
+        """Returns the newest ids of a cache, in their order: so many times its size."""
+        found = sorted(ids.items(), key=_by_age)
+        return found[max(0, len(found) - times * self.broker.caches.size_of(name)) :]
 
     def _restore(self, now: int, stored: StoredMessage, lsn: int) -> None:
         broker = self.broker

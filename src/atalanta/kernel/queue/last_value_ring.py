@@ -159,6 +159,8 @@ class SpecialQueue:
         """Finds the newest values in memory after recovery (`references` in order); returns the older references."""
         older: list[Reference] = []
         self.newest.clear()
+        if self.last_value_key is None:
+            return older
         for reference in queue.references:
             if reference.state != DONE:
                 found = self.entered(reference)

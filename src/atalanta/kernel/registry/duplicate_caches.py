@@ -95,17 +95,18 @@ class DuplicateCaches:
         self.by_name: dict[str, DuplicateCache] = {}
 
     def cache_of(self, name: str) -> DuplicateCache:
-        """Returns the cache of that name, a new one if need be.
-
-        Its size is the address' id-cache-size, else the broker's (PostOfficeImpl).
-        """
+        """Returns the cache of that name, a new one if need be."""
         found = self.by_name.get(name)
         if found is None:
-            address = name[len(BRIDGE_PREFIX) :] if name.startswith(BRIDGE_PREFIX) else name
-            size = self.settings.match(address).id_cache_size
-            found = DuplicateCache(name, self.size if size is None else size)
+            found = DuplicateCache(name, self.size_of(name))
             self.by_name[name] = found
         return found
+
+    def size_of(self, name: str) -> int:
+        """Returns the size of a cache: the address' id-cache-size, else the broker's (PostOfficeImpl)."""
+        address = name[len(BRIDGE_PREFIX) :] if name.startswith(BRIDGE_PREFIX) else name
+        size = self.settings.match(address).id_cache_size
+        return self.size if size is None else size
 
     def count(self) -> int:
         """Returns the number of ids in all caches."""
