@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from collections.abc import Callable
 
 from atalanta.app.group.process_guard import process_guard
 from atalanta.app.running_node import Ready
@@ -21,7 +20,6 @@ from atalanta.files.replace import replace_file
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.policy import PRIMARY
 from atalanta.ha.register import CompareAndSet
-from atalanta.management.status import PassiveStatus
 from atalanta.runtime.disk.data_folder import make_folder
 from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.runtime.disk.reserve import DiskReserve
@@ -109,7 +107,6 @@ class GroupMember:
         self.guard = process_guard(configuration, line, self.guard_key)
         self.damaged: dict[str, bool] = {}  # see ReplicationSeat
         self.stored_settings = StoredSettingsFile.of(configuration)
-        self.show_passive: Callable[[PassiveStatus], None] = lambda status: None  # set by the HTTP server's owner
         self._manager: Manager | None = None
         self._beat = 0
         self._told = ""

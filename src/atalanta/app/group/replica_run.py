@@ -79,6 +79,7 @@ class ReplicaRun:
         self.replay: CopyReplay | None = None
         self.clock_floor_ns = 0  # of the node to come
         self.node_id: uuid.UUID | None = None
+        self.show_passive: Callable[[PassiveStatus], None] = lambda status: None  # the HTTP server's, if there is one
         self._doors = doors
         self._shell: PassiveShell | None = None
         self._backup: Backup | None = None
@@ -225,7 +226,7 @@ class ReplicaRun:
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 seen = backup.status()
-                member.show_passive(self._passive_status(seen))
+                self.show_passive(self._passive_status(seen))
                 await member.tell("passive", seen.epoch, seen.active, seen.durable, seen.behind, [], seen.waits)
                 promoted = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE)
                 forced = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE_LOSSY)

@@ -55,7 +55,6 @@ async def serve_group(
     try:
         if server is not None:
             guard.on_change = server.network_changed
-            member.show_passive = server.show_passive
         return await guard.run(ReplicatedRuns(member, security, server, guard).next)
     finally:
         await member.close()
@@ -110,6 +109,8 @@ class ReplicatedRuns:
         member = self.member
         while True:
             run = ReplicaRun(member, doors, active.prepare, self._damaged)
+            if self.server is not None:
+                run.show_passive = self.server.show_passive
             self.guard.born(run)
             if not member.primary:
                 member.tell_passive()  # a primary that serves at once does not say so
