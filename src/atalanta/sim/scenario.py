@@ -394,6 +394,8 @@ class Scenario:
         self.ledger.check()
         for subject in self.subjects:
             subject.check()
+        for group in self.groups:
+            group.check()
         for host in self.hosts:
             host.trace.check()
             if host.standby():

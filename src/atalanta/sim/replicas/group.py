@@ -33,6 +33,8 @@ class ReplicaGroup:
         min_in_sync = 2 if self.random.random() < STRICT_SHARE else 1
         self.members = Members(world, network, index, shape, coordinated, min_in_sync)
         self.looks = 0  # comparisons of a follower with its node
+        # At the last one: life of the active process, its last lsn, commits of the member's disk.
+        self._looked: dict[str, tuple[int, int, int]] = {}
         terms = LeaseTerms(world.random(f"lease {index}").choice(LENGTHS_NS), DRIFT_PPM)
         names = self.members.names
         self.machines = [
@@ -71,14 +73,25 @@ class ReplicaGroup:
         self.world.at(SECOND, self._look)
 
     def _look(self) -> None:
-        """Compares each member in sync with the node, at a moment when everything is confirmed.
+        self._compare_changed(self._looked)
+        self.world.at(self.random.randint(1, 2 * LOOK_NS), self._look)
+
+    def check(self) -> None:
+        """Compares every member in sync with the node, when everything is at rest."""
+        self._compare_changed({})
+
+    def _compare_changed(self, looked: dict[str, tuple[int, int, int]]) -> None:
+        """Compares each member in sync with the node, at a moment when everything is confirmed, and if either has
+        written since it was `looked` at.
 
         A machine that took over now must have the same messages.
         """
         active = self.members.serving()
-        if self.members.quiet():
-            for machine in self.members.in_sync():
-                if machine is not active and not machine.disk.failed:
-                    self.looks += 1
-                    check_replay_of(active, machine.name, machine.disk, machine.large)
-        self.world.at(self.random.randint(1, 2 * LOOK_NS), self._look)
+        if active.node is None or not self.members.quiet():
+            return
+        for machine in self.members.in_sync():
+            state = (active.life, active.node.journal.last, machine.disk.commits)
+            if machine is not active and not machine.disk.failed and looked.get(machine.member) != state:
+                looked[machine.member] = state
+                self.looks += 1
+                check_replay_of(active, machine.name, machine.disk, machine.large)

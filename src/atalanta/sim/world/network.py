@@ -132,14 +132,11 @@ class Network:
         stream = self.streams.get(conn)
         if stream is None:
             return
-        if self._cut(stream.source, stream.target) or stream.held:
+        stalled = bool(self.stalled) and stream.target.name in self.stalled
+        if stalled or stream.held or self._cut(stream.source, stream.target):
             stream.held.append(data)
-            if stream.target.name in self.stalled:
+            if stalled:
                 self._choke(conn, stream)
-            return
-        if stream.target.name in self.stalled:
-            stream.held.append(data)
-            self._choke(conn, stream)
             return
         start = 0
         while start < len(data):
@@ -276,11 +273,12 @@ class Network:
         self.world.at(0, arrive)
 
     def _cut(self, source: Machine, target: Machine) -> bool:
-        return (source.name, target.name) in self.blocked
+        return bool(self.blocked) and (source.name, target.name) in self.blocked
 
     def _latency(self, source: Machine) -> int:
         low, high = self.latency_ns
-        return drawn(self.random, low, high) * self.slow.get(source.name, 1)
+        latency_ns = drawn(self.random, low, high)
+        return latency_ns * self.slow.get(source.name, 1) if self.slow else latency_ns
 
     # -- datagrams ------------------------------------------------------------------------------
     def join(self, machine: Machine, group: str) -> None:
