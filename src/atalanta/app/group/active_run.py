@@ -28,6 +28,7 @@ from atalanta.runtime.ha.group.register_calls import RegisterCalls
 from atalanta.runtime.ha.store_requests import HANDOVER, take_request, withdraw_requests
 from atalanta.runtime.lifecycle.takeover_scale_down import TakeoverScaleDown
 from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.event_loop import unsettle_collector
 from atalanta.runtime.process.logs import log_event
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class ActiveRun:
     def _make(self) -> None:
         """Makes the node with the settings that the group has stored. StartupError."""
         member = self.member
+        replaced = self._new is not None
         self._close()
         self._storage = member.storage(reserved=True)
         self._config = self._configure(self._storage)
@@ -100,6 +102,8 @@ class ActiveRun:
         self._new = new_node(
             self.shell, self._config, member.configuration, self._storage, self._seat, member.colocated
         )
+        if replaced:
+            unsettle_collector()  # the objects of the former node refer to each other
 
     def _close(self) -> None:
         """Closes the files of a node that does not run."""

@@ -101,6 +101,7 @@ class FollowerStore:
 
     def begin_replay(self) -> None:
         """Begins the replay with an empty node: what the former one has is of no use."""
+        self.replay = None
         replay = self._prepare()
         self.replay = None if replay is None else CopyReplay(self.copy, replay)
 

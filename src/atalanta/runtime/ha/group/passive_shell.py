@@ -12,6 +12,7 @@ from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.net.links import LoopLinks
 from atalanta.runtime.net.tcp import Connections
+from atalanta.runtime.process.event_loop import collect_young_only
 from atalanta.runtime.shell import StoppableDisk
 from atalanta.runtime.timers import LoopTimers
 from atalanta.runtime.trace import LogTrace
@@ -71,6 +72,7 @@ class PassiveShell:
         """
         self._node = node
         self.driver.attach(node)
+        collect_young_only()
         try:
             self.driver.recover()
             self.driver.start()
