@@ -116,6 +116,7 @@ docs: $(STAMPS)/demo  ## writes the generated pages of docs/reference
 	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m atalanta.config.docs >docs/reference/config.md
 	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m tools.reference
 	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m tools.events
+	@$(PYTHON) -m tools.openwire_schema
 
 # Lint, the types of files that differ from origin/main, and the tests of tests/quick.txt.
 .PHONY: quick

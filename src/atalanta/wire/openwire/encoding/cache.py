@@ -25,8 +25,7 @@ class WriteCache:
     def __init__(self, size: int) -> None:
         self._size = size
         self._indexes: dict[Identifier | None, int] = {}
-        self._entries: list[Identifier | None] = [None] * size
-        self._used: list[bool] = [False] * size
+        self._entries: dict[int, Identifier | None] = {}
         self._next: int = 0
         self._oldest: int = 0
         # What the current frame added.
@@ -45,12 +44,11 @@ class WriteCache:
 
     def add(self, value: Identifier | None) -> int:
         """Returns the index that the structure has from now on, NOT_CACHED if there is no room."""
-        if len(self._indexes) >= self._size or self._used[self._next]:
-            return NOT_CACHED
         at = self._next
+        if at in self._entries:
+            return NOT_CACHED
         self._next = (at + 1) % self._size
         self._entries[at] = value
-        self._used[at] = True
         self._indexes[value] = at
         self._added.append(at)
         return at
@@ -63,10 +61,8 @@ class WriteCache:
         self._added.clear()
 
     def _remove(self, at: int) -> None:
-        if self._used[at]:
-            del self._indexes[self._entries[at]]
-            self._entries[at] = None
-            self._used[at] = False
+        if at in self._entries:
+            del self._indexes[self._entries.pop(at)]
 
 
 class ReadCache:

@@ -148,8 +148,18 @@ class PrimitiveWriter:
             writer.int16(code if code < 1 << 15 else code - (1 << 16))
         elif isinstance(value, str):
             self._text(value)
+        # Before int: compiled code takes a value as an int without its class from there on.
+        elif isinstance(value, Int):
+            writer.int8(INT)
+            writer.int32(value)
+        elif isinstance(value, Byte):
+            writer.int8(BYTE)
+            writer.int8(value)
+        elif isinstance(value, Short):
+            writer.int8(SHORT)
+            writer.int16(value)
         elif isinstance(value, int):
-            self._integer(what, value)
+            self._long(what, value)
         elif isinstance(value, Float):
             writer.int8(FLOAT)
             writer.float32(value)
@@ -170,22 +180,11 @@ class PrimitiveWriter:
         else:
             raise EncodeError(what, f"a {type(value).__name__} is no primitive value")
 
-    def _integer(self, what: str, value: int) -> None:
-        writer = self.writer
-        if isinstance(value, Int):
-            writer.int8(INT)
-            writer.int32(value)
-        elif isinstance(value, Byte):
-            writer.int8(BYTE)
-            writer.int8(value)
-        elif isinstance(value, Short):
-            writer.int8(SHORT)
-            writer.int16(value)
-        elif -(1 << 63) <= value < 1 << 63:
-            writer.int8(LONG)
-            writer.int64(value)
-        else:
+    def _long(self, what: str, value: int) -> None:
+        if not -(1 << 63) <= value < 1 << 63:
             raise EncodeError(what, f"{value} is no long")
+        self.writer.int8(LONG)
+        self.writer.int64(value)
 
     def map(self, what: str, values: dict[str, object]) -> None:
         """Writes an int32 count and the entries."""

@@ -111,7 +111,10 @@ class LooseReader(FieldReader):
         """Reads an uint16 length and modified UTF-8."""
         size = i64(read_i16_be(self.data, self.advance(2, what))) & 0xFFFF
         start = self.advance(size, what)
-        text = decode_java_utf8(self.data[start : self.position])
+        encoded = self.data[start : self.position]
+        if encoded.isascii():
+            return encoded.decode("ascii")
+        text = decode_java_utf8(encoded)
         if text is None:
             raise DecodeError(what, start, "not Java's UTF-8")
         return text
