@@ -18,6 +18,7 @@ from atalanta.kernel.security.user_operation import (
     UserAnswer,
     UserOperation,
 )
+from tests.config.activemq.classic_files import classic_file
 
 MODULE = "org.apache.activemq.artemis.spi.core.security.jaas"
 
@@ -97,3 +98,10 @@ def test_files_with_problems_are_told(configuration: Configuration, tmp_path: Pa
         users.write("bert = ENC(wrong)\n")
     why = operate_users(configuration, UserOperation(ADD, "anna", "pw", ("amq",))).why
     assert why.startswith("the change is written, but") and "bert" in why
+
+
+def test_users_of_an_activemq_xml_are_not_changed_by_messages(tmp_path: Path) -> None:
+    path = classic_file(tmp_path, "<plugins><simpleAuthenticationPlugin/></plugins>")
+    answer = operate_users(read_broker_xml(path), UserOperation(ADD, "anna", "pw", ("amq",)))
+    assert answer.why == "the users are in activemq.xml: change them there"
+    assert sorted(each.name for each in path.parent.iterdir()) == ["activemq.xml"]

@@ -6,7 +6,7 @@ import socket
 from dataclasses import dataclass, field, replace
 from os.path import realpath
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.config import (
     BroadcastGroupConfig,
@@ -19,7 +19,7 @@ from atalanta.cluster.connection_routers.config import RouterConfig
 from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
-from atalanta.cluster.networks.config import NetworkSettings
+from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.config.problems import Unsupported
 from atalanta.config.users.logins import Logins
 from atalanta.ha.policy import BACKUP, NONE, HaPolicy
@@ -28,6 +28,9 @@ from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.runtime.network_check.config import NetworkCheckConfig
 from atalanta.store.config import JournalOptions
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
+
+if TYPE_CHECKING:
+    from atalanta.config.users.logins import Logins
 
 WILDCARD_HOSTS: Final = ("0.0.0.0", "::")
 

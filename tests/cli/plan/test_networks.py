@@ -48,7 +48,7 @@ def test_a_network_of_three(tmp_path: Path) -> None:
     picture = drawing.read_text()
     ElementTree.fromstring(picture)
     assert picture.count("stroke-dasharray") == 4
-    assert "networks of brokers (to-next)" in picture
+    assert "3 nodes, 4 links · dashed: network to-next" in picture
 
 
 def test_brokers_on_one_port_are_known_by_their_names(tmp_path: Path) -> None:

@@ -75,14 +75,13 @@ def _link_label(link: Link, plan: Plan) -> str:
 
 def _caption(plan: Plan) -> str:
     names = sorted({link.connection for link in plan.links if not link.network})
-    networks = sorted({link.connection.removeprefix("network ") for link in plan.links if link.network})
-    connections = ", ".join(names) or "none that links"
-    if networks:
-        connections += f" · dashed: networks of brokers ({', '.join(networks)})"
+    networks = sorted({link.connection for link in plan.links if link.network})
+    kinds = [f"cluster connections: {', '.join(names) or 'none that links'}"] if names or not networks else []
+    kinds += [f"dashed: {', '.join(networks)}"] if networks else []
     found = _wordless(plan)
     shown = any(link.found == found for link in plan.links)
     wordless = f" · arrows without words: found by {found}" if shown else ""
-    return f"{len(plan.nodes)} nodes, {len(plan.links)} links · cluster connections: {connections}{wordless}"
+    return f"{len(plan.nodes)} nodes, {len(plan.links)} links · {' · '.join(kinds)}{wordless}"
 
 
 def _waiting(backing: Backing, centre: Point) -> str:

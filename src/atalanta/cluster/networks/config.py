@@ -167,11 +167,3 @@ def message_hops(config: NetworkConnectorConfig) -> int:
 def consumer_hops(config: NetworkConnectorConfig) -> int:
     """Returns the brokers that demand may pass, -1 any."""
     return config.network_ttl if config.consumer_ttl is None else config.consumer_ttl
-
-
-@dataclass(eq=False, repr=False)
-class NetworkSettings(OptionGroup):
-    """The networks of one node. `discovery_uris`: acceptor -> the multicast group that announces it."""
-
-    connectors: list[NetworkConnectorConfig] = field(default_factory=list)
-    discovery_uris: dict[str, str] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from os.path import realpath
 from pathlib import Path
 from typing import Final
 
-from atalanta.cluster.networks.config import NetworkSettings
+from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.config.activemq import tables
 from atalanta.config.activemq.destinations import CONSUMER_WILDCARDS, Destinations
 from atalanta.config.activemq.elements import Core, Elements, only

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from atalanta.cluster.discovery.dns import dns_names
 from atalanta.cluster.native_config import OwnSettings
-from atalanta.cluster.networks.config import NetworkConnectorConfig
 from atalanta.config.native.bridges import read_own_bridges
-from atalanta.config.native.network_uri import NOT_YET
-from atalanta.config.native.networks import NETWORKS, read_own_networks
 from atalanta.config.native.zones import read_own_zones
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml.reader import BadValue, convert
@@ -21,7 +18,11 @@ from atalanta.ha.policy import BACKUP, NONE, REPLICATION, HaPolicy
 from atalanta.kernel.option import OptionGroup
 from atalanta.wire.uri import UriError
 
+if TYPE_CHECKING:
+    from atalanta.cluster.networks.config import NetworkConnectorConfig
+
 NAME: Final = "atalanta.toml"
+NETWORKS: Final = "networks"
 DNS: Final = "dns-discovery"
 HA: Final = "ha"
 MANAGER: Final = "manager"
@@ -133,6 +134,9 @@ class OwnReader:
                 self.problem(DNS, f"{DNS}: {error}")
 
     def _read_networks(self, value: object) -> None:
+        from atalanta.config.native.network_uri import NOT_YET  # Most nodes have no networks.
+        from atalanta.config.native.networks import read_own_networks
+
         self.networks = read_own_networks(value, self._assign, self.problem)
         for each in self.networks:
             self.report.without_effect(str(self.path), self.line_of(each.name), f"networks {each.name}", NOT_YET, True)

@@ -7,12 +7,11 @@ user1,user2`, as Artemis' PropertiesLoginModule reads them.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report, nearest
 from atalanta.config.users.login_config import GUESTS, LOGIN_FILE, UserFileNames, read_login_config
-from atalanta.config.users.logins import Logins
 from atalanta.config.xml.properties import Entry, PropertiesError, parse_properties
 from atalanta.files.regular import read_regular
 from atalanta.kernel.security.login_modules import (
@@ -24,6 +23,9 @@ from atalanta.kernel.security.login_modules import (
 )
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.effective_settings import all_security_rules
+
+if TYPE_CHECKING:
+    from atalanta.config.users.logins import Logins
 
 USERS_FILE: Final = "artemis-users.properties"
 ROLES_FILE: Final = "artemis-roles.properties"
@@ -62,18 +64,20 @@ def _read_users(
     configuration: Configuration, security: Security, report: Report, domain: str
 ) -> None:
     folder = configuration.users_folder
-    logins = configuration.logins or Logins()
-    if configuration.logins is not None and not domain and not logins.domain:
+    logins = configuration.logins
+    if logins is not None and not domain and not logins.domain:
         _take_logins(logins, security, report)
         return
-    names = read_login_config(folder, report, configuration.warnings, domain or logins.domain)
+    if logins is not None:
+        domain = domain or logins.domain
+    names = read_login_config(folder, report, configuration.warnings, domain)
     configuration.files.append(folder / LOGIN_FILE)
     roles = _read_passwords(configuration, names, security, report) if names.passwords else {}
     certificates = CertificateUsers()
     if names.subjects and names.subject_roles:
         certificates = read_certificate_users(configuration, names, report)
         for user in certificates.users():
-            certificates.roles.setdefault(user, []).extend(logins.roles_of_all())
+            certificates.roles.setdefault(user, []).extend(_roles_of_all(configuration))
     elif names.guest is None:
         return
     security.chain = LoginChain(names.modules, certificates, roles, names.guest)
@@ -96,6 +100,10 @@ def _take_logins(logins: Logins, security: Security, report: Report) -> None:
         security.chain = LoginChain(modules, CertificateUsers(), roles, logins.guest)
 
 
+def _roles_of_all(configuration: Configuration) -> list[str]:
+    return [] if configuration.logins is None else configuration.logins.roles_of_all()
+
+
 def _read_passwords(
     configuration: Configuration, names: UserFileNames, security: Security, report: Report
 ) -> dict[str, list[str]]:
@@ -108,7 +116,7 @@ def _read_passwords(
     passwords = {entry.key: entry for entry in users}
     if len(passwords) < len(users):
         _report_repeated(users_path, users, report)
-    everyone = [] if configuration.logins is None else configuration.logins.roles_of_all()
+    everyone = _roles_of_all(configuration)
     roles: dict[str, list[str]] = {entry.key: list(everyone) for entry in users}
     unknown: dict[str, list[str]] = {}
     for entry in read_entries(roles_path, configuration, report):

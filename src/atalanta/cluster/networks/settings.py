@@ -1,0 +1,19 @@
+"""The networks of one node. A module of its own, because a node without networks needs no more, and starts faster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.option import OptionGroup
+
+if TYPE_CHECKING:
+    from atalanta.cluster.networks.config import NetworkConnectorConfig
+
+
+@dataclass(eq=False, repr=False)
+class NetworkSettings(OptionGroup):
+    """The network connectors. `discovery_uris`: acceptor -> the multicast group that announces it."""
+
+    connectors: list[NetworkConnectorConfig] = field(default_factory=list)
+    discovery_uris: dict[str, str] = field(default_factory=dict)
