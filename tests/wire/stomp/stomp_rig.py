@@ -110,7 +110,7 @@ class StompServer(Server):
 
 
 class StompClient:
-    """One STOMP connection, seen from its other end. Header names are written with `_` for `-`."""
+    """One STOMP connection, seen from its other end. Header names in small letters are written with `_` for `-`."""
 
     connected: Reply
 
@@ -124,7 +124,7 @@ class StompClient:
 
     def send(self, command: str, body: bytes | str = b"", **headers: str) -> None:
         data = body.encode() if isinstance(body, str) else body
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        named = {name.replace("_", "-") if name.islower() else name: value for name, value in headers.items()}
         self.feed(frame(command, named, data))
 
     @property

@@ -332,7 +332,7 @@ def test_a_node_that_leaves_names_its_successor(server: StompServer) -> None:
     connection = server.connection(client.conn)
     connection.hold_input()
     connection.disconnect(server.now, 0)
-    assert client.one()["message"] == "the node leaves: connect to 10.0.0.2:61613"
+    assert client.one()["message"] == "the node leaves: its successor is 10.0.0.2:61613"
     assert client.closed is not None and connection.can_move() is not None
 
 

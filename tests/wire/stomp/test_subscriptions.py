@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from atalanta.kernel.settings.repository import AddressSettingsRepository
@@ -242,3 +244,30 @@ def test_a_deleted_queue_ends_the_connection_with_a_sentence(server: StompServer
     answer = client.one()
     assert answer.command == "ERROR" and "subscription to a has ended: deleted by test" in answer["message"]
     assert client.closed is not None
+
+
+def test_a_topic_that_deletes_its_queues_can_be_left() -> None:
+    settings = AddressSettingsRepository()
+    settings.add("t", {"auto_delete_created_queues": True})
+    server = StompServer(settings=settings)
+    client = server.stomp_client()
+    client.subscribe("/topic/t")
+    client.receipt("UNSUBSCRIBE", id="1")
+    assert list(server.broker.queues) == []
+
+
+def test_management_answers_to_a_temporary_queue(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("/temp-queue/answers")
+    client.send(
+        "SEND", destination="activemq.management", reply_to="/temp-queue/answers",
+        _AMQ_ResourceName="broker", _AMQ_OperationName="listConnections",
+    )  # fmt: skip
+    client.send(
+        "SEND", "[\"\", 1, 10]", destination="activemq.management", reply_to="/temp-queue/answers",
+        _AMQ_ResourceName="broker", _AMQ_OperationName="listConnections",
+    )  # fmt: skip
+    failed, answer = client.messages()
+    assert failed["_AMQ_OperationSucceeded"] == "false" and answer["_AMQ_OperationSucceeded"] == "true"
+    (found,) = json.loads(json.loads(answer.body)[0])["data"]
+    assert found["protocol"] == "STOMP" and found["implementation"] == "StompConnection"

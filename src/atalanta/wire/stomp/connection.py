@@ -195,7 +195,7 @@ class StompConnection(StompOutput):
             self.refuse("the node stops", None)
             return
         transport = successor.transport
-        self.refuse(f"the node leaves: connect to {transport.host}:{transport.get('port')}", None)
+        self.refuse(f"the node leaves: its successor is {transport.host}:{transport.get('port')}", None)
 
     def refuse_requests(self, notified: bool) -> None:
         """Ends the connection: STOMP has no refusal that leaves it open."""

@@ -11,7 +11,6 @@ from atalanta.message.properties import PropertyValue
 from atalanta.wire.stomp.body_text import property_text
 from atalanta.wire.stomp.destination import ROUTING_NAMES, Destinations
 from atalanta.wire.stomp.sent_message import (
-    BROKERS_OWN,
     CONTENT_TYPE,
     CORRELATION_ID,
     GROUP_ID,
@@ -32,6 +31,7 @@ NAMES: Final = {
     VALIDATED_USER: "JMSXUserID",
     INGRESS_TIMESTAMP: "ingress-timestamp",
 }
+BROKERS_OWN: Final = "_AMQ_"
 HIDDEN: Final = dict.fromkeys((*MEMBERS_ONLY, LARGE_SIZE, COMPRESSED, SCHEDULED), True)
 # Names that a property must not take: the frame's own headers.
 FRAMES_OWN: Final = dict.fromkeys((

@@ -140,8 +140,9 @@ def _unsubscribe(session: StompSession, now: int, frame: Frame) -> None:
     if subscription is not None:
         session.consumers.pop(subscription.consumer_id, None)
         session.kernel.close_consumer(now, subscription.consumer_id)
-        if subscription.own_queue is not None:
-            session.kernel.delete_queue(now, subscription.own_queue)
+        own_queue = subscription.own_queue
+        if own_queue is not None and session.has_queue(own_queue):  # it may be deleted with its last consumer
+            session.kernel.delete_queue(now, own_queue)
     elif durable_name is None:
         raise BrokerError(ILLEGAL_STATE, f"there is no subscription {(key or '')[:40]!r}")
     if durable_name is not None:

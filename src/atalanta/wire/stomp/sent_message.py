@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.message.codec import text_body
-from atalanta.message.message import BYTES, TEXT, Message
+from atalanta.message.message import BYTES, COMPRESSED, LARGE_SIZE, TEXT, Message
 from atalanta.message.properties import Byte, Int
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.stomp.destination import Destination
@@ -29,17 +29,16 @@ TEXT_HEADERS: Final = {
     "content-type": CONTENT_TYPE,
     "JMSXGroupID": GROUP_ID,
 }
-# Headers of the frame, those that are converted one by one, and fields that have a header of STOMP: no properties.
+# Headers of the frame, those that are converted one by one, fields that have a header of STOMP, and properties of the
+# broker that are no texts: no properties.
 NO_PROPERTIES: Final = dict.fromkeys((
     "destination", "destination-type", "content-length", "receipt", "transaction", "persistent", "priority", "expires",
     "reply-to", "AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_TIME", "JMSXGroupSeq", CORRELATION_ID, REPLY_TO, TYPE,
+    GROUP_SEQUENCE, SCHEDULED, ROUTING_TYPE, LARGE_SIZE, COMPRESSED,
 ), True)  # fmt: skip
 PRIORITY: Final = 4
 PRIORITY_MAX: Final = 9
 INT_MAX: Final = (1 << 31) - 1
-BROKERS_OWN: Final = "_AMQ_"
-# Properties of the broker that a client may set as text.
-SETTABLE: Final = {"_AMQ_DUPL_ID": True, "_AMQ_LVQ_NAME": True, GROUP_ID: True}
 
 
 def sent_message(frame: Frame, destination: Destination, reply_to: str | None, now: int) -> Message:
@@ -68,7 +67,7 @@ def sent_message(frame: Frame, destination: Destination, reply_to: str | None, n
         known = TEXT_HEADERS.get(name)
         if known is not None:
             properties.put(known, value)
-        elif name not in NO_PROPERTIES and (not name.startswith(BROKERS_OWN) or name in SETTABLE):
+        elif name not in NO_PROPERTIES:
             properties.put(name, value)
     # A copy has its properties encoded only: messages may wait long, and there may be many.
     return message.copy(0)

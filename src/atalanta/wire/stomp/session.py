@@ -84,6 +84,11 @@ class StompSession(SessionEndpoint):
         """Takes the kernel's session, before the first frame."""
         self._kernel = kernel
 
+    def has_queue(self, name: str) -> bool:
+        """Returns True if the queue exists."""
+        registry = self.kernel.services.queue_registry
+        return name in registry.by_name
+
     def take_consumer_number(self) -> int:
         """Returns the number of a new subscription."""
         self.last_consumer += 1
