@@ -39,6 +39,7 @@ TICK_TIMER: Final = "replication.tick"
 PUMP_TIMER: Final = "replication.pump"
 READ_TIMER: Final = "replication.register"
 LOOK_TIMER: Final = "replication.look"
+CHECK_TIMER: Final = "replication.check"  # set by the process before it decides about a handover
 HANDOVER_TIMER: Final = "replication.handover"  # set by the process, directly before it stops for a chosen follower
 # A required follower without a connection is removed from the in-sync set after this time.
 GONE_NS: Final = 500_000_000
@@ -260,6 +261,8 @@ class Replicator(Part):
             self.timers.set(LOOK_TIMER, now + LOOK_NS)
             if self.active.view.pending is None:
                 self._register.read()
+        elif key == CHECK_TIMER:
+            self._register.check()
         elif key == HANDOVER_TIMER:
             self._favour_next(now)
         elif key == TICK_TIMER:
@@ -354,6 +357,18 @@ class Replicator(Part):
         ready = [name for name in self.in_sync() if name in self.streams and name not in self.active.asynchronous]
         wanted = self.followers.wanted
         return sorted(ready, key=lambda name: (name != wanted, name != self.announced, name))
+
+    def handover_problem(self) -> str | None:
+        """Returns why nobody could take over, "" if one could, None until the answer to CHECK_TIMER is known.
+
+        A successor cannot become active without the register, and this node would serve no more.
+        """
+        checked = self._register.checked
+        if checked:
+            return f"the register cannot be read: {checked}"
+        if checked == "" and self.active.view.pending is not None:
+            return "a change of the register is under way"
+        return checked
 
     def hand_over(self, now: int) -> bool:
         """Hands the service to the first of the successors, if everything is confirmed. Returns whether it was done.
