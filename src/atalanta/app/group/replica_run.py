@@ -76,6 +76,7 @@ class ReplicaRun:
         self.replay: CopyReplay | None = None
         self.clock_floor_ns = 0  # of the node to come
         self.node_id: uuid.UUID | None = None
+        self.founded = False  # the node id is a new one
         self._doors = doors
         self._closing: asyncio.TimerHandle | None = None  # of the doors
         self._shell: PassiveShell | None = None
@@ -145,6 +146,7 @@ class ReplicaRun:
         self.damaged = isinstance(outcome, Damaged)
         if isinstance(outcome, Identity):
             self.node_id = uuid.UUID(bytes=outcome.node_id)
+            self.founded = outcome.founded
 
     def _config(self) -> BackupConfig:
         member = self.member
@@ -162,6 +164,7 @@ class ReplicaRun:
             folder=str(member.folder.journal),
             repair=self.repair,
             asynchronous=member.policy.asynchronous,
+            granted_ns=member.folder.granted_ns,
         )
 
     def _candidates(self) -> list[Candidate]:
@@ -187,6 +190,7 @@ class ReplicaRun:
             guard=None if self.member.policy.asynchronous else guard,  # no proof lets it take over
             suspect=self._suspect,
             prepare=self._prepare,
+            keep_lease=self.member.folder.keep_lease,
         )
 
     def _on_ended(self, epoch: int) -> None:
@@ -209,10 +213,12 @@ class ReplicaRun:
 
         Without a takeover the ports are bound anew.
         """
-        shell = self._shell
+        shell, backup = self._shell, self._backup
         if shell is not None and self._closing is None:
             self._doors.listen_early()
-            wait_s = self.member.terms.wait_ns / 1e9 + DOORS_S
+            follower = None if backup is None else backup.follower
+            wait_ns = self.member.terms.wait_ns if follower is None else follower.promise.wait_ns
+            wait_s = wait_ns / 1e9 + DOORS_S
             self._closing = shell.loop.call_later(wait_s, self._close_doors)
 
     def _close_doors(self) -> None:

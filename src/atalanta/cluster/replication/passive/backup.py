@@ -119,7 +119,8 @@ class Backup(PassiveInputs):
         store.tell_cut(ports.trace)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
         report = store.report
-        follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
+        epochs = tuple(report.epochs)
+        follower = Follower(config.member, view, config.terms, now, epochs, report.last, config.granted_ns)
         self.follower = follower
         self._stream = IncomingStream(follower, store, self._search, ports, self._do)
 
@@ -207,7 +208,7 @@ class Backup(PassiveInputs):
     def _make_identity(self) -> None:
         """Makes the node id of a new group, if no other member can be reached."""
         if self.config.primary and not self.damage and self._search.nobody():
-            self.outcome = Identity(self.ports.ids.uuid())
+            self.outcome = Identity(self.ports.ids.uuid(), founded=True)
             self._unlink("this member begins a new group")
 
     # --- the connection ---------------------------------------------------------------------------
