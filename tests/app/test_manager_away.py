@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from atalanta.runtime.ha.store_requests import HANDOVER, post_request
-from tests.app.group import Group
+from tests.app.group import LEASE, Group, command, has_role, in_sync
 from tests.app.load import Load, loaded
-from tests.app.test_replication import LEASE, command, has_role, in_sync
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.process
 
@@ -75,5 +78,31 @@ def test_the_service_goes_back_when_the_manager_answers(tmp_path: Path) -> None:
 
     own = LEASE + "failback_after_s = 3\n"
     with Group(tmp_path, backup_policy="<allow-failback>true</allow-failback>", own=own) as group:
+        group.start()
+        asyncio.run(main(group))
+
+
+def test_clients_that_wait_for_a_lost_member_and_the_manager_are_told_of(tmp_path: Path) -> None:
+    async def main(group: Group) -> None:
+        async with loaded(group.url) as load:
+            await load.past(20)
+            with Away(group):
+                group.backup.end(signal.SIGKILL)
+                await asyncio.to_thread(group.primary.until_logged, "replica_awaited")
+                shown = await asyncio.to_thread(command, "status", group.primary.instance)
+                assert re.search(r"active +│ primary-\w+ │ \? ", shown.stdout), shown.stdout
+                assert re.search(r"away +│ backup1-\w+ │", shown.stdout), shown.stdout
+                line = [sys.executable, "-m", "atalanta", "doctor", f"127.0.0.1:{group.primary.port}"]
+                asked = await asyncio.to_thread(
+                    subprocess.run, line, capture_output=True, text=True, timeout=DEADLINE_S
+                )
+                assert asked.returncode == 75 and "asked by its folder" in asked.stderr, asked.stderr
+                confirmed = len(load.confirmed)
+                assert "replica_wait_over" not in group.primary.log()
+            await load.past(20)
+            assert len(load.confirmed) > confirmed
+            await asyncio.to_thread(group.primary.until_logged, "replica_wait_over")
+
+    with Group(tmp_path, own=LEASE) as group:
         group.start()
         asyncio.run(main(group))

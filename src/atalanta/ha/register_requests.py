@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 REGISTER_TIMER: Final = "register.again"
 # A register whose state is uncertain is read again after this time.
 READ_AGAIN_NS: Final = 200_000_000
+WHAT_TO_DO: Final = (
+    "see that the manager of the group runs and can be reached: meanwhile nobody takes over, enters or leaves"
+)
 
 
 class RegisterRequests:
@@ -69,7 +72,7 @@ class RegisterRequests:
         """Records that the outcome of the request is unknown, and reads a little later if `again`."""
         if why != self._told:
             self._told = why
-            self._trace.event("register_uncertain", {"why": why})
+            self._trace.event("register_uncertain", {"why": why, "what_to_do": WHAT_TO_DO})
         self._end(why)
         if again:
             self.read_later(now)

@@ -231,7 +231,11 @@ class ActiveRun:
             lag = known.lags.get(name)
             behind_s = 0.0 if lag is None else lag.behind_ns(now, last) / 1e9
             far = lag is not None and lag.asynchronous
-            found.append(FollowerStatus(name, name in in_sync, last - answered.get(name, 0), far, behind_s))
+            connected = name in replicator.streams
+            if not connected:
+                behind_s = max(behind_s, known.gone_for_ns(now, name) / 1e9)
+            behind = last - answered.get(name, 0)
+            found.append(FollowerStatus(name, name in in_sync, behind, far, behind_s, connected))
         return found
 
     def _gives_back(self, node: Node) -> bool:

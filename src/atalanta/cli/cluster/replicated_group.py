@@ -46,6 +46,7 @@ REMEDY: Final = (
 LOSSY: Final = "With --lossy this member serves all the same, and what it lacks is lost, though it was confirmed"
 ACTIVE: Final = "active"
 STOPPED: Final = "stopped"
+AWAY: Final = "away"  # a follower without a connection
 HEADS: Final = ("state", "member", "in sync", "epoch", "records", "behind", "for")
 
 
@@ -90,15 +91,17 @@ def run_status(configuration: Configuration, json_output: bool) -> None:
         ordered = configuration.ha.asynchronous
         rows = []
         if seen.status is None:
-            rows.append([STOPPED, seen.member, _sync(seen.member in in_sync, ordered), "", "", "", ""])
+            in_step = "?" if seen.why else _sync(seen.member in in_sync, ordered)
+            rows.append([STOPPED, seen.member, in_step, "", "", "", ""])
         else:
             own = seen.status
             behind = "" if own.state == ACTIVE else str(own.behind)
-            in_step = _sync(own.member in in_sync, ordered)
+            in_step = "?" if seen.why else _sync(own.member in in_sync, ordered)
             rows.append([own.state, own.member, in_step, str(own.epoch), str(own.durable), behind, ""])
             for each in own.followers:
                 in_step = _sync(each.in_sync, each.asynchronous)
-                rows.append(["follows", each.member, in_step, "", "", str(each.behind), f"{each.behind_s:.1f} s"])
+                state = "follows" if each.connected else AWAY
+                rows.append([state, each.member, in_step, "", "", str(each.behind), f"{each.behind_s:.1f} s"])
         show_table(HEADS, rows, right=HEADS[3:])
         if seen.status is not None and seen.status.waits:
             typer.echo(f"it waits: {seen.status.waits}", err=True)
