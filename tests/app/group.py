@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.app.pair import PairProcess
 from tests.broker_process import free_port
 from tests.runtime.ha.guard.guarded_process import alive
-from tests.waiting import until
+from tests.waiting import DEADLINE_S, until
 
+LEASE = "[ha]\nlease_ms = 500\n"
 BROKER_XML = """<?xml version="1.0" encoding="UTF-8"?>
 <configuration xmlns="urn:activemq">
   <core xmlns="urn:activemq:core">
@@ -154,3 +158,19 @@ class Group:
             if each._process is not None and each.process.poll() is None:
                 os.kill(each.broker, signal.SIGCONT)
             each.__exit__(None, None, None)
+
+
+async def has_role(member: Member, role: str) -> None:
+    """Waits until the member has the role."""
+    await asyncio.to_thread(member.until_role, role)
+
+
+def command(*words: object) -> subprocess.CompletedProcess[str]:
+    """Runs `atalanta ha`."""
+    line = [sys.executable, "-m", "atalanta", "ha", *map(str, words)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=DEADLINE_S)
+
+
+async def in_sync(member: Member, count: int) -> None:
+    """Waits until a follower of `member` was in sync `count` times."""
+    await asyncio.to_thread(until, lambda: member.log().count("replica_in_sync") >= count, member.log)

@@ -8,8 +8,6 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,13 +15,11 @@ from pathlib import Path
 import pytest
 
 from atalanta.runtime.ha.store_requests import PROMOTE, post_request
-from tests.app.group import Group, Member
+from tests.app.group import LEASE, Group, Member, command, has_role, in_sync
 from tests.app.load import Load, loaded
-from tests.waiting import DEADLINE_S, until
+from tests.waiting import until
 
 pytestmark = pytest.mark.process
-
-LEASE = "[ha]\nlease_ms = 500\n"
 
 
 def run(group: Group, scenario: Callable[[Group, Load], Awaitable[None]], body: str = "") -> None:
@@ -38,26 +34,11 @@ def run(group: Group, scenario: Callable[[Group, Load], Awaitable[None]], body: 
         asyncio.run(main())
 
 
-async def has_role(member: Member, role: str) -> None:
-    await asyncio.to_thread(member.until_role, role)
-
-
 def status(member: Member) -> dict[str, object]:
     """Returns what `atalanta ha status` says of it."""
     found = json.loads(command("status", member.instance, "--json").stdout)
     assert isinstance(found, dict)
     return found
-
-
-def command(*words: object) -> subprocess.CompletedProcess[str]:
-    """Runs `atalanta ha`."""
-    line = [sys.executable, "-m", "atalanta", "ha", *map(str, words)]
-    return subprocess.run(line, capture_output=True, text=True, timeout=DEADLINE_S)
-
-
-async def in_sync(member: Member, count: int) -> None:
-    """Waits until a follower of `member` was in sync `count` times."""
-    await asyncio.to_thread(until, lambda: member.log().count("replica_in_sync") >= count, member.log)
 
 
 def test_the_backup_serves_after_a_kill(tmp_path: Path) -> None:
@@ -149,7 +130,9 @@ def test_a_primary_that_was_paused_longer_than_its_lease_serves_nobody_any_more(
         confirmed = len(load.confirmed)
         os.kill(group.primary.broker, signal.SIGCONT)
         await has_role(group.primary, "passive")
-        assert "member_deposed" in group.primary.log()
+        assert "WARNING  atalanta.app member_deposed" in group.primary.log()
+        assert "CRITICAL" not in group.primary.log() and "node_stopped status=0" in group.primary.log()
+        assert "replica_removed member=primary" not in group.primary.log()
         await load.past(1)
         await in_sync(group.backup, 1)
         assert len(load.confirmed) > confirmed
@@ -295,6 +278,7 @@ def test_an_operator_sees_the_group(tmp_path: Path) -> None:
         group.start()
         assert group.primary.lines() == [f"ready role=active artemis=127.0.0.1:{group.primary.port}"]
         assert group.backup.lines() == ["ready role=passive"]
+        assert "founded=True" in group.primary.log() and "founded=False" in group.backup.log()
         seen = status(group.primary)
         assert seen["state"] == "active"
         register = seen["register"]

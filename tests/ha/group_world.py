@@ -76,6 +76,7 @@ class Scope:
     ticks: int = 0
     heartbeats: int = 2  # with ticks
     rates: tuple[str, ...] = ("even", "even", "even")
+    lengths: tuple[int, ...] = (8, 8, 8)  # of the leases, with ticks
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class Member:
     """One member of the world: its disk, its process, its request to the manager."""
 
     __slots__ = (
-        "answer", "asking", "files", "journal", "key", "late", "name", "process", "synced",
+        "answer", "asking", "files", "granted", "journal", "key", "late", "name", "process", "synced",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
@@ -108,6 +109,7 @@ class Member:
         # The manager has executed the request; version 0 is a conflict.
         self.answer: tuple[int, Register] | None = None
         self.late: tuple[CompareAndSet, ...] = ()
+        self.granted = 0  # the length of a lease, on its disk
         self.key: Hashable = None
 
     def copied(self) -> Member:
@@ -119,13 +121,17 @@ class Member:
         fresh.asking = self.asking
         fresh.answer = self.answer
         fresh.late = self.late
+        fresh.granted = self.granted
         return fresh
 
     def state(self) -> Hashable:
         if self.key is None:
             process = key_of(self.process) if self.process is not None else None
             self.key = hash(
-                (self.journal, self.synced, self.files, process, self.asking, self.answer, self.late)
+                (
+                    self.journal, self.synced, self.files, process, self.asking, self.answer, self.late,
+                    self.granted,
+                )
             )
         return self.key
 
@@ -154,11 +160,12 @@ class GroupWorld:
         self.clocks = tuple(0 for _ in self.members)
         self.timed = scope.ticks > 0
         if self.timed:
-            self.terms = parts.terms or LeaseTerms(8, 250_000)
+            self.terms = [parts.terms or LeaseTerms(length, 250_000) for length in scope.lengths]
         else:
             # Confirmations must not depend on a clock: whoever is in sync may take over at any time.
-            self.terms = LeaseTerms(1, 0)
-            self.terms.wait_ns = 0
+            terms = LeaseTerms(1, 0)
+            terms.wait_ns = 0
+            self.terms = [terms] * scope.members
 
     # --- copies ----------------------------------------------------------------------------------------
 
@@ -356,7 +363,7 @@ class GroupWorld:
         view = self.parts.view(self.lives.to_bytes(8, "big"))
         view.on_read(self.version, self.register)
         own.process = self.parts.follower(
-            own.name, view, self.terms, self.now(own), own.table(), own.synced
+            own.name, view, self.terms[self.index(own.name)], self.now(own), own.table(), own.synced, own.granted
         )
         own.process.seen = max(own.process.seen, self.register.epoch)
 
@@ -466,6 +473,8 @@ class GroupWorld:
                 actions = process.on_refusal(now, name[0], message.epoch)
         elif isinstance(message, Offer):
             actions = process.on_offer(now, name[0], message)
+            if process.epoch == message.epoch:
+                own.granted = message.lease_ns
         elif isinstance(message, Block):
             actions = process.on_block(now, name[0], message)
         elif isinstance(message, Heartbeat):
@@ -534,7 +543,7 @@ class GroupWorld:
         assert isinstance(follower, Follower)
         active = self.parts.active(follower, self.now(own), 1 << 40, self.scope.min_in_sync)
         if self.parts.lease is not Lease:
-            active.lease = self.parts.lease(self.terms)
+            active.lease = self.parts.lease(active.lease.terms)
         if active.epoch in self.epochs:
             self.wrong = f"epoch {active.epoch} has begun twice, now at {own.name}"
         self.epochs = (*self.epochs, active.epoch)

@@ -12,6 +12,7 @@ from atalanta.ha.replication import (
     Answer,
     Block,
     Cut,
+    EpochTable,
     Follower,
     HandOver,
     Heartbeat,
@@ -215,6 +216,23 @@ class BreaksPromise(Follower):
         return super().take_over(now)
 
 
+class PromisesOwnLength(Follower):
+    """A member waits for the lease that it would have itself, whatever the active node counts."""
+
+    def on_offer(self, now: int, sender: str, offer: Offer) -> list[Action]:
+        return super().on_offer(now, sender, replace(offer, lease_ns=0))
+
+
+class ForgetsLength(Follower):
+    """A process that has started waits for the lease that it would have itself."""
+
+    def __init__(
+        self, name: str, view: RegisterView, terms: LeaseTerms, now: int, table: EpochTable, last: int,
+        granted_ns: int = 0,
+    ) -> None:
+        super().__init__(name, view, terms, now, table, last)
+
+
 class AnswersWhileAsking(Follower):
     """A member that has asked to take over still answers heartbeats."""
 
@@ -284,6 +302,12 @@ FAULTS = {
         Parts(break_is_proof=True), replace(TIMED, breaks=1), "serve"
     ),
     "promise broken": Fault(Parts(follower=BreaksPromise), TIMED, "serve"),
+    "promise by the own length": Fault(
+        Parts(follower=PromisesOwnLength), replace(TIMED, lengths=(12, 4, 4)), "serve"
+    ),
+    "longer lease forgotten at a start": Fault(
+        Parts(follower=ForgetsLength), replace(TIMED, lengths=(12, 4, 4), crashes=1), "serve"
+    ),
     "answers while it asks": Fault(Parts(follower=AnswersWhileAsking), TIMED, "serve"),
     "clock rates forgotten": Fault(
         Parts(terms=no_drift()),

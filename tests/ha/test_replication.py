@@ -232,7 +232,7 @@ def test_the_register_of_another_active_node_ends_the_service() -> None:
 # --- followers ----------------------------------------------------------------------------------------------
 
 
-OFFER = Offer(3, ((1, 1), (3, 4)), 9, 7, 0)
+OFFER = Offer(3, ((1, 1), (3, 4)), 9, 7, 0, SECOND)
 REGISTER = Register(3, "A", ("A", "B"), 0, EMPTY)
 
 
@@ -251,7 +251,7 @@ def test_a_returning_member_cuts_what_the_active_node_does_not_have() -> None:
 
 def test_a_cut_below_a_forced_epoch_may_have_been_confirmed() -> None:
     member = follower("B", ((1, 1), (2, 6)), 7, REGISTER)
-    cut, _ = member.on_offer(0, "A", Offer(3, ((1, 1), (3, 4)), 9, 7, 3))
+    cut, _ = member.on_offer(0, "A", Offer(3, ((1, 1), (3, 4)), 9, 7, 3, SECOND))
     assert cut == Cut(3, True)
 
 
@@ -267,7 +267,7 @@ def test_an_empty_member_follows_a_journal_whose_beginning_was_deleted() -> None
 
 def test_a_gap_and_an_older_epoch_are_refused() -> None:
     member = follower("B", ((1, 1),), 3, REGISTER)
-    assert member.on_offer(0, "C", Offer(2, ((2, 1),), 1, 0, 0)) == [Send("C", Refusal(3))]
+    assert member.on_offer(0, "C", Offer(2, ((2, 1),), 1, 0, 0, SECOND)) == [Send("C", Refusal(3))]
     member.on_offer(0, "A", OFFER)
     assert member.on_block(0, "A", Block(3, 5, 6, 0)) == [Send("A", Refusal(3))]
     assert member.on_block(0, "C", Block(2, 4, 4, 0)) == [Send("C", Refusal(3))]
@@ -282,14 +282,14 @@ def test_a_refused_stream_begins_again_with_an_offer() -> None:
     assert node.unsent("B") == 3
     assert node.on_refusal(LATER, "B", 3) == []
     assert node.unsent("B") == 0
-    assert node.offer("B") == Send("B", Offer(3, ((3, 1),), 3, 0, 0))
+    assert node.offer("B") == Send("B", Offer(3, ((3, 1),), 3, 0, 0, SECOND))
     node.on_answer(LATER, "B", Answer(3, 1, 1, -1))
     assert node.unsent("B") == 2
 
 
 def test_a_follower_keeps_its_promise_and_then_takes_over_in_silence() -> None:
     member = follower("B", (), 0, REGISTER)
-    member.on_offer(0, "A", Offer(3, ((3, 1),), 0, 0, 0))
+    member.on_offer(0, "A", Offer(3, ((3, 1),), 0, 0, 0, SECOND))
     assert member.on_heartbeat(LATER, "A", Heartbeat(3, 77, 0)) == [Send("A", Answer(3, 0, 0, 77))]
     assert member.take_over(LATER + SECOND) == []
     (write,) = member.take_over(LATER + TERMS.wait_ns)
@@ -312,7 +312,7 @@ def test_a_takeover_that_lost_follows_the_winner() -> None:
     member = follower("B", (), 0, REGISTER)
     member.take_over(LATER)
     assert member.on_register(LATER, 6, Register(3, "A", ("A",), 0, EMPTY)) == []
-    assert member.on_offer(LATER, "A", Offer(3, ((3, 1),), 0, 0, 0)) == [Send("A", Answer(3, 0, 0, -1))]
+    assert member.on_offer(LATER, "A", Offer(3, ((3, 1),), 0, 0, 0, SECOND)) == [Send("A", Answer(3, 0, 0, -1))]
 
 
 def test_a_process_does_not_go_on_in_an_epoch_that_an_earlier_life_began() -> None:
@@ -347,7 +347,7 @@ def test_the_end_of_the_active_process_releases_the_promise_to_it_and_to_nobody_
     assert stop == Stop("the disk hangs")
     assert not node.serves(LATER)
     member = follower("B", (), 0, REGISTER)
-    member.on_offer(LATER, "A", Offer(3, ((3, 1),), 0, 0, 0))
+    member.on_offer(LATER, "A", Offer(3, ((3, 1),), 0, 0, 0, SECOND))
     member.on_heartbeat(LATER, "A", Heartbeat(3, LATER, 0))
     member.on_ended(LATER, Ended(2))
     assert member.take_over(LATER) == []
@@ -373,7 +373,7 @@ def test_a_handover_waits_for_every_answer_and_keeps_the_members() -> None:
     assert not node.accepts()
     message = hand_over_of(node.on_answer(LATER, "B", Answer(3, 2, 2, -1))[1:])
     member = follower("B", (), 0, Register(3, "A", ("A",), 0, EMPTY))
-    member.on_offer(LATER, "A", Offer(3, ((3, 1),), 2, 0, 0))
+    member.on_offer(LATER, "A", Offer(3, ((3, 1),), 2, 0, 0, SECOND))
     member.on_block(LATER, "A", Block(3, 1, 2, 0))
     member.on_durable(LATER, 2)
     member.on_heartbeat(LATER, "A", Heartbeat(3, LATER, 2))
@@ -395,6 +395,6 @@ def test_a_handover_to_a_member_that_is_dropped_ends_and_the_service_goes_on() -
 
 def test_a_member_that_does_not_have_everything_does_not_take_a_handover() -> None:
     member = follower("B", (), 0, REGISTER)
-    member.on_offer(LATER, "A", Offer(3, ((3, 1),), 2, 0, 0))
+    member.on_offer(LATER, "A", Offer(3, ((3, 1),), 2, 0, 0, SECOND))
     assert member.on_hand_over(LATER, HandOver(3, 2, 5, REGISTER)) == []
     assert member.on_hand_over(LATER, HandOver(2, 0, 5, REGISTER)) == []

@@ -33,6 +33,9 @@ WHOLE = {
     "leases, clocks of different rates": Scope(
         messages=0, versions=1, ticks=5, heartbeats=2, drops=False, rates=("slow", "fast", "even")
     ),
+    "leases of different lengths": Scope(
+        messages=0, versions=1, ticks=6, heartbeats=1, crashes=1, joins=False, drops=False, lengths=(12, 4, 4)
+    ),
 }
 
 # The first states of these in the short form, many more in the deep one.

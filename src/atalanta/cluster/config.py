@@ -231,6 +231,7 @@ class ClusterSettings(OptionGroup):
     internal_naming_prefix: str = "$.artemis.internal."
     scale_down: ScaleDownConfig | None = None
     backed_up: bool = False  # other processes may wait to serve as this node; their ports do not listen
+    group_connectors: list[str] = field(default_factory=list)  # names: the other members of a replicated group
 
     def transport(self, name: str) -> TransportConfiguration:
         """Returns the connector of that name in the form that is announced to other nodes."""
@@ -244,6 +245,14 @@ class ClusterSettings(OptionGroup):
         return any(
             transport.same_target(self.transport(each.connector))
             for each in self.cluster_connections
+        )
+
+    def is_of_group(self, transport: TransportConfiguration) -> bool:
+        """Tells if a connector leads to another member of this node's replicated group, which has the same node id."""
+        return any(
+            transport.same_target(self.transport(name))
+            for name in self.group_connectors
+            if name in self.connectors
         )
 
     def announced_addresses(self) -> list[str]:

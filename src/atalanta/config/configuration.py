@@ -21,8 +21,7 @@ from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.config.problems import Unsupported
-from atalanta.config.users.logins import Logins
-from atalanta.ha.policy import BACKUP, NONE, HaPolicy
+from atalanta.ha.policy import BACKUP, NONE, REPLICATION, HaPolicy
 from atalanta.kernel.option import OptionGroup
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.runtime.network_check.config import NetworkCheckConfig
@@ -152,6 +151,7 @@ class Configuration(OptionGroup):
         """Returns the settings of the node's cluster connections; None without one."""
         if not self.cluster_connections:
             return None
+        group = self.group_connection() if self.ha.form == REPLICATION else None
         return ClusterSettings(
             self.cluster_connections,
             {name: dialable(connector) for name, connector in self.connectors.items()},
@@ -162,4 +162,5 @@ class Configuration(OptionGroup):
             self.broker.internal_naming_prefix,
             self.scale_down,
             backed_up=self.ha.form != NONE,
+            group_connectors=[] if group is None else group.static_connectors,
         )

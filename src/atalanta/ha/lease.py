@@ -30,8 +30,13 @@ class LeaseTerms:
         if not 0 <= drift_ppm < MILLION:
             raise ValueError(f"a drift of {drift_ppm} parts per million: 0 to {MILLION - 1} are possible")
         self.length_ns = length_ns
+        self.drift_ppm = drift_ppm
         # Rounded up: length · (1 + drift) / (1 - drift).
         self.wait_ns: int = -(-length_ns * (MILLION + drift_ppm) // (MILLION - drift_ppm))
+
+    def wait_for(self, length_ns: int) -> int:
+        """Returns the time for which a granter waits whose holder counts `length_ns`, but not less than the own one."""
+        return self.wait_ns if length_ns <= self.length_ns else LeaseTerms(length_ns, self.drift_ppm).wait_ns
 
 
 class Lease:
@@ -57,15 +62,24 @@ class Lease:
 
 
 class Promise:
-    """A member's promise not to take over. A process that has just started keeps the one that an earlier life gave."""
+    """A member's promise not to take over. A process that has just started keeps the one that an earlier life gave.
 
-    def __init__(self, terms: LeaseTerms, now: int) -> None:
+    It lasts for the longer one of two leases: the holder counts its own, and may be configured with another one.
+    """
+
+    def __init__(self, terms: LeaseTerms, now: int, granted_ns: int = 0) -> None:
+        """`granted_ns` is the length of the lease that an earlier life has granted, 0 if it has granted none."""
         self.terms = terms
-        self.until_ns: int = now + terms.wait_ns
+        self.wait_ns: int = terms.wait_for(granted_ns)
+        self.until_ns: int = now + self.wait_ns
+
+    def grant(self, length_ns: int) -> None:
+        """Records the length of the holder's lease, before its first heartbeat is answered."""
+        self.wait_ns = self.terms.wait_for(length_ns)
 
     def renew(self, now: int) -> None:
         """Extends the promise on receipt of a heartbeat, before it is answered."""
-        self.until_ns = max(self.until_ns, now + self.terms.wait_ns)
+        self.until_ns = max(self.until_ns, now + self.wait_ns)
 
     def release(self) -> None:
         """Ends the promise: the node that had it has said, or proven, that it serves no more."""

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 REGISTER_TIMER: Final = "register.again"
 # A register whose state is uncertain is read again after this time.
 READ_AGAIN_NS: Final = 200_000_000
+WHAT_TO_DO: Final = (
+    "see that the manager of the group runs and can be reached: meanwhile nobody takes over, enters or leaves"
+)
 
 
 class RegisterRequests:
@@ -28,6 +31,10 @@ class RegisterRequests:
         self._read_wanted = False
         self._write_wanted: CompareAndSet | None = None
         self._told = ""
+        self._check_wanted = False
+        self._checking = False  # the request under way is the read that `check` wants
+        # The outcome of the last check: why the register cannot be read, "" if it was, None until it is known.
+        self.checked: str | None = None
 
     @property
     def problem(self) -> str:
@@ -38,6 +45,12 @@ class RegisterRequests:
         """Reads the register, once for all that ask meanwhile."""
         self._read_wanted = True
         self._next()
+
+    def check(self) -> None:
+        """Reads the register, with a request that begins later than this call: `checked` says how that went."""
+        self.checked = None
+        self._check_wanted = True
+        self.read()
 
     def write(self, request: CompareAndSet) -> None:
         """Writes the register."""
@@ -52,18 +65,25 @@ class RegisterRequests:
         """Records an answer. `settled`: no write has an unknown outcome any more."""
         if settled:
             self._told = ""
-        self._busy = False
+        self._end("")
         self._next()
 
     def on_uncertain(self, now: int, why: str, again: bool = True) -> None:
         """Records that the outcome of the request is unknown, and reads a little later if `again`."""
         if why != self._told:
             self._told = why
-            self._trace.event("register_uncertain", {"why": why})
-        self._busy = False
+            self._trace.event("register_uncertain", {"why": why, "what_to_do": WHAT_TO_DO})
+        self._end(why)
         if again:
             self.read_later(now)
         self._next()
+
+    def _end(self, problem: str) -> None:
+        """Ends the request under way."""
+        self._busy = False
+        if self._checking:
+            self._checking = False
+            self.checked = problem
 
     def _next(self) -> None:
         if self._busy:
@@ -76,4 +96,5 @@ class RegisterRequests:
         elif self._read_wanted:
             self._busy = True
             self._read_wanted = False
+            self._checking, self._check_wanted = self._check_wanted, False
             self._port.read()

@@ -45,13 +45,18 @@ EpochTable: TypeAlias = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Offer:
-    """Begins a stream: the epoch table of the active node's journal, its last lsn, and the commit point."""
+    """Begins a stream: the epoch table of the active node's journal, its last lsn, and the commit point.
+
+    `lease_ns` is the length of the lease that the active node counts. A follower keeps it before it answers a
+    heartbeat.
+    """
 
     epoch: int
     table: EpochTable
     last: int
     commit: int
     forced_epoch: int
+    lease_ns: int
 
 
 @dataclass(frozen=True)
@@ -206,12 +211,14 @@ class Follower:
         now: int,
         table: EpochTable,
         last: int,
+        granted_ns: int = 0,
     ) -> None:
-        """`table` and `last` describe the recovered journal, all of which is durable."""
+        """`table` and `last` describe the recovered journal, all of which is durable. `granted_ns` is the length that
+        the last offer had which an earlier life has accepted."""
         self.name = name
         self.view = view
         self.terms = terms
-        self.promise = Promise(terms, now)
+        self.promise = Promise(terms, now, granted_ns)
         self.table = table
         self.last = last
         self.durable = last
@@ -244,6 +251,7 @@ class Follower:
         self.table = offer.table
         self.epoch = self.seen = offer.epoch
         self.active = sender
+        self.promise.grant(offer.lease_ns)
         self.commit = max(self.commit, offer.commit)
         actions.append(self._answer(-1))
         if self.view.known.epoch < offer.epoch:
@@ -472,7 +480,8 @@ class Active:
         known = self.view.known
         forced_epoch = known.forced_epoch if known is not None else 0
         self.cursors.pop(member, None)
-        return Send(member, Offer(self.epoch, self.table, self.last, self.commit, forced_epoch))
+        length_ns = self.lease.terms.length_ns
+        return Send(member, Offer(self.epoch, self.table, self.last, self.commit, forced_epoch, length_ns))
 
     def unsent(self, member: str) -> int:
         """Returns the lsn of the first record to send to `member` next; 0 if there is none or it has not agreed yet."""
@@ -521,11 +530,16 @@ class Active:
         actions: list[Action] = []
         for member in sorted(self.cursors):
             actions.append(Send(member, Heartbeat(self.epoch, now, self.commit)))
+        silent = self.silent(now)
         for member in self.required():
-            silent = now - self.progress_ns.get(member, self.began_ns) >= self.drop_after_ns
-            if silent or member in self.asynchronous:
+            if member in silent or member in self.asynchronous:
                 return actions + self.drop(now, member)
         return actions
+
+    def silent(self, now: int) -> list[str]:
+        """Returns the required members that make no progress: without them nothing is confirmed or delivered."""
+        since = now - self.drop_after_ns
+        return [member for member in self.required() if self.progress_ns.get(member, self.began_ns) <= since]
 
     # --- the in-sync set --------------------------------------------------------------------------------------
 

@@ -178,7 +178,8 @@ class Shell(Process):
             if lifecycle.reloader is not None:
                 lifecycle.reloader.start()
         await self._stop.wait()
-        if self._status == exit_codes.STOPPED:
+        deposed = lifecycle.member is not None and lifecycle.member.deposed
+        if self._status == exit_codes.STOPPED and not deposed:
             await self._stop_gracefully()
 
     def request_stop(self, why: str) -> None:
@@ -341,8 +342,12 @@ class Shell(Process):
         self._stop.set()
 
     def _on_failed(self, why: str) -> None:
-        self.trace.event("node_failed", {"why": why})
-        self._status = exit_codes.DISK_FAILED
+        member = self._lifecycle.member
+        if member is not None and member.deposed:  # the process goes on, as a follower
+            self.trace.event("node_stopping", {"why": why})
+        else:
+            self.trace.event("node_failed", {"why": why})
+            self._status = exit_codes.DISK_FAILED
         self.connections.abort_clients()
         self._stop.set()
 

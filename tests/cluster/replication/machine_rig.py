@@ -129,6 +129,8 @@ class Machine(Member):
         self.member_name = name  # changes when its journal is cut because of damage
         self.primary = primary
         self.asynchronous = False
+        self.terms = LEASE
+        self.granted_ns = 0  # on its disk
         self.up = False
         self.backup: Backup | None = None
         self.pipes: list[Pipe] = []
@@ -168,15 +170,17 @@ class Machine(Member):
         others = [Candidate(name, name, 1) for name in self.group.machines if name != self.name]
         connector = {"c": TransportConfiguration.tcp(self.name, self.name, 1)}
         config = BackupConfig(
-            self.member_name, self.node_id, self.group_name, others, LEASE, self.primary,
+            self.member_name, self.node_id, self.group_name, others, self.terms, self.primary,
             None if self.node_id is None else self.journal, self.key, connector, f"/data/{self.name}",
             repair=self.repair,
             asynchronous=self.asynchronous,
+            granted_ns=self.granted_ns,
         )  # fmt: skip
         ports = BackupPorts(
             self.wire, self.disk, self.large, MemberTimers(self), MachineLinks(self), RandomIds(self.group.draw),
             self.trace, MemberRegister(self.manager, self), self._store_settings, self.guard, self._listen,
             self._prepare,
+            self._keep_lease,
         )  # fmt: skip
         self.repair = False
         self.backup = Backup(config, ports)
@@ -184,6 +188,9 @@ class Machine(Member):
         self.backup.recover(self.now)
         self.backup.start(self.now)
         self.end_turn()
+
+    def _keep_lease(self, length_ns: int) -> None:
+        self.granted_ns = length_ns
 
     def _store_settings(self, data: bytes) -> bool:
         changed = data != self.stored_settings

@@ -28,8 +28,8 @@ NODE_ID = bytes(range(16))
 REGISTER = Register(7, "B", ("A", "B"), 0, bytes(16))
 
 FROM_ACTIVE: tuple[FromActive, ...] = (
-    Offer(7, ((3, 1), (7, 90)), 120, 100, 3),
-    Offer(1, (), 0, 0, 0),
+    Offer(7, ((3, 1), (7, 90)), 120, 100, 3, 2_000_000_000),
+    Offer(1, (), 0, 0, 0, 1),
     JournalBlock(Block(7, 101, 104, 100), BlockPart(2, 64, b"a block", 104)),
     SegmentPart(2, 10485760, bytes(64)),
     DropPart(2),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from atalanta.cluster.replication.active.replicator import CHECK_TIMER
 from atalanta.cluster.replication.member_codec import JournalBlock, SettingsFile
 from atalanta.ha.block_stream import JumpPart
 from atalanta.ha.register import CompareAndSet, Register
@@ -16,6 +17,7 @@ from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.transport import TransportConfiguration
 from tests.cluster.replication.group_rig import (
     JOURNAL_ID,
+    MS,
     Group,
     Scripted,
     client,
@@ -77,11 +79,37 @@ def test_nothing_is_confirmed_while_the_outcome_of_the_removal_is_unknown() -> N
     assert group.active.confirmed(conn) == []
     told = [event["why"] for event in group.active.events("register_uncertain")]
     assert told == ["no answer", "the manager is away"]
+    [awaited] = group.active.events("replica_awaited")
+    assert awaited["member"] == "b" and "start the manager" in str(awaited["what_to_do"])
     group.manager.reachable = True
     group.manager.writes_lost = 3
     group.until(lambda: group.in_sync() == ["a"])
     group.run(1_000)
     assert group.active.confirmed(conn) == [-7]
+    assert group.active.events("replica_wait_over") == [{"member": "b"}]
+
+
+def test_whether_another_member_could_take_over_is_read_after_the_question() -> None:
+    group = Group()
+    joined(group)
+    replicator = group.active.node.replicator
+    assert replicator is not None
+    group.manager.delay_ns = 100 * MS
+    group.active.input("on_timer", "replication.register")
+    group.run(50)
+    group.active.input("on_timer", CHECK_TIMER)
+    group.run(40)
+    group.manager.reachable = False  # the earlier read has no answer either
+    group.run(50)
+    assert replicator.handover_problem() is None
+    group.run(150)
+    assert replicator.handover_problem() == "the register cannot be read: the manager is away"
+    group.manager.reachable = True
+    group.active.input("on_timer", CHECK_TIMER)
+    group.run(5)
+    assert replicator.handover_problem() is None
+    group.run(300)
+    assert replicator.handover_problem() == ""
 
 
 def test_a_broken_connection_removes_a_follower_sooner() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from atalanta.cluster.topology.topology import Member
 from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
@@ -219,3 +220,19 @@ def test_a_late_announcement_of_the_other_half_by_a_clock_that_is_ahead_does_not
     rig.until(lambda: linked(hosts[0]) == 1, 10)
     rig.stored(hosts[0], "prices", [b"after"], MULTICAST)
     rig.until(lambda: count(hosts[1], "reports") == 1)
+
+
+def test_a_member_of_the_own_replicated_group_is_no_second_node(rig: Rig) -> None:
+    """Both may announce the node id for a moment. The register says who serves: nobody is to delete a node-id."""
+    hosts = rig.cluster(2)
+    rig.run(5)
+    cluster = cluster_of(hosts[1])
+    local, settings = cluster.local, cluster.local.settings
+    [other] = cluster.config.static_connectors
+    update = Member(local.node_id, local.event_id + 1, settings.transport(other), None, None, None)
+    settings.group_connectors = [other]
+    cluster.members.update(rig.world.now, update)
+    assert not rig.events("duplicate_node_id")
+    settings.group_connectors = []
+    cluster.members.update(rig.world.now, update)
+    assert rig.events("duplicate_node_id")

@@ -7,13 +7,13 @@ import logging
 import time
 from typing import TYPE_CHECKING, Final
 
+from atalanta.app.group.handover import Handover
 from atalanta.app.group.member import GroupMember
 from atalanta.app.group.replica_run import ATTEND_S
 from atalanta.app.node_config import node_config
 from atalanta.app.running_node import NewNode, new_node, run_node
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
-from atalanta.cluster.replication.active.replicator import HANDOVER_TIMER
 from atalanta.cluster.replication.active.seat import ReplicationSeat
 from atalanta.config.problems import ConfigError
 from atalanta.ha.policy import BACKUP
@@ -44,6 +44,8 @@ log = logging.getLogger("atalanta.app")
 POLICY: Final = "Replication Primary w/lock manager"
 # A follower that makes no progress for the lease and this time is removed from the in-sync set.
 DROP_S: Final = 1.0
+# Between two looks whether the register has answered, when the service is to be given away.
+HANDOVER_LOOK_S: Final = 0.05
 
 
 class ActiveRun:
@@ -71,6 +73,7 @@ class ActiveRun:
         self._attendance: asyncio.Task[None] | None = None
         self._scale_down = TakeoverScaleDown(shell, member.configuration.empties_itself)
         self._disk_watch: DiskWatch | None = None
+        self._handover = Handover(shell.driver.timer, self._give)
         self._primary_since = -1.0  # since when a primary is in sync
 
     def prepare(self) -> Recovery | None:
@@ -134,7 +137,7 @@ class ActiveRun:
             new = self._new
             assert new is not None
             self._seat.take(follower, None if member.guard is None else member.guard.begin(epoch), replay)
-            self.shell.give_store_with(lambda: self._give("an operator asked for a failover"))
+            self.shell.give_store_with(self._fail_over)
             withdraw_requests(member.folder.journal)
             self.status = await run_node(
                 self.shell, self._config, member.configuration, self._storage, self._ready, self.server, self._begun,
@@ -209,17 +212,28 @@ class ActiveRun:
             except OSError as error:
                 member.tell_unusable(str(error))
                 requested = False
-            if requested and node.has_successor():
-                self._give("an operator asked for a handover")
-            elif requested:
-                log_event(log, "handover_refused", {"why": "no other member is in sync"})
-            elif node.replicator is not None and node.replicator.has_wanted():
-                self.shell.driver.timer(HANDOVER_TIMER)
-                self._give(f"an operator promoted {node.replicator.followers.wanted}")
-            elif self._gives_back(node):
-                self.shell.driver.timer(HANDOVER_TIMER)
-                self._give("the primary is back and in sync")
-            await asyncio.sleep(ATTEND_S)
+            self._consider(node, requested)
+            end = time.monotonic() + ATTEND_S
+            while time.monotonic() < end:
+                if self._handover.step(node.replicator):
+                    self._primary_since = -1.0  # the service is given back later
+                await asyncio.sleep(HANDOVER_LOOK_S if self._handover.waits else ATTEND_S)
+
+    def _consider(self, node: Node, requested: bool) -> None:
+        """Decides whether another member is to serve. `requested`: an operator wants that."""
+        replicator = node.replicator
+        if requested:
+            self._handover.want(replicator, "an operator asked for a handover")
+        elif replicator is not None and replicator.has_wanted():
+            why = f"an operator promoted {replicator.followers.wanted}"
+            self._handover.want(replicator, why, chosen=True, once=True)
+        elif self._gives_back(node):
+            self._handover.want(replicator, "the primary is back and in sync", chosen=True, once=True)
+
+    def _fail_over(self) -> None:
+        """Gives the service away at the request of a management client."""
+        if self._node is not None:
+            self._handover.want(self._node.replicator, "an operator asked for a failover")
 
     def _followers(self, node: Node) -> list[FollowerStatus]:
         replicator = node.replicator
@@ -235,7 +249,11 @@ class ActiveRun:
             lag = known.lags.get(name)
             behind_s = 0.0 if lag is None else lag.behind_ns(now, last) / 1e9
             far = lag is not None and lag.asynchronous
-            found.append(FollowerStatus(name, name in in_sync, last - answered.get(name, 0), far, behind_s))
+            connected = name in replicator.streams
+            if not connected:
+                behind_s = max(behind_s, known.gone_for_ns(now, name) / 1e9)
+            behind = last - answered.get(name, 0)
+            found.append(FollowerStatus(name, name in in_sync, behind, far, behind_s, connected))
         return found
 
     def _gives_back(self, node: Node) -> bool:

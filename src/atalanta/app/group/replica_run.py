@@ -80,6 +80,7 @@ class ReplicaRun:
         self.clock_floor_ns = 0  # of the node to come
         self.node_id: uuid.UUID | None = None
         self.show_passive: Callable[[PassiveStatus], None] = lambda status: None  # the HTTP server's, if there is one
+        self.founded = False  # the node id is a new one
         self._doors = doors
         self._shell: PassiveShell | None = None
         self._backup: Backup | None = None
@@ -146,6 +147,7 @@ class ReplicaRun:
         self.damaged = isinstance(outcome, Damaged)
         if isinstance(outcome, Identity):
             self.node_id = uuid.UUID(bytes=outcome.node_id)
+            self.founded = outcome.founded
 
     def _config(self) -> BackupConfig:
         member = self.member
@@ -163,6 +165,7 @@ class ReplicaRun:
             folder=str(member.folder.journal),
             repair=self.repair,
             asynchronous=member.policy.asynchronous,
+            granted_ns=member.folder.granted_ns,
         )
 
     def _new_backup(self, ports: BackupPorts) -> Backup:
@@ -199,6 +202,7 @@ class ReplicaRun:
             guard=None if self.member.policy.asynchronous else guard,  # no proof lets it take over
             listen=self._listen,
             prepare=self._prepare,
+            keep_lease=self.member.folder.keep_lease,
         )
 
     def _on_ended(self, epoch: int) -> None:

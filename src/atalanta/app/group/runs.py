@@ -126,7 +126,7 @@ class ReplicatedRuns:
                 continue
             found = run.node_id or uuid.UUID(bytes=SystemIds().uuid())
             member.folder.identify(found)
-            log_event(log, "member_identified", {"node_id": found, "founded": run.node_id is None})
+            log_event(log, "member_identified", {"node_id": found, "founded": run.founded or run.node_id is None})
 
     def _tell_web(self, role: str) -> None:
         if self.server is not None:

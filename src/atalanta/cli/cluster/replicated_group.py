@@ -36,6 +36,9 @@ from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, BAD_DATA, UNA
 LIFE_S: Final = 1.2  # in which a process that lives writes its status at least once
 LOOK_S: Final = 0.1
 UNREADABLE: Final = "the register cannot be read, and without it nobody can stop the member that serves"
+UNREADABLE_NOW: Final = (
+    "nothing was asked: no other member can take over while the register cannot be read. Start the manager"
+)
 REMEDY: Final = (
     "Start the manager. If it is lost for good, and every other member is stopped and stays so: name another manager "
     "in the atalanta.toml of this member, start the member again, and promote it with --lossy"
@@ -43,6 +46,7 @@ REMEDY: Final = (
 LOSSY: Final = "With --lossy this member serves all the same, and what it lacks is lost, though it was confirmed"
 ACTIVE: Final = "active"
 STOPPED: Final = "stopped"
+AWAY: Final = "away"  # a follower without a connection
 HEADS: Final = ("state", "member", "in sync", "epoch", "records", "behind", "for")
 
 
@@ -87,15 +91,17 @@ def run_status(configuration: Configuration, json_output: bool) -> None:
         ordered = configuration.ha.asynchronous
         rows = []
         if seen.status is None:
-            rows.append([STOPPED, seen.member, _sync(seen.member in in_sync, ordered), "", "", "", ""])
+            in_step = "?" if seen.why else _sync(seen.member in in_sync, ordered)
+            rows.append([STOPPED, seen.member, in_step, "", "", "", ""])
         else:
             own = seen.status
             behind = "" if own.state == ACTIVE else str(own.behind)
-            in_step = _sync(own.member in in_sync, ordered)
+            in_step = "?" if seen.why else _sync(own.member in in_sync, ordered)
             rows.append([own.state, own.member, in_step, str(own.epoch), str(own.durable), behind, ""])
             for each in own.followers:
                 in_step = _sync(each.in_sync, each.asynchronous)
-                rows.append(["follows", each.member, in_step, "", "", str(each.behind), f"{each.behind_s:.1f} s"])
+                state = "follows" if each.connected else AWAY
+                rows.append([state, each.member, in_step, "", "", str(each.behind), f"{each.behind_s:.1f} s"])
         show_table(HEADS, rows, right=HEADS[3:])
         if seen.status is not None and seen.status.waits:
             typer.echo(f"it waits: {seen.status.waits}", err=True)
@@ -136,6 +142,8 @@ def run_demote(configuration: Configuration, wait_s: float) -> None:
 
 def _hand_over(configuration: Configuration, status: MemberStatus, seen: GroupState, wait_s: float) -> None:
     """Asks the active member, which this one is, to let another one serve."""
+    if seen.why:
+        raise Refused(f"{UNREADABLE_NOW}: {seen.why}", TIMED_OUT)
     if not any(each.in_sync for each in status.followers):
         raise Refused("no other member is in sync: start the backup, and wait until it is", TIMED_OUT)
     asyncio.run(_request(configuration, seen, HANDOVER, wait_s))
@@ -169,22 +177,34 @@ async def _request(configuration: Configuration, seen: GroupState, what: str, wa
     post_request(seen.journal, what)
     before = 0 if seen.register is None else seen.register.epoch
     end = time.monotonic() + wait_s
+    why = ""
     manager = _manager(configuration, seen.journal)
     try:
         while time.monotonic() < end:
             await asyncio.sleep(LOOK_S)
-            register, _ = await _register(manager)
+            register, why = await _register(manager)
             if register is not None and register.epoch > before and register.active:
                 typer.echo(f"{register.active} serves, epoch {register.epoch}")
                 return
     finally:
         await manager.close()
-    if take_request(seen.journal, what) or what != PROMOTE:
-        raise Refused(f"the group has no new epoch after {wait_s:g} s; the request is withdrawn", TIMED_OUT)
-    raise Refused(
-        f"{seen.member} does not serve after {wait_s:g} s. It will as soon as it has everything: `atalanta ha status` "
-        "shows how far it is",
-        TIMED_OUT,
+    withdrawn = take_request(seen.journal, what)
+    text = _unanswered(seen.member, what, withdrawn, wait_s)
+    raise Refused(f"{text} (the register cannot be read: {why})" if why else text, TIMED_OUT)
+
+
+def _unanswered(member: str, what: str, withdrawn: bool, wait_s: float) -> str:
+    """Returns what is known of a request that had no effect within `wait_s`."""
+    head = f"the group has no new epoch after {wait_s:g} s"
+    if withdrawn:
+        return f"{head}; {member} has not taken the request, and it is withdrawn"
+    if what == HANDOVER:
+        return f"{head}; {member} has taken the request: `handover_refused` in its log says why it goes on"
+    if what == PROMOTE_LOSSY:
+        return f"{head}; {member} has taken the request, and goes on until it serves"
+    return (
+        f"{member} does not serve after {wait_s:g} s. It will as soon as it has everything: `atalanta ha status` "
+        "shows how far it is"
     )
 
 

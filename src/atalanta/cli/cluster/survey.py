@@ -22,9 +22,10 @@ from atalanta.cli.cluster.view import (
     SharedId,
     Unreachable,
 )
-from atalanta.cli.output.outcome import line_of
+from atalanta.cli.output.outcome import TIMED_OUT, Refused, line_of
 from atalanta.cli.target import Target
 from atalanta.client import (
+    CallTimedOut,
     ClientError,
     Connection,
     Management,
@@ -77,7 +78,7 @@ class Survey:
                 head, options = url_of(name)
                 await self._visit(head, options, None)
             if not self.found.nodes:
-                raise self.refusals[0]
+                raise _refusal(self.refusals[0], names[0])
             await self._others(options)
             if self.wait_s > 0:
                 await asyncio.sleep(self.wait_s)
@@ -250,6 +251,17 @@ class Survey:
 
 async def _opened(url: str, user: str | None, password: str | None) -> Connection:
     return await connect(url, user=user, password=password)
+
+
+def _refusal(error: Exception, name: str) -> Exception:
+    """Returns the error of a node that was named and does not answer: a node of a group may wait for its group."""
+    if not isinstance(error, TimeoutError | CallTimedOut):
+        return error
+    return Refused(
+        f"{name}: no answer within {CONNECT_S:g} s: the node is busy, or waits for its group. A member of a replicated "
+        "group is asked by its folder, on its host: atalanta doctor FOLDER",
+        TIMED_OUT,
+    )
 
 
 def _why(error: BaseException) -> str:

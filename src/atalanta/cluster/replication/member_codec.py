@@ -4,7 +4,7 @@
 
 Numbers are big-endian; an lsn, a file number and a size have 8 bytes.
 
-    OFFER        epoch · last · commit · forced epoch · u32 count · count * (epoch · lsn)
+    OFFER        epoch · last · commit · forced epoch · lease_ns · u32 count · count * (epoch · lsn)
     BLOCK        epoch · first · last · commit · segment · offset · the block up to the end
     SEGMENT      number · size · header
     DROP         number          JUMP  nothing
@@ -232,7 +232,7 @@ def encode_message(message: MemberMessage) -> bytes:
 
 def _encode_rare(message: MemberMessage) -> bytes:
     if isinstance(message, Offer):
-        head = _numbers(message.epoch, message.last, message.commit, message.forced_epoch)
+        head = _numbers(message.epoch, message.last, message.commit, message.forced_epoch, message.lease_ns)
         entries = [PAIR.pack(epoch, lsn) for epoch, lsn in message.table]
         return _frame(OFFER, head, COUNT.pack(len(entries)), *entries)
     if isinstance(message, DropPart):
@@ -311,7 +311,8 @@ def decode_from_active(frame: bytes) -> FromActive:
 def _decode_rare(code: int, reader: Reader) -> FromActive:
     if code == OFFER:
         epoch, last, commit, forced = _number(reader, "epoch"), _lsn(reader), _lsn(reader), _number(reader, "epoch")
-        return Offer(epoch, _epochs(reader), last, commit, forced)
+        lease_ns = _number(reader, "lease_ns")
+        return Offer(epoch, _epochs(reader), last, commit, forced, lease_ns)
     if code == HAND_OVER:
         epoch, lsn, version = _number(reader, "epoch"), _lsn(reader), _number(reader, "version")
         start = int(reader.position)

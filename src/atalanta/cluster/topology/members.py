@@ -142,8 +142,11 @@ class Members:
         """Records `duplicate_node_id` if another node announces this node's id: one data folder is a copy."""
         for other in connectors:
             backup = self.local.backup
-            if self.local.settings.announces(other) or (backup is not None and backup.same_target(other)):
+            settings = self.local.settings
+            if settings.announces(other) or (backup is not None and backup.same_target(other)):
                 continue
+            if settings.is_of_group(other):
+                continue  # its register says which of them serves
             self.local.trace.event(
                 "duplicate_node_id",
                 {

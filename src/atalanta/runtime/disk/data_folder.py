@@ -23,6 +23,7 @@ from atalanta.runtime.ha.epoch_names import has_epochs
 NODE_ID_NAME = "node-id"
 JOURNAL_NAME = "journal"
 MEMBER_NAME = "member"  # in the journal folder of a replicated group's member
+LEASE_NAME = "granted-lease"  # there, too
 
 
 class DataFolder:

@@ -23,6 +23,10 @@ class ActiveMember(Protocol):
     def handed_over(self) -> bool:
         """Tells whether another member has the service."""
 
+    @property
+    def deposed(self) -> str:
+        """Returns why another member has the service, against the will of this node; "" if none has."""
+
     def has_successor(self) -> bool:
         """Tells whether a member is there that could take it."""
 

@@ -117,3 +117,15 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         opened(tmp_path)
     folder.close()
     opened(tmp_path)
+
+
+def test_the_length_of_the_lease_that_was_granted_stays(tmp_path: Path) -> None:
+    folder = open_member_folder(tmp_path, "west", FIRST, os.urandom)
+    assert folder.granted_ns == 0
+    folder.keep_lease(20_000_000_000)
+    folder.keep_lease(2_000_000_000)
+    folder.close()
+    assert opened(tmp_path).granted_ns == 2_000_000_000
+    (tmp_path / "granted-lease").write_text("long")
+    with pytest.raises(DataFolderError, match="delete it when the former active node of the group has ended"):
+        opened(tmp_path)

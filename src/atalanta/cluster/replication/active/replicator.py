@@ -17,6 +17,7 @@ from atalanta.cluster.replication.active.file_changes import (
     ReplicatedPages,
 )
 from atalanta.cluster.replication.active.follower_stream import FollowerStream, Sources
+from atalanta.cluster.replication.active.group_reports import GroupReports
 from atalanta.cluster.replication.active.known_followers import KnownFollowers
 from atalanta.cluster.replication.active.protocol import MemberConnection
 from atalanta.cluster.replication.active.seat import ReplicationSeat
@@ -39,6 +40,7 @@ TICK_TIMER: Final = "replication.tick"
 PUMP_TIMER: Final = "replication.pump"
 READ_TIMER: Final = "replication.register"
 LOOK_TIMER: Final = "replication.look"
+CHECK_TIMER: Final = "replication.check"  # set by the process before it decides about a handover
 HANDOVER_TIMER: Final = "replication.handover"  # set by the process, directly before it stops for a chosen follower
 # A required follower without a connection is removed from the in-sync set after this time.
 GONE_NS: Final = 500_000_000
@@ -83,9 +85,8 @@ class Replicator(Part):
         self._on_stop = on_stop
         self._announce = announce
         self.announced: str = ""
-        self._in_sync: tuple[str, ...] = ()
         self._register = RegisterRequests(seat.register, timers, trace, READ_TIMER)
-        self._told_missing = False
+        self._reports: GroupReports
 
     def register_problem(self) -> str:
         """Returns why the register cannot be read or written, "" as far as it was tried with success."""
@@ -101,7 +102,7 @@ class Replicator(Part):
             raise AssertionError(f"the journal ends at {self.journal.last}, the member at {self.active.last}")
         self.journal.begin_epoch(self.active.epoch)
         self.journal.set_group(self)
-        self._in_sync = self.in_sync()
+        self._reports = GroupReports(self.trace, self.in_sync(), seat.min_in_sync)
         self.begun = True
 
     def begin_service(self, now: int) -> None:
@@ -260,6 +261,8 @@ class Replicator(Part):
             self.timers.set(LOOK_TIMER, now + LOOK_NS)
             if self.active.view.pending is None:
                 self._register.read()
+        elif key == CHECK_TIMER:
+            self._register.check()
         elif key == HANDOVER_TIMER:
             self._favour_next(now)
         elif key == TICK_TIMER:
@@ -273,18 +276,8 @@ class Replicator(Part):
         for member in active.required():
             if member not in self.streams and self.followers.gone_for_ns(now, member) >= GONE_NS:
                 self._do(now, active.drop(now, member))
-        self._tell_missing()
+        self._reports.tell_waits(now, active, self._register.problem)
         self._announce_backup(now)
-
-    def _tell_missing(self) -> None:
-        certain = self.active.view.certain_members()
-        if certain >= self.seat.min_in_sync:
-            self._told_missing = False
-        elif not self._told_missing:
-            self._told_missing = True
-            self.trace.event(
-                "replicas_missing", {"in_sync": certain, "required": self.seat.min_in_sync}
-            )
 
     # --- the register -----------------------------------------------------------------------------------------------
 
@@ -295,31 +288,22 @@ class Replicator(Part):
             return
         self._do(now, self.active.on_register(now, version, register))
         self._register.on_answer(settled=self.active.view.pending is None)
-        self._tell_members(now)
+        if self.active.stopped:
+            return  # the register may be of an epoch that is not this node's
+        self._reports.tell_members(self.in_sync())
+        self._announce_backup(now)
 
     def on_register_uncertain(self, now: int, why: str) -> None:
         """Handles that the outcome of a request is unknown: the register is read again, until it is known."""
         if not self.active.stopped:
             self._register.on_uncertain(now, why, again=self.active.view.pending is not None)
 
-    def _tell_members(self, now: int) -> None:
-        """Reports changes of the in-sync set, and announces the backup to the cluster."""
-        in_sync = self.in_sync()
-        for member in in_sync:
-            if member not in self._in_sync:
-                self.trace.event("replica_in_sync", {"member": member})
-        for member in self._in_sync:
-            if member not in in_sync:
-                self.trace.event("replica_removed", {"member": member})
-        self._in_sync = in_sync
-        self._announce_backup(now)
-
     def _announce_backup(self, now: int) -> None:
         """Announces the connectors of the follower that takes over before others: the first one in sync, else any.
 
         The passive members keep to this order, because clients may dial no other member.
         """
-        names = [name for name in self._in_sync if name in self.streams] or sorted(self.streams)
+        names = [name for name in self._reports.in_sync if name in self.streams] or sorted(self.streams)
         names = [name for name in names if name not in self.active.asynchronous]
         backup = min(names, key=lambda name: (not self.streams[name].favoured, name), default="")
         if backup != self.announced:
@@ -331,7 +315,7 @@ class Replicator(Part):
         wanted = self.followers.wanted
         for name, stream in self.streams.items():
             chosen = name == wanted if wanted else stream.connection.primary
-            stream.favour(chosen and name in self._in_sync)
+            stream.favour(chosen and name in self._reports.in_sync)
         self._announce_backup(now)
 
     # --- handover -----------------------------------------------------------------------------------------------------
@@ -354,6 +338,18 @@ class Replicator(Part):
         ready = [name for name in self.in_sync() if name in self.streams and name not in self.active.asynchronous]
         wanted = self.followers.wanted
         return sorted(ready, key=lambda name: (name != wanted, name != self.announced, name))
+
+    def handover_problem(self) -> str | None:
+        """Returns why nobody could take over, "" if one could, None until the answer to CHECK_TIMER is known.
+
+        A successor cannot become active without the register, and this node would serve no more.
+        """
+        checked = self._register.checked
+        if checked:
+            return f"the register cannot be read: {checked}"
+        if checked == "" and self.active.view.pending is not None:
+            return "a change of the register is under way"
+        return checked
 
     def hand_over(self, now: int) -> bool:
         """Hands the service to the first of the successors, if everything is confirmed. Returns whether it was done.

@@ -122,7 +122,8 @@ class Backup(PassiveInputs):
         store.tell_cut(ports.trace)
         view = RegisterView(ports.ids.secret(LIFE_SIZE))
         report = store.report
-        follower = Follower(config.member, view, config.terms, now, tuple(report.epochs), report.last)
+        epochs = tuple(report.epochs)
+        follower = Follower(config.member, view, config.terms, now, epochs, report.last, config.granted_ns)
         self.follower = follower
         self._stream = IncomingStream(follower, store, self.search, ports, self._do)
 
@@ -174,7 +175,7 @@ class Backup(PassiveInputs):
         if self.follower is not None and not self._over():
             self.follower.on_ended(now, Ended(epoch))
             if self.follower.epoch == epoch:
-                self._doors.on_proof(now)
+                self._doors.on_proof(now, self.follower.promise.wait_ns)
             self._consider(now, at_once=True)
 
     def status(self) -> BackupStatus:
@@ -212,7 +213,7 @@ class Backup(PassiveInputs):
     def _make_identity(self) -> None:
         """Makes the node id of a new group, if no other member can be reached."""
         if self.config.primary and not self.damage and self.search.nobody():
-            self.outcome = Identity(self.ports.ids.uuid())
+            self.outcome = Identity(self.ports.ids.uuid(), founded=True)
             self._unlink("this member begins a new group")
 
     # --- the connection ---------------------------------------------------------------------------
@@ -260,10 +261,11 @@ class Backup(PassiveInputs):
 
     def on_link_lost(self, now: int, why: str) -> None:
         """Implements SearchOwner.on_link_lost."""
-        if self._stream is not None:
-            if self._stream.following and not self._over():
-                self._doors.on_loss(now)
-            self._stream.end()
+        stream = self._stream
+        if stream is not None:
+            if stream.following and not self._over():
+                self._doors.on_loss(now, stream.follower.promise.wait_ns)
+            stream.end()
         self._alone_since_ns = now
         self._read_ns = 0
         self.ports.trace.event("replication_link_lost", {"why": why})

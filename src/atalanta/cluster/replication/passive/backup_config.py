@@ -30,7 +30,7 @@ class BackupConfig:
     `key` is that of the handshake, `connectors` are told to the active node (member_handshake.Hello), `folder` is named
     in errors. `patience_ns`: an active node that has not served yet may read its journal for so long. `repair`: a
     damaged journal is cut behind its whole front, because the member has a new name. An `asynchronous` member serves
-    only at an operator's order.
+    only at an operator's order. `granted_ns` is the length that `BackupPorts.keep_lease` has stored, 0 if it has none.
     """
 
     member: str
@@ -46,10 +46,15 @@ class BackupConfig:
     patience_ns: int = PATIENCE_NS
     repair: bool = False
     asynchronous: bool = False
+    granted_ns: int = 0
 
 
 def nothing() -> None:
     """Stands for a port that is not needed."""
+
+
+def kept_nowhere(length_ns: int) -> None:
+    """Stands for `BackupPorts.keep_lease` where all members have leases of one length."""
 
 
 @dataclass(eq=False, repr=False)
@@ -57,6 +62,8 @@ class BackupPorts:
     """The ports of a passive member. `settings` stores the management settings of the active node, and returns whether
     they have changed; OSError. `prepare` makes the node that would take over, with these settings, and returns its
     replay; None if the node will read its journal.
+
+    `keep_lease` stores the length of the lease that this member grants, durably, for its later lives; OSError.
 
     Without `guard` the end of the active process is known by its lease only. `listen` lets clients connect and wait
     at the ports of this member, which may soon serve.
@@ -74,13 +81,15 @@ class BackupPorts:
     guard: GuardPort | None = None
     listen: Callable[[], None] = nothing
     prepare: Callable[[], GrowingReplay | None] = nothing
+    keep_lease: Callable[[int], None] = kept_nowhere
 
 
 @dataclass(frozen=True)
 class Identity:
-    """The outcome of a member without a node id: the shell stores it and begins again."""
+    """The outcome of a member without a node id: the shell stores it and begins again. `founded`: it is a new one."""
 
     node_id: bytes
+    founded: bool = False
 
 
 @dataclass(frozen=True)

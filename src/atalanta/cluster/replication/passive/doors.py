@@ -20,27 +20,26 @@ class Doors:
     """The doors of one passive run."""
 
     def __init__(self, config: BackupConfig, ports: BackupPorts) -> None:
-        self._wait_ns = config.terms.wait_ns + PATIENCE_NS
         # In a larger group another member may take over, and clients must find it.
         self._opens_on_loss = len(config.candidates) == 1 and not config.asynchronous
         self._listen = ports.listen
         self._until_ns = 0  # 0: they are shut
 
-    def on_loss(self, now: int) -> None:
+    def on_loss(self, now: int, wait_ns: int) -> None:
         """Opens them in a pair, because the connection to the active node is lost: that proves nothing, but clients
-        dial again within milliseconds."""
+        dial again within milliseconds. `wait_ns`: how long this member waits for the end of the lease."""
         if self._opens_on_loss:
-            self._open(now)
+            self._open(now, wait_ns)
 
-    def on_proof(self, now: int) -> None:
-        """Opens them, because the active process has provably ended."""
-        self._open(now)
+    def on_proof(self, now: int, wait_ns: int) -> None:
+        """Opens them, because the active process has provably ended. `wait_ns` as in `on_loss`."""
+        self._open(now, wait_ns)
 
     def are_over(self, now: int, served: bool) -> bool:
         """Tells whether nobody may wait any longer: no takeover came in time, or another member serves (`served`)."""
         return self._until_ns != 0 and (served or now >= self._until_ns)
 
-    def _open(self, now: int) -> None:
+    def _open(self, now: int, wait_ns: int) -> None:
         if self._until_ns == 0:
-            self._until_ns = now + self._wait_ns
+            self._until_ns = now + wait_ns + PATIENCE_NS
             self._listen()

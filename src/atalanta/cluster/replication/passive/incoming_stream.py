@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 WAITING_BYTES_MAX: Final = 16 << 20
 # Heartbeats come four times in a lease.
 SILENCE_NS: Final = 2_000_000_000
+MS: Final = 1_000_000
 
 
 class StreamFailed(Exception):
@@ -82,6 +83,8 @@ class IncomingStream:
         self._wire = ports.wire
         self._trace = ports.trace
         self._settings = ports.settings
+        self._keep_lease = ports.keep_lease
+        self._lease_ns: int = follower.terms.length_ns  # that of the active node
         self._guard = ports.guard
         self._do = do
         # An offer, and the barrier that it waits for.
@@ -106,7 +109,7 @@ class IncomingStream:
         """
         if self.paused:
             self._heard_ns = now  # it is not read
-        return self.following and now >= self._heard_ns + self.follower.terms.wait_ns + SILENCE_NS
+        return self.following and now >= self._heard_ns + self.follower.promise.wait_ns + SILENCE_NS
 
     def lost_for_ns(self, now: int) -> int:
         """Returns the time since it was asked first, and nothing has come from an active node."""
@@ -184,7 +187,7 @@ class IncomingStream:
             raise ProtocolError(f"{type(message).__name__} without an offer that was accepted")
         elif isinstance(message, Heartbeat):
             self.end_lsn = max(self.end_lsn, message.commit)
-            self.clock_floor_ns = max(self.clock_floor_ns, message.sent_ns + follower.terms.length_ns)
+            self.clock_floor_ns = max(self.clock_floor_ns, message.sent_ns + self._lease_ns)
             self._do(now, follower.on_heartbeat(now, sender, message))
         elif isinstance(message, HandOver):
             self._do(now, follower.on_hand_over(now, message))
@@ -231,6 +234,7 @@ class IncomingStream:
         if follower.epoch != offer.epoch:
             self._do(now, actions)
             raise ProtocolError(f"{link.active} offers epoch {offer.epoch}, this member has {follower.seen}")
+        self._grant(offer)
         self.following = self.has_followed = True
         if self._guard is not None:
             self._guard.close()  # the stream names the guard of this active node, if it has one
@@ -242,6 +246,26 @@ class IncomingStream:
             raise StreamFailed(f"the page files cannot be read: {error}") from error
         self._wire.write(link.conn, encode_message(files))
         self._do(now, actions)
+
+    def _grant(self, offer: Offer) -> None:
+        """Keeps the length of the active node's lease for later lives of this member, before any of it is granted."""
+        try:
+            self._keep_lease(offer.lease_ns)
+        except OSError as error:
+            raise StreamFailed(f"the length of the active node's lease cannot be stored: {error}") from error
+        own_ns = self.follower.terms.length_ns
+        if offer.lease_ns not in (self._lease_ns, own_ns):
+            self._trace.event(
+                "lease_lengths_differ",
+                {
+                    "active": self.follower.active,
+                    "its_ms": offer.lease_ns // MS,
+                    "own_ms": own_ns // MS,
+                    "what_to_do": "this member waits for the longer one: give all members of the group the same"
+                    " [ha] lease_ms",
+                },
+            )
+        self._lease_ns = offer.lease_ns
 
     def _cut(self, cut: Cut) -> None:
         """Cuts the journal, and reports what was cut."""

@@ -132,9 +132,9 @@ def _compare(first: CheckedNode, node: CheckedNode, findings: Findings) -> None:
     mine, theirs = node.configuration, first.configuration
     if mine.ha.lease_ms != theirs.ha.lease_ms:
         _add(
-            ERROR, node, "lease_ms",
-            f"lease_ms is {mine.ha.lease_ms}, that of {theirs.path} is {theirs.ha.lease_ms}: with the shorter one a "
-            "member takes over while the other one still delivers",
+            WARNING, node, "lease_ms",
+            f"lease_ms is {mine.ha.lease_ms}, that of {theirs.path} is {theirs.ha.lease_ms}: a member that takes over "
+            "waits for the longer one",
             "the same [ha] lease_ms in the atalanta.toml of all members", findings,
         )  # fmt: skip
     if mine.ha.min_in_sync != theirs.ha.min_in_sync:

@@ -3,6 +3,7 @@
     <journal>/node.lock   as in every data folder (runtime/disk/data_folder.py)
     <journal>/node-id     the node id of the group; missing in a new member that has not met the active node yet
     <journal>/member      the member's name; a second line `stored` says that the folder had a journal under this name
+    <journal>/granted-lease  the length in ns of the lease that this member has granted to an active node
     <journal>/journal-*   the segments
 
 The name stands for the folder's content: the register says of names which of them have everything. So a folder that
@@ -19,6 +20,7 @@ from typing import Final
 
 from atalanta.files.replace import replace_file
 from atalanta.runtime.disk.data_folder import (
+    LEASE_NAME,
     MEMBER_NAME,
     NODE_ID_NAME,
     has_journal,
@@ -31,6 +33,7 @@ from atalanta.runtime.disk.folder_lock import DataFolderError, FolderLock, lock_
 
 STORED: Final = "stored"
 NAME: Final = re.compile(r"[\w.-]{1,200}")
+LENGTH: Final = re.compile(r"[0-9]{1,19}")
 # Of the configured name; the rest makes it unique.
 TITLE_CHARACTERS_MAX: Final = 50
 
@@ -46,6 +49,7 @@ class MemberFolder:
         self.member = member
         self.node_id = node_id
         self.lost = ""  # the name under which the folder had a journal that is gone, or in part
+        self.granted_ns = 0  # 0: none
         self._stored = stored
         self._lock = lock
         self._new_name = new_name
@@ -69,6 +73,12 @@ class MemberFolder:
         if not self._stored and has_journal(self.journal):
             replace_file(self.journal / MEMBER_NAME, f"{self.member}\n{STORED}\n".encode())
             self._stored = True
+
+    def keep_lease(self, length_ns: int) -> None:
+        """Records the length of the lease that this member grants, durably. Raises OSError."""
+        if length_ns != self.granted_ns:
+            replace_file(self.journal / LEASE_NAME, f"{length_ns}\n".encode("ascii"))
+            self.granted_ns = length_ns
 
     def check_locks(self) -> None:
         """Raises DataFolderError if another process could use the folder by now."""
@@ -113,6 +123,7 @@ def open_member_folder(
             replace_file(journal / MEMBER_NAME, f"{member}\n".encode())
         folder = MemberFolder(journal, member, stored, node_id, lock, new_name)
         folder.lost = lost
+        folder.granted_ns = _read_lease(journal)
         folder.note_journal()
         if node_id is None and fixed_id is not None:
             folder.identify(fixed_id)
@@ -145,6 +156,20 @@ def _read_member(journal: Path) -> tuple[str, bool] | None:
     if not lines or not NAME.fullmatch(lines[0]) or lines[1:] not in ([], [STORED]):
         raise DataFolderError(f"{path}: this is no member's name")
     return lines[0], bool(lines[1:])
+
+
+def _read_lease(journal: Path) -> int:
+    """Returns the length of the lease that an earlier process has granted, 0 without any."""
+    path = journal / LEASE_NAME
+    try:
+        text = path.read_text(encoding="ascii", errors="replace").strip()
+    except FileNotFoundError:
+        return 0
+    if not LENGTH.fullmatch(text):
+        raise DataFolderError(
+            f"{path}: this is no length of a lease: delete it when the former active node of the group has ended"
+        )
+    return int(text)
 
 
 def _file_name(title: str) -> str:

@@ -20,13 +20,14 @@ FILE_BYTES_MAX: Final = 1 << 16
 @dataclass(frozen=True)
 class FollowerStatus:
     """A follower as its active node sees it: the number of records that it has not confirmed, and the seconds since it
-    had everything."""
+    had everything, or since its connection was lost."""
 
     member: str
     in_sync: bool
     behind: int
     asynchronous: bool = False
     behind_s: float = 0.0
+    connected: bool = True
 
 
 @dataclass(frozen=True)
