@@ -19,7 +19,7 @@ from tests.fuzz.jgroups_targets import JgroupsTarget, StackTarget
 from tests.fuzz.management_target import ManagementTarget
 from tests.fuzz.node_targets import ClientTarget, NodeTarget
 from tests.fuzz.spark_targets import LineTarget, OffsetTarget, OptionTarget
-from tests.fuzz.stomp_targets import StompFrameTarget, StompTarget
+from tests.fuzz.stomp_targets import StompFrameTarget, StompTarget, WebSocketTarget
 from tests.fuzz.store_targets import JournalTarget, PageTarget, RecordTarget
 from tests.fuzz.target import Target
 from tests.fuzz.text_targets import PropertiesTarget, SelectorTarget, UsersTarget
@@ -36,7 +36,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
     made.name: made
     for made in (
         FramerTarget, PacketTarget, MessageTarget, ReceivedTarget, DatagramTarget, JgroupsTarget, UpgradeTarget,
-        AmqpTarget, EmbeddedTarget, LargeEmbeddedTarget, StompFrameTarget, StompTarget,
+        AmqpTarget, EmbeddedTarget, LargeEmbeddedTarget, StompFrameTarget, StompTarget, WebSocketTarget,
         DnsTarget, NodeTarget, ClientTarget, ManagementTarget, AnswerTarget,
         JournalTarget, RecordTarget, PageTarget, DamageTarget, RegisterTarget, MemberTarget,
         SelectorTarget, UriTarget, UrlTarget, PropertiesTarget, UsersTarget, MaskTarget, StoreTarget, LoginTarget,
