@@ -1,11 +1,13 @@
-"""STOMP: the decoder of frames, and conversations with a broker."""
+"""STOMP: the decoder of frames, conversations with a broker, and the frames of a WebSocket."""
 
 from __future__ import annotations
 
 from atalanta.kernel.broker.invariants import validate
+from atalanta.message.encoding.buffer import DecodeError
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.stomp.decoder import FrameDecoder
 from atalanta.wire.stomp.frame import V10, V11, V12
+from atalanta.wire.web_socket import WebSocket
 from tests.fuzz.mutator import Mutator
 from tests.fuzz.target import Target
 from tests.kernel.broker_rig import SECOND
@@ -71,6 +73,31 @@ class StompFrameTarget(Target):
             while (got := decoder.step()) is not None:
                 found.append((got.command, got.headers, got.body))
         return found
+
+
+class WebSocketTarget(Target):
+    """u8 pieces · frames of a client: cut into as many pieces, they carry what the whole carries."""
+
+    name = "web socket"
+    refusals = (DecodeError,)
+
+    def seeds(self) -> list[bytes]:
+        mask = b"\x01\x02\x03\x04"
+        text = b"\x81\x85" + mask + b"hello" + b"\x01\x81" + mask + b"x" + b"\x80\x81" + mask + b"y"
+        control = b"\x89\x82" + mask + b"pi" + b"\x88\x82" + mask + b"\x03\xe8"
+        return [
+            b"\x05" + text + control,
+            b"\x03\x82\xfe\x01\x00" + mask + bytes(256),
+            b"\x02\x82\xff" + (300).to_bytes(8, "big") + mask + bytes(300),
+        ]
+
+    def run(self, data: bytes) -> None:
+        pieces, stream = (data[0] if data else 0) + 1, data[1:]
+        step = max(1, len(stream) // pieces)
+        cut, whole = WebSocket(), WebSocket()
+        carried = b"".join(cut.receive(stream[at : at + step]) for at in range(0, len(stream), step))
+        assert carried == whole.receive(stream)
+        assert cut.closed == whole.closed and cut.take_answers() == whole.take_answers()
 
 
 class StompTarget(Target):

@@ -49,8 +49,9 @@ class StompClient:
     """One connection of stomp.py."""
 
     def __init__(self, node: BrokerProcess, version: str = "1.2", client_id: str = "", **options: Any) -> None:
-        self.version = version
-        self.connection = VERSIONS[version]([("127.0.0.1", node.port)], reconnect_attempts_max=1, **options)
+        self.version = "1.2" if version == "socket" else version
+        kind = stomp.WSConnection if version == "socket" else VERSIONS[version]
+        self.connection = kind([("127.0.0.1", node.port)], reconnect_attempts_max=1, **options)
         self.heard = Listener()
         self.connection.set_listener("test", self.heard)
         headers = {"client-id": client_id} if client_id else {}
@@ -215,6 +216,20 @@ def test_heart_beats(connect: Callable[..., StompClient], queue: str) -> None:
     client.until(lambda: client.heard.beats >= 4)
     client.call("send", queue, "still here")
     assert client.texts(1) == ["still here"] and client.heard.timeouts == 0
+
+
+def test_a_web_socket(connect: Callable[..., StompClient], queue: str) -> None:
+    plain = connect()
+    client = connect("socket", heartbeats=(500, 500), ws_path="/", binary_mode=True)
+    client.call("subscribe", queue, id="1", ack="client")
+    for text in ("one", "y" * 100_000):
+        plain.call("send", queue, text)
+    frames = client.take(2)
+    assert [frame.body for frame in frames] == ["one", "y" * 100_000]
+    client.acknowledge(frames[1])
+    client.until(lambda: client.heard.beats >= 2)
+    client.call("send", queue, "back")
+    assert client.texts(1) == ["back"]
 
 
 def test_an_error_has_a_sentence(connect: Callable[..., StompClient]) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.transport import TransportConfiguration
+    from atalanta.wire.web_socket import WebSocket
 
 DEFAULT_HANDSHAKE_TIMEOUT_S: Final = 10
 DEFAULT_TTL_NS: Final = 60_000_000_000
@@ -102,6 +103,10 @@ class ClientConnection(Connection):
     def address_prefixes(self) -> AddressPrefixes | None:
         """Returns anycastPrefix and multicastPrefix of the acceptor; None if it has neither."""
         return prefixes_of(self.acceptor)
+
+    def use_web_socket(self, now: int, socket: WebSocket, carried: bytes) -> None:
+        """Continues inside a WebSocket; `carried` are the first bytes that it has carried. ProtocolError."""
+        raise ProtocolError(f"{self.client.protocol} in a WebSocket is not served")
 
     def peer(self) -> str:
         return self.client.remote

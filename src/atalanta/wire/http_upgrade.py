@@ -3,6 +3,8 @@
 The client sends `GET /` with `Upgrade: activemq-remoting` and a key. The answer 101 proves by a hash of the key that
 it comes from a broker. Then both ends speak CORE (Artemis' NettyConnector.HttpUpgradeHandler). h11 reads and writes
 HTTP. Each end imports h11 when it is used: the import takes longer than the rest of a client's start.
+
+The broker's end also answers the upgrade to a WebSocket.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import hashlib
 from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.web_socket import WebSocket
 
 if TYPE_CHECKING:
     import h11
@@ -23,6 +26,11 @@ MAGIC: Final = "CF70DEB8-70F9-4FBA-8B4F-DFC3E723B4CD"
 HEAD_BYTES_MAX: Final = 8 * 1024
 KEY_BYTES_MAX: Final = 128
 NONCE_BYTES: Final = 16
+
+WEB_SOCKET: Final = "websocket"
+WEB_SOCKET_VERSION: Final = b"13"
+WEB_SOCKET_MAGIC: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+WEB_SOCKET_KEY_BYTES: Final = 24  # 16 bytes in base64
 
 ENABLED: Final = "httpUpgradeEnabled"
 ENDPOINT: Final = "httpUpgradeEndpoint"
@@ -48,10 +56,17 @@ def _next_event(http: h11.Connection, data: bytes | None = None) -> object:
 
 
 class UpgradeAnswer:
-    """The broker's end of the upgrade: `feed` until `done`; then `answer` is to be written and `rest` is CORE."""
+    """The broker's end of the upgrade: `feed` until `done`; then `answer` is to be written and `rest` is CORE.
 
-    def __init__(self) -> None:
+    `core`: upgrades to CORE are answered. With `subprotocols` those to a WebSocket are; then `web_socket` takes `rest`.
+    """
+
+    def __init__(self, core: bool = True, subprotocols: tuple[str, ...] = ()) -> None:
         import h11
+
+        self.core = core
+        self.subprotocols = subprotocols
+        self.web_socket: WebSocket | None = None
 
         self.done: bool = False
         self.answer: bytes = b""
@@ -59,7 +74,7 @@ class UpgradeAnswer:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
 
     def feed(self, data: bytes) -> None:
-        """Takes bytes of the client. ProtocolError for any request but an upgrade to CORE."""
+        """Takes bytes of the client. ProtocolError for any request but an upgrade that is served."""
         import h11
 
         event = _next_event(self._http, data)
@@ -69,26 +84,55 @@ class UpgradeAnswer:
             raise ProtocolError("HTTP: no request")
         headers = dict(event.headers)
         wanted = headers.get(b"upgrade", b"").decode("latin-1").lower()
-        if event.method != b"GET" or wanted != PROTOCOL:
-            raise ProtocolError(f"HTTP: a request without 'Upgrade: {PROTOCOL}'")
-        key = headers.get(KEY, b"")
-        if not key or len(key) > KEY_BYTES_MAX:
-            raise ProtocolError("HTTP: the upgrade has no key, or one that is too long")
+        served = [PROTOCOL] * self.core + [WEB_SOCKET] * bool(self.subprotocols)
+        if event.method != b"GET" or wanted not in served:
+            raise ProtocolError(f"HTTP: a request without 'Upgrade: {' or '.join(served)}'")
+        found = _core_headers(headers) if wanted == PROTOCOL else _web_socket_headers(headers, self.subprotocols)
+        if wanted == WEB_SOCKET:
+            self.web_socket = WebSocket()
         body = _next_event(self._http)
         if not isinstance(body, h11.EndOfMessage):
             raise ProtocolError("HTTP: an upgrade request has no body")
-        answer = h11.InformationalResponse(
-            status_code=101,
-            reason=b"Switching Protocols",
-            headers=[
-                ("Upgrade", PROTOCOL),
-                ("Connection", "Upgrade"),
-                ("Sec-ActiveMQRemoting-Accept", accept_of(key.decode("latin-1"))),
-            ],
-        )
+        answer = h11.InformationalResponse(status_code=101, reason=b"Switching Protocols", headers=found)
         self.answer = self._http.send(answer) or b""
         self.rest, _ = self._http.trailing_data
         self.done = True
+
+
+def _core_headers(headers: dict[bytes, bytes]) -> list[tuple[str, str]]:
+    """Returns the headers of the answer to an upgrade to CORE. ProtocolError without a key."""
+    key = headers.get(KEY, b"")
+    if not key or len(key) > KEY_BYTES_MAX:
+        raise ProtocolError("HTTP: the upgrade has no key, or one that is too long")
+    return [
+        ("Upgrade", PROTOCOL),
+        ("Connection", "Upgrade"),
+        ("Sec-ActiveMQRemoting-Accept", accept_of(key.decode("latin-1"))),
+    ]
+
+
+def _web_socket_headers(headers: dict[bytes, bytes], subprotocols: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Returns the headers of the answer to an upgrade to a WebSocket (RFC 6455, section 4.2.2). ProtocolError.
+
+    `subprotocols`: those served, the preferred ones first.
+    """
+    key = headers.get(b"sec-websocket-key", b"").strip()
+    if len(key) != WEB_SOCKET_KEY_BYTES or headers.get(b"sec-websocket-version", b"").strip() != WEB_SOCKET_VERSION:
+        raise ProtocolError("HTTP: a WebSocket needs version 13 and a key of 16 bytes")
+    digest = hashlib.sha1(key + WEB_SOCKET_MAGIC, usedforsecurity=False).digest()
+    answer = [
+        ("Upgrade", WEB_SOCKET),
+        ("Connection", "Upgrade"),
+        ("Sec-WebSocket-Accept", base64.b64encode(digest).decode("ascii")),
+    ]
+    offered = headers.get(b"sec-websocket-protocol", b"").decode("latin-1")
+    names = [name.strip() for name in offered.split(",") if name.strip()]
+    chosen = next((name for name in subprotocols if name in names), None)
+    if names and chosen is None:
+        raise ProtocolError(f"HTTP: a WebSocket of {offered[:80]!r}, none of {', '.join(subprotocols)}")
+    if chosen is not None:
+        answer.append(("Sec-WebSocket-Protocol", chosen))
+    return answer
 
 
 class UpgradeRequest:

@@ -31,9 +31,13 @@ class Peer:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Protocol:
-    """A protocol of one node. `name` is its name in the `protocols` parameter of acceptors, in capitals."""
+    """A protocol of one node. `name` is its name in the `protocols` parameter of acceptors, in capitals.
+
+    `subprotocols` are its names in a WebSocket, the preferred ones first; none if it does not use them.
+    """
 
     name: str = ""
+    subprotocols: tuple[str, ...] = ()
 
     def recognises(self, first: bytes) -> int:
         """Returns YES, NO or MORE for the first bytes of a connection, at most 16."""

@@ -1,6 +1,7 @@
 """The connection of a peer whose protocol is not known yet: its first bytes decide.
 
-CORE may also follow an HTTP upgrade (wire/http_upgrade.py), if the acceptor allows that.
+CORE may also follow an HTTP upgrade (wire/http_upgrade.py), if the acceptor allows that. In a WebSocket the carried
+bytes decide.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.host import Host
     from atalanta.wire.protocol import Peer, Protocol
+    from atalanta.wire.web_socket import WebSocket
 
 
 class Sniffer(ClientConnection):
@@ -32,6 +34,7 @@ class Sniffer(ClientConnection):
         self.from_peer = peer
         self.first_bytes: bytes = b""
         self.upgrade: UpgradeAnswer | None = None
+        self.web_socket: WebSocket | None = None
         self.holds: int = 0
         self.held: list[bytes] = []
 
@@ -47,10 +50,13 @@ class Sniffer(ClientConnection):
         """Detects the protocol. ProtocolError if the acceptor does not serve it."""
         if self.upgrade is not None:
             data = self._answer_upgrade(self.upgrade, data)
+        elif self.web_socket is not None:
+            data = self._from_web_socket(self.web_socket, data)
         data = self.first_bytes + data
         first = data[:FIRST_BYTES_MAX]
-        if first and detect(first) == HTTP and self._upgrades():
-            self.upgrade = UpgradeAnswer()
+        if first and self.web_socket is None and detect(first) == HTTP and self._upgrades(first):
+            core = self.acceptor is not None and self.acceptor.http_upgrade_enabled
+            self.upgrade = UpgradeAnswer(core, self._subprotocols())
             data = self._answer_upgrade(self.upgrade, data)
             first = data[:FIRST_BYTES_MAX]
         if not first:
@@ -67,18 +73,47 @@ class Sniffer(ClientConnection):
             return
         raise ProtocolError(self._refusal(detect(first)))
 
-    def _upgrades(self) -> bool:
-        return self.acceptor is not None and self.acceptor.http_upgrade_enabled
+    def _upgrades(self, first: bytes) -> bool:
+        """Returns True if this may be a request that is answered."""
+        if self.acceptor is not None and self.acceptor.http_upgrade_enabled:
+            return True
+        return first.startswith(b"GET ") and bool(self._subprotocols())
+
+    def _subprotocols(self) -> tuple[str, ...]:
+        """Returns the names in a WebSocket of all protocols that the acceptor serves."""
+        found: list[str] = []
+        for protocol in self.host.protocols:
+            if self.acceptor is None or self.acceptor.serves(protocol.name):
+                found.extend(protocol.subprotocols)
+        return tuple(found)
+
+    def _from_web_socket(self, socket: WebSocket, data: bytes) -> bytes:
+        """Returns what the WebSocket carries, and writes its answers."""
+        carried = socket.receive(data)
+        answers = socket.take_answers()
+        if answers:
+            self.host.wire.write(self.conn, answers)
+        if socket.closed:
+            self.host.closing.append((self.conn, "the peer closed its WebSocket"))
+        return bytes(carried)
 
     def _answer_upgrade(self, upgrade: UpgradeAnswer, data: bytes) -> bytes:
-        """Returns the bytes behind a complete HTTP upgrade to CORE, which is answered; b"" before its end."""
-        upgrade.feed(data)
+        """Returns the bytes behind a complete HTTP upgrade, which is answered; b"" before its end."""
+        try:
+            upgrade.feed(data)
+        except ProtocolError as error:
+            if upgrade.core:
+                raise
+            raise ProtocolError(f"{error}: {self._refusal(HTTP)}") from error
         self.first_bytes = b""
         if not upgrade.done:
             return b""
         self.upgrade = None
         self.host.wire.write(self.conn, upgrade.answer)
         rest: bytes = upgrade.rest
+        self.web_socket = upgrade.web_socket
+        if self.web_socket is not None:
+            rest = self._from_web_socket(self.web_socket, rest)
         return rest
 
     def _replace(self, now: int, protocol: Protocol, data: bytes) -> None:
@@ -91,7 +126,10 @@ class Sniffer(ClientConnection):
         self.host.connections[self.conn] = connection
         if self.reconnecting and isinstance(connection, ClientConnection):
             connection.refuse_requests(not self.disconnect_delayed)
-        connection.feed(now, data)
+        if self.web_socket is not None and isinstance(connection, ClientConnection):
+            connection.use_web_socket(now, self.web_socket, data)
+        else:
+            connection.feed(now, data)
 
     def _refusal(self, name: str) -> str:
         """Returns the text for a protocol that is not served: protocol, acceptor and remedy."""

@@ -25,7 +25,7 @@ SERVED_PROTOCOLS: Final = ("CORE", "STOMP")
 _THREADS: Final = "this broker has one loop and no worker threads"
 _NETTY: Final = "concerns Netty"
 _OTHER_PROTOCOL: Final = "concerns a protocol this version does not speak"
-_WEB_SOCKET: Final = "there are no web sockets"
+_WEB_SOCKET: Final = "frames of a WebSocket are taken at any length, and sent as binary without compression"
 _IN_MEMORY: Final = "bodies from STOMP clients stay in memory"
 _MESSAGE_ID: Final = "the header message-id has the number of the message"
 

@@ -19,6 +19,7 @@ from atalanta.wire.stomp.heart_beat import Beat, HeartBeat, HeartBeats
 from atalanta.wire.stomp.output import StompOutput
 from atalanta.wire.stomp.requests import answer
 from atalanta.wire.stomp.session import StompSession
+from atalanta.wire.web_socket import WebSocket, framed
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from atalanta.wire.host import Host
 
 SERVER: Final = "Atalanta"
+LINE_END: Final = b"\n"
 WINDOW_BYTES: Final = 10_240  # of an acceptor without stompConsumerWindowSize
 NO_VERSION: Final = "the client offers none of the versions 1.0, 1.1 and 1.2"
 
@@ -58,6 +60,25 @@ class StompConnection(StompOutput):
     # -- bytes in -------------------------------------------------------------------------------
     def feed(self, now: int, data: bytes) -> None:
         self.last_seen = now
+        socket = self.web_socket
+        if socket is None:
+            self._take(now, data)
+            return
+        carried = socket.receive(data)
+        answers = socket.take_answers()
+        if answers:
+            self.host.wire.write(self.conn, answers)
+        self._take(now, carried)
+        if socket.closed:
+            self.end("the peer closed its WebSocket")
+
+    def use_web_socket(self, now: int, socket: WebSocket, carried: bytes) -> None:
+        self.web_socket = socket
+        self.last_seen = now
+        self._take(now, carried)
+
+    def _take(self, now: int, data: bytes) -> None:
+        """Processes the bytes of the protocol, now or when the input is released."""
         if self.end_reason:
             return
         if self.holds > 0 or self.held:  # released, but `resume` comes first
@@ -159,7 +180,8 @@ class StompConnection(StompOutput):
         agreed = HeartBeat(frame.get("heart-beat"), config.connection_ttl_override_ms, self.acceptor)
         self.ttl_ns = agreed.ttl_ms * 1_000_000 if agreed.ttl_ms >= 0 else -1
         if agreed.own_period_ms:
-            self.heart_beat = Beat(self.host.wire, self.conn, now, agreed.own_period_ms * 1_000_000)
+            data = LINE_END if self.web_socket is None else framed(LINE_END)
+            self.heart_beat = Beat(self.host.wire, self.conn, now, agreed.own_period_ms * 1_000_000, data)
             self.beats.add(now, self.heart_beat)
         headers = [("version", VERSION_NAMES[self.version]), ("session", session_name)]
         if self.acceptor is None or not self.acceptor.stomp_server_header_off:

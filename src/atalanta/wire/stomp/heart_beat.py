@@ -68,9 +68,10 @@ def periods(header: str | None) -> tuple[int, int]:
 
 
 class Beat:
-    """The heart-beats that the node owes to one connection. `last_written`: time (ns) of its latest output."""
+    """The heart-beats that the node owes to one connection: `data`. `last_written`: time (ns) of its latest output."""
 
-    def __init__(self, wire: Wire, conn: int, now: int, period_ns: int) -> None:
+    def __init__(self, wire: Wire, conn: int, now: int, period_ns: int, data: bytes) -> None:
+        self.data = data
         self.wire = wire
         self.conn = conn
         self.period_ns = period_ns
@@ -94,7 +95,7 @@ class Beat:
         """Writes a heart-beat if it is due, and returns the time (ns) of the next one."""
         if self.last_written + self.period_ns <= now:
             if not self.held:
-                self.wire.write(self.conn, b"\n")
+                self.wire.write(self.conn, self.data)
             self.last_written = now
         return self.last_written + self.period_ns
 

@@ -9,6 +9,7 @@ from mypy_extensions import mypyc_attr
 
 from atalanta.wire.login import LoginConnection
 from atalanta.wire.stomp.frame import V10, encoded_frame
+from atalanta.wire.web_socket import WebSocket, framed
 
 if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeStream
@@ -46,6 +47,7 @@ class StompOutput(LoginConnection):
         self.wants_close: bool = False
         self.closing: bool = False
         self.heart_beat: Beat | None = None
+        self.web_socket: WebSocket | None = None
 
     def block_deliveries(self, blocked: bool) -> None:
         """Stops the deliveries of the session, or lets them go on."""
@@ -87,7 +89,7 @@ class StompOutput(LoginConnection):
         if len(self.out):
             data = self.out.getvalue()
             self.out.truncate(0)
-            self.host.wire.write(self.conn, data)
+            self.host.wire.write(self.conn, data if self.web_socket is None else framed(data))
             if self.heart_beat is not None:
                 self.heart_beat.written(now)
         if self.full:

@@ -23,6 +23,7 @@ class StompProtocol(Protocol):
     def __init__(self, host: Host, timers: Timers) -> None:
         self.host = host
         self.name = "STOMP"
+        self.subprotocols = ("v12.stomp", "v11.stomp", "v10.stomp")
         self.beats = HeartBeats(timers)
 
     def recognises(self, first: bytes) -> int:
