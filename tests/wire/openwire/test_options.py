@@ -63,6 +63,7 @@ def test_what_holds(ours: dict[str, int], theirs: dict[str, int], held: tuple[st
     [
         ({"CacheEnabled": "yes"}, "CacheEnabled"),
         ({"MaxFrameSize": True}, "MaxFrameSize"),
+        ({"CacheSize": 1 << 40}, "CacheSize"),
         ({"Host": "x" * 600}, "Host"),
         ({"a": {}}, "nested more than 0 deep"),
         ({str(number): True for number in range(65)}, "too many values"),

@@ -20,6 +20,8 @@ FRAME_BYTES_MAX: Final = 100 << 20
 # Values of the map, none of which is a map or list; Java has the same limits.
 PROPERTIES_MAX: Final = 64
 PROPERTY_BYTES_MAX: Final = 512
+INT_MIN: Final = -(1 << 31)
+INT_MAX: Final = (1 << 31) - 1
 
 FLAGS: Final = {
     "TcpNoDelayEnabled": "tcp_no_delay", "SizePrefixDisabled": "size_prefix_disabled",
@@ -104,6 +106,8 @@ def _number(values: dict[str, object], name: str) -> int:
     value = values.get(name, 0)
     if not isinstance(value, int) or isinstance(value, bool):
         raise DecodeError(f"WireFormatInfo.{name}", 0, f"{value!r} is no number")
+    if name == "CacheSize" and not INT_MIN <= value <= INT_MAX:
+        raise DecodeError(f"WireFormatInfo.{name}", 0, f"{value} is no int")
     return int(value)
 
 
