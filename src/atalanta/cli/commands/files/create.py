@@ -90,14 +90,10 @@ def create(
 ) -> None:
     """Create a node: etc/broker.xml, users and roles. `atalanta run DIR` then starts it."""
     # Imported here: `atalanta version` must work even if a module of the broker cannot be imported.
-    from atalanta.cli.output.outcome import USAGE, ended
     from atalanta.config.instance import Instance
     from atalanta.kernel.security.password import hash_password
 
-    if replicated and shared_store:
-        raise ended("--replicated and --shared-store: a node has one of them", USAGE)
-    if backup and not replicated and not shared_store:
-        raise ended("--backup: of a group or a shared store, give --replicated or --shared-store, too", USAGE)
+    role_in_group = _role_in_group(replicated, shared_store, backup)
     shown = []
     if not password:
         password = secrets.token_urlsafe(SECRET_BYTES)
@@ -126,16 +122,13 @@ def create(
         persistence=not no_persistence,
         security=not no_security,
         full_policy="BLOCK" if blocking else "PAGE",
-        role_in_group=("backup" if backup else "primary") if replicated or shared_store else "",
+        role_in_group=role_in_group,
         shared_store=shared_store,
         data=data,
         failover_on_shutdown=failover_on_shutdown,
         voters=_listed(voters),
     )
     _make(folder, instance, shown)
-    if replicated and not voters:
-        typer.echo("without --voters the guard of the primary decides: when its host is lost, no backup takes over")
-    typer.echo(f"start it: atalanta run {folder}")
 
 
 def _make(folder: Path, instance: Instance, shown: list[str]) -> None:
@@ -152,6 +145,22 @@ def _make(folder: Path, instance: Instance, shown: list[str]) -> None:
     if shown:
         typer.echo("printed only once, keep them:")
         typer.echo("\n".join(shown))
+    if instance.role_in_group and not instance.shared_store and not instance.voters:
+        typer.echo("without --voters the guard of the primary decides: when its host is lost, no backup takes over")
+    typer.echo(f"start it: atalanta run {folder}")
+
+
+def _role_in_group(replicated: bool, shared_store: bool, backup: bool) -> str:
+    """Returns "primary" or "backup", "" for a node that has none. Ends the command for options that contradict."""
+    from atalanta.cli.output.outcome import USAGE, ended
+
+    if replicated and shared_store:
+        raise ended("--replicated and --shared-store: a node has one of them", USAGE)
+    if not replicated and not shared_store:
+        if backup:
+            raise ended("--backup: of a group or a shared store, give --replicated or --shared-store, too", USAGE)
+        return ""
+    return "backup" if backup else "primary"
 
 
 def _listed(text: str) -> list[str]:
