@@ -128,6 +128,9 @@ def test_the_folder_of_a_stopped_member_is_an_argument(tmp_path: Path) -> None:
         assert text in done.stdout, done.stdout
     told = json.loads(CliRunner().invoke(application, ["doctor", "--json", str(path)]).stdout)
     assert [each["code"] for each in told["findings"]] == ["member_stopped", "register_missing", "kept_tail"]
+    (journal / "node-id").unlink()
+    told = json.loads(CliRunner().invoke(application, ["doctor", "--json", str(path)]).stdout)
+    assert [each["code"] for each in told["findings"]] == ["group_unmet", "member_stopped", "kept_tail"]
 
 
 def test_a_folder_of_another_node_is_refused(tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ def test_primaries_that_find_each_other(tmp_path: Path) -> None:
     a, b = member(tmp_path, "a", "b", "primary"), member(tmp_path, "b", "a", "primary")
     found = call(a, b)
     (said,) = told(found, "warning")
-    assert "the one that starts first serves, and the other one follows it" in said
-    assert "a group-name for each pair" in hint_of(found, "starts first")
+    assert "the one that starts later follows the other one" in said
+    assert "a group-name for each pair" in hint_of(found, "starts later")
     fixed = "<coordination-id>orders</coordination-id>"
     folder = tmp_path / "fixed"
     a = member(folder, "a", "b", "primary", options=fixed)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, duration_text
-from atalanta.cli.cluster.replicated_group import ACTIVE, GroupState
+from atalanta.cli.cluster.replicated_group import ACTIVE, UNMET, GroupState
 from atalanta.cli.cluster.shared_store import REMEDIES, PairState
 from atalanta.cli.cluster.view import LiveCluster
 from atalanta.config.configuration import Configuration
@@ -52,6 +52,9 @@ def _register(seen: GroupState) -> Iterator[Finding]:
     if seen.why:
         text = f"the manager does not answer: {seen.why}"
         yield Finding(ERROR, "manager_unreachable", seen.member, text, MANAGER_AWAY, {"why": seen.why})
+    elif seen.unmet:
+        text = "this member has not met an active member of its group yet"
+        yield Finding(WARNING, "group_unmet", seen.member, text, UNMET.partition(": ")[2])
     elif register is None:
         text = "the group has no register yet"
         yield Finding(WARNING, "register_missing", seen.member, text, "start the primary: it founds the group")

@@ -44,6 +44,10 @@ REMEDY: Final = (
     "in the atalanta.toml of this member, start the member again, and promote it with --lossy"
 )
 LOSSY: Final = "With --lossy this member serves all the same, and what it lacks is lost, though it was confirmed"
+UNMET: Final = (
+    "this member has not met an active member of its group yet: start the primary. If it serves, `replication_refused` "
+    "in the log of this member says why the two do not agree"
+)
 ACTIVE: Final = "active"
 STOPPED: Final = "stopped"
 AWAY: Final = "away"  # a follower without a connection
@@ -72,6 +76,7 @@ class GroupState:
     status: MemberStatus | None
     register: Register | None
     why: str  # why the register cannot be read, "" if it can
+    unmet: bool = False  # it does not know the node id of its group, and so not its register
 
     @property
     def state(self) -> str:
@@ -107,6 +112,8 @@ def run_status(configuration: Configuration, json_output: bool) -> None:
             typer.echo(f"it waits: {seen.status.waits}", err=True)
         if seen.why:
             typer.echo(f"the register cannot be read: {seen.why}", err=True)
+        elif seen.unmet:
+            typer.echo(UNMET, err=True)
         elif register is None:
             typer.echo("the group has no register yet: start the primary", err=True)
         else:
@@ -223,7 +230,7 @@ async def look(configuration: Configuration) -> GroupState:
         if status is not None and status.beat == before.beat and status.member == before.member:
             status = None
     if read_node_id(journal) is None:
-        return GroupState(journal, member, status, None, "")
+        return GroupState(journal, member, status, None, "", unmet=True)
     manager = _manager(configuration, journal)
     try:
         register, why = await _register(manager)

@@ -94,8 +94,8 @@ def _check_primaries(group: ReplicatedGroup, members: list[CheckedNode], finding
             continue
         findings.add(
             WARNING, node, KIND, "",
-            f"it and the primary {first.path} find each other and have the same group-name: the one that starts first "
-            "serves, and the other one follows it, as its backup",
+            f"it and the primary {first.path} find each other and have the same group-name: the one that starts later "
+            "follows the other one, as its backup, and two that start at the same time form two groups",
             "a group-name for each pair, if each primary shall have messages of its own; the same coordination-id in "
             "both, if they are one group",
         )  # fmt: skip
