@@ -7,7 +7,6 @@ connections and no other error.
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -16,10 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.runtime.ha.group.member_status import read_status
 from tests.app.group import Group, Member
 from tests.app.grouped_load import Arrival, GroupedLoad, group_problems, grouped
-from tests.waiting import DEADLINE_S, until
+from tests.waiting import DEADLINE_S
 
 pytestmark = pytest.mark.process
 
@@ -36,8 +34,7 @@ def hand_over(member: Member) -> None:
 
 def kill_broker(member: Member) -> None:
     """Kills the broker, and starts the member again."""
-    os.kill(member.broker, signal.SIGKILL)
-    member.wait()
+    member.kill_broker()
     member.start()
 
 
@@ -53,21 +50,11 @@ async def in_turn(group: Group, load: GroupedLoad, ends: list[Callable[[Member],
     await load.served(one.port)
     for end in ends:
         load.generation += 1
-        await asyncio.to_thread(until_synced, one)
+        await asyncio.to_thread(one.until_followed, other)
         await asyncio.to_thread(end, one)
         await asyncio.to_thread(other.until_role, "active")
         await load.served(other.port)
         one, other = other, one
-
-
-def until_synced(active: Member) -> None:
-    """Waits until the member serves, and its follower is in sync: it would serve after a stop."""
-
-    def synced() -> bool:
-        status = read_status(active.data / "journal")
-        return status is not None and status.state == "active" and any(each.in_sync for each in status.followers)
-
-    until(synced, active.log)
 
 
 def test_groups_go_on_in_order_at_one_consumer_after_a_failover(tmp_path: Path) -> None:
@@ -114,7 +101,7 @@ def test_stops_and_failbacks_under_load(tmp_path: Path, count: int) -> None:
         async with grouped(group.url) as load:
             for _ in range(count):
                 await load.served(primary.port)
-                await asyncio.to_thread(until_synced, primary)
+                await asyncio.to_thread(primary.until_followed, backup)
                 assert await asyncio.to_thread(primary.end, signal.SIGTERM) == 0
                 await load.served(backup.port)
                 primary.start()
