@@ -71,8 +71,8 @@ def test_an_active_member_that_is_lost_behind_slow_links(tmp_path: Path) -> None
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("rate", ["4kbit", "64kbit", "1mbit"])
-def test_10_active_members_that_are_lost_behind_slow_links(tmp_path: Path, rate: str) -> None:
-    lost_behind_slow_links(tmp_path, rate, 10)
+def test_5_active_members_that_are_lost_behind_slow_links(tmp_path: Path, rate: str) -> None:
+    lost_behind_slow_links(tmp_path, rate, 5)
 
 
 @pytest.mark.soak

@@ -51,8 +51,8 @@ def test_a_slow_backup_that_was_waited_for_has_everything(groups: Pairs, both: b
 @pytest.mark.timeout(1800)
 @BOTH
 @pytest.mark.parametrize("slow_s", [WAITED_S, REMOVED_S])
-def test_20_slow_backups(groups: Pairs, slow_s: float, both: bool) -> None:
-    for _ in range(20):
+def test_10_slow_backups(groups: Pairs, slow_s: float, both: bool) -> None:
+    for _ in range(10):
         tried(groups, slow_s, both)
 
 
