@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from atalanta.runtime.ha.group.member_status import read_status
 from tests.app.pair import PairProcess
 from tests.broker_process import free_port
 from tests.runtime.ha.guard.guarded_process import alive
@@ -83,6 +84,28 @@ class Member(PairProcess):
         status = super().end(number)
         until(lambda: not alive(broker), f"process {broker} outlives its guard")
         return status
+
+    def kill_broker(self) -> None:
+        """Kills the broker; its guard ends as well."""
+        os.kill(self.broker, signal.SIGKILL)
+        self.wait()
+
+    def until_followed(self, other: Member) -> None:
+        """Waits until it serves, and the other member follows it in sync, which would serve after its end."""
+        seen: list[int] = []
+
+        def followed() -> bool:
+            own, theirs = read_status(self.data / "journal"), read_status(other.data / "journal")
+            if own is None or theirs is None or (theirs.state, theirs.active) != ("passive", own.member):
+                return False
+            synced = any(each.in_sync for each in own.followers if each.member == theirs.member)
+            if own.state != "active" or own.epoch != theirs.epoch or not synced:
+                seen.clear()
+            elif own.beat not in seen:
+                seen.append(own.beat)
+            return len(seen) > 2  # the first ones may be older than the other's connection
+
+        until(followed, lambda: f"{self.log()}\n{other.log()}")
 
     @property
     def instance(self) -> Path:

@@ -92,6 +92,25 @@ def test_the_service_goes_back_to_the_primary_of_three(brokers: Lineup, quorum: 
             jms.over()
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+def test_20_stops_and_failbacks(brokers: Lineup, quorum: str) -> None:
+    """A stop in good order of the primary, which comes back and gets the service again. `-s` shows every exception."""
+    with ReplicatedGroup(brokers, quorum, 2, failback=True) as group:
+        group.start()
+        with Failover(group.url, "orders") as jms:
+            primary = group.members[0]
+            for _ in range(20):
+                jms.working(20)
+                primary.stop()
+                group.active(other_than=primary)
+                jms.working(20)
+                primary.launch()
+                until("the primary serves", lambda: role(primary) == "active", 60)
+                group.until_synced()
+            jms.over()
+
+
 @pytest.fixture
 def folder_manager(tmp_path: Path) -> str:
     """A folder that all members reach, as lines of [ha.manager]."""

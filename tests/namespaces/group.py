@@ -225,6 +225,10 @@ class GroupNetwork:
         parts = [f"--- {name}\n{each.log()[-6000:]}" for name, each in members]
         return "\n".join(parts)
 
+    def removals(self) -> int:
+        """Returns how often a member was removed from the register."""
+        return sum(each.log().count("replica_removed") for each in self._group.members)
+
     def status(self, name: str) -> MemberStatus | None:
         """Returns what a member says of itself; None before it has said anything."""
         return read_status(self._group.members[self.names.index(name)].data / "journal")

@@ -155,15 +155,35 @@ class Namespaces:
         """Drops the packets from `source` to `target` whose length in bytes is one of `sizes`: pairs of a value and a
         mask, which says what bits of the length must be as in the value.
         """
+        self._make_queues(source)
+        for value, mask in sizes:
+            # The total length is the second word of the IP header.
+            where = f"match ip dst {self.address(target)}/32 match u16 {value} {mask:#06x} at 2"
+            self._tc(source, f"filter add {self._filters(target)} u32 {where} flowid 1:9")
+
+    def slow(self, source: str, target: str, rate: str) -> None:
+        """Lets packets from `source` to `target` leave at a rate, such as "64kbit"; what is more waits, or is dropped.
+        """
+        self._make_queues(source)
+        self._tc(source, f"class add dev e0 parent 1: classid {self._class(target)} htb rate {rate}")
+        where = f"match ip dst {self.address(target)}/32"
+        self._tc(source, f"filter add {self._filters(target)} u32 {where} flowid {self._class(target)}")
+
+    def slow_no_more(self, source: str, target: str) -> None:
+        """Ends `slow`. What waits is dropped."""
+        self.carry_sizes(source, target)
+        self._tc(source, f"class delete dev e0 classid {self._class(target)}")
+
+    def _class(self, target: str) -> str:
+        return f"1:{self.names.index(target) + 10}"
+
+    def _make_queues(self, source: str) -> None:
+        """Makes the queue of a machine, in which packets of class 1:9 are dropped."""
         if source not in self._with_queues:
             self._with_queues.append(source)
             self._tc(source, "qdisc add dev e0 root handle 1: htb")
             self._tc(source, "class add dev e0 parent 1: classid 1:9 htb rate 1gbit")
             self._tc(source, "qdisc add dev e0 parent 1:9 pfifo limit 0")
-        for value, mask in sizes:
-            # The total length is the second word of the IP header.
-            where = f"match ip dst {self.address(target)}/32 match u16 {value} {mask:#06x} at 2"
-            self._tc(source, f"filter add {self._filters(target)} u32 {where} flowid 1:9")
 
     def carry_sizes(self, source: str, target: str) -> None:
         self._tc(source, f"filter delete {self._filters(target)}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.namespaces.group import GroupNetwork
+from tests.namespaces.group import GroupNetwork, Load
 from tests.namespaces.network import NEEDS_NAMESPACES
 from tests.namespaces.partition_schedule import FAULTS, Partition, Schedule, drawn, play
 
@@ -31,6 +31,48 @@ def test_partitions_of_the_active_member(tmp_path: Path) -> None:
             Schedule(2, "serving", (partition("resets", 1.6),)),
         ],
     )
+
+
+def lost_behind_slow_links(tmp_path: Path, rate: str, count: int) -> None:
+    """Loses the active member, `count` times, while the links to the others are slow, and with them what is queued."""
+    with GroupNetwork(tmp_path) as group:
+        network = group.network
+        load = Load(network, group.urls)
+        try:
+            for _ in range(count):
+                load.past(50)
+                active = group.until_active()
+                others = [name for name in group.names if name != active]
+                for other in others:
+                    network.slow(active, other, rate)
+                load.past(200)  # they are waited for, or removed
+                group.kill(active)
+                for other in others:
+                    network.slow_no_more(active, other)
+                group.start(active)
+                group.until_synced()
+                load.check()
+            load.past(20)
+            load.end()
+            load.check()
+        except BaseException:
+            print(group.log())
+            raise
+        finally:
+            load.stop()
+        print(f"{rate}: {len(load.confirmed)} confirmed, {group.removals()} removals")
+
+
+@pytest.mark.timeout(120)
+def test_an_active_member_that_is_lost_behind_slow_links(tmp_path: Path) -> None:
+    lost_behind_slow_links(tmp_path, "64kbit", 1)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("rate", ["4kbit", "64kbit", "1mbit"])
+def test_5_active_members_that_are_lost_behind_slow_links(tmp_path: Path, rate: str) -> None:
+    lost_behind_slow_links(tmp_path, rate, 5)
 
 
 @pytest.mark.soak

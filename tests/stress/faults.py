@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import math
 import mmap
 import os
 import signal
@@ -24,8 +25,8 @@ from typing import Any, Final
 SHUTDOWN: Final = 0x8004587D
 NO_LOG_FLUSH: Final = struct.pack("I", 2)
 
-KILL, KILL_AFTER, TEAR, POWER, GONE, STOP, STOP_AFTER, ERROR, HANG = (
-    "kill", "kill after", "tear", "power", "gone", "stop", "stop after", "error", "hang",
+KILL, KILL_AFTER, TEAR, POWER, GONE, STOP, STOP_AFTER, ERROR, HANG, SLOW = (
+    "kill", "kill after", "tear", "power", "gone", "stop", "stop after", "error", "hang", "slow",
 )  # fmt: skip
 # Calls with a file descriptor as first argument, and calls with a path.
 BY_FILE: Final = ("write", "pwrite", "pwritev", "fsync", "fdatasync", "ftruncate", "posix_fallocate")
@@ -41,11 +42,13 @@ class Plan:
     """What happens at call number `at` (0: never). `count_file` gets the number of calls, and the last one's name.
 
     With "error" this and every later change of a file under `folders` fails with the errno `error`; with "hang" they
-    hang while `count_file`.hangs exists; with "gone" the disk is gone, but the process lives.
+    hang while `count_file`.hangs exists, with "slow" each of them takes `slow_s` then; with "gone" the disk is gone,
+    but the process lives.
 
     `unsynced` are parts of names of files whose syncs are left out, "/" for folders; `early`: a commit is answered
     before it is written. `only` are words, one of which is in each call that is counted. `blind`: the holder of an
-    epoch never sees the next one.
+    epoch never sees the next one. `unregistered`: a slow follower is required no more, and stays in the register.
+    `unwritten`: a follower answers what it has received as if it were on its disk.
     """
 
     at: int = 0
@@ -55,6 +58,9 @@ class Plan:
     unsynced: tuple[str, ...] = ()
     early: bool = False
     blind: bool = False
+    slow_s: float = 0.0
+    unregistered: bool = False
+    unwritten: bool = False
     count_file: str = ""
     only: tuple[str, ...] = field(default=())
 
@@ -85,6 +91,10 @@ class Faults:
             answer_early()
         if self.plan.blind:
             see_no_epoch()
+        if self.plan.unregistered:
+            drop_without_register()
+        if self.plan.unwritten:
+            answer_unwritten()
 
     def _replacement(self, name: str) -> Callable[..., Any]:
         real = self._real[name]
@@ -174,7 +184,7 @@ class Faults:
         action = self.plan.action
         if action == ERROR:
             self._broken = True
-        elif action == HANG:
+        elif action in (HANG, SLOW):
             Path(f"{self.plan.count_file}.hangs").touch()
         elif action == STOP:
             os.kill(os.getpid(), signal.SIGSTOP)
@@ -187,8 +197,9 @@ class Faults:
             time.sleep(60)  # the signal arrives at once, but not before the call returns
 
     def _wait_while_hanging(self) -> None:
-        if self.plan.action == HANG:
-            while os.path.exists(f"{self.plan.count_file}.hangs"):
+        if self.plan.action in (HANG, SLOW):
+            end = time.monotonic() + (self.plan.slow_s if self.plan.action == SLOW else math.inf)
+            while time.monotonic() < end and os.path.exists(f"{self.plan.count_file}.hangs"):
                 time.sleep(0.01)
 
     def _tear(self, name: str, arguments: tuple[Any, ...]) -> None:
@@ -231,3 +242,28 @@ def see_no_epoch() -> None:
     from atalanta.runtime.ha.held_epoch import HeldEpoch
 
     HeldEpoch._taken = lambda self: False  # type: ignore[method-assign]
+
+
+def drop_without_register() -> None:
+    """A planted fault: the active member of a group goes on without a follower that the register still has."""
+    from atalanta.ha.replication import Active
+
+    required = Active.required
+    dropped: list[str] = []
+
+    def drop(self: Any, now: int, member: str) -> Any:
+        dropped.append(member)
+        return self._advance()
+
+    Active.required = lambda self: [name for name in required(self) if name not in dropped]  # type: ignore[method-assign]
+    Active.drop = drop  # type: ignore[method-assign]
+
+
+def answer_unwritten() -> None:
+    """A planted fault: a follower of a group answers before its disk does."""
+    from atalanta.ha.replication import Answer, Follower, Send
+
+    def answer(self: Any, sent_ns: int) -> Send:
+        return Send(self.active, Answer(self.epoch, self.last, self.last, sent_ns))
+
+    Follower._answer = answer  # type: ignore[method-assign]

@@ -5,16 +5,21 @@ Needs root, mkfs.ext4 and a loop device. `make soak` has 1,000 of them.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import signal
 from pathlib import Path
 
 import pytest
 
-from tests.stress.faults import POWER, Plan
+from atalanta.runtime.process.build import build_name
+from tests.stress.faults import POWER, SLOW, Plan
 from tests.stress.killed_node import START_CALLS, Points, SingleNode, through
-from tests.stress.killed_pair import Pairs
+from tests.stress.killed_pair import Pairs, ReplicatedPair
 from tests.stress.node_process import Launcher
 from tests.stress.power import PowerDisk
+from tests.stress.slow_backup import SLOW_CALL, WAITS
+from tests.waiting import until
 
 pytestmark = pytest.mark.process
 
@@ -87,3 +92,60 @@ def test_a_sync_that_is_left_out_is_found(
     """The planted fault: files of the journal, of pages, of large messages, or folders are not synced."""
     with pytest.raises(AssertionError, match="is lost, it was confirmed|came back|ended with 65"):
         Losses(launcher, disk, tmp_path).lose(40, Plan(unsynced=(unsynced,)))
+
+
+@pytest.fixture(scope="module")
+def groups(launcher: Launcher, disk: PowerDisk, tmp_path_factory: pytest.TempPathFactory) -> Pairs:
+    """Replicated groups whose members are on one disk: a cut of its power is one of both hosts."""
+    return Pairs(launcher, tmp_path_factory.mktemp("groups"), 1_000, disk, ReplicatedPair)
+
+
+def lost_by_backup(groups: Pairs, disk: PowerDisk, at: int, backup: Plan) -> str:
+    """Cuts the power of both members at a call of the load, and starts the backup only, which serves.
+
+    Returns what it has lost, or that it does not serve; "" if nothing is wrong.
+    """
+    pair = groups.next()
+    try:
+        pair.start(Plan(groups.begin + 8 + at, POWER), backup)
+        asyncio.run(pair.play())
+        for each in (pair.primary, pair.backup):
+            each.end(signal.SIGKILL)
+        disk.power_cycle()
+        pair.backup.start()
+        until(lambda: "role=active" in pair.backup.words() or WAITS in pair.backup.log(), pair.log)
+        if "role=active" not in pair.backup.words():
+            return f"it does not serve\n{pair.log()}"
+        try:
+            asyncio.run(pair.asked(pair.urls[1]))
+        except AssertionError as error:
+            return str(error)
+        return ""
+    finally:
+        pair.close()
+
+
+def test_a_backup_has_everything_that_was_confirmed_when_both_lose_their_power(groups: Pairs, disk: PowerDisk) -> None:
+    for index in range(2):
+        assert lost_by_backup(groups, disk, groups.calls * (index + 1) // 3, Plan()) == ""
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_50_backups_that_come_back_alone(groups: Pairs, disk: PowerDisk) -> None:
+    for index in range(50):
+        assert lost_by_backup(groups, disk, groups.calls * index // 50, Plan()) == "", index
+
+
+UNWRITTEN = Plan(SLOW_CALL, SLOW, slow_s=0.02, unwritten=True)
+
+
+@pytest.mark.skipif(build_name() == "compiled", reason="methods of a compiled class cannot be replaced")
+def test_a_follower_that_answers_before_its_disk_is_found(groups: Pairs, disk: PowerDisk) -> None:
+    """The planted fault: it answers when it has received a block, and its disk takes its time."""
+
+    def found(index: int) -> bool:
+        lost = lost_by_backup(groups, disk, groups.calls * index // 6, UNWRITTEN)
+        return "is lost, it was" in lost or "came back" in lost
+
+    assert any(found(index) for index in range(2, 6))
