@@ -157,3 +157,25 @@ def test_a_full_disk_withholds_credits_until_there_is_room(
     assert [packet.credits for packet in answers if isinstance(packet, ProducerCredits)] == [500]
     told = [name for name, _ in machine.trace.events if name.startswith("disk_")]
     assert told == ["disk_full", "disk_has_room"]
+
+
+def test_stomp_and_core_share_a_port_and_a_disk() -> None:
+    machine = Machine()
+    machine.login(1)
+    machine.send(1, queue_request("orders"))
+    machine.work()
+    node, now = machine.node, machine.now
+    node.on_accept(now, 2, "door", "somewhere")
+    node.on_data(now, 2, b"CONNECT\naccept-version:1.2\nlogin:u\npasscode:p\nheart-beat:0,500\n\n\0")
+    node.on_data(now, 2, b"SEND\ndestination:orders\npersistent:true\nreceipt:1\n\n\x61\0")
+    node.flush(now)
+    assert b"RECEIPT" not in b"".join(machine.wire.written.pop(2))
+    machine.work()
+    assert machine.wire.written.pop(2) == [b"RECEIPT\nreceipt-id:1\n\n\0\n"]
+    assert node.broker.queues["orders"].message_count == 1
+    machine.now += SECOND
+    node.on_timer(machine.now, "wire.stomp")
+    assert machine.wire.written.pop(2) == [b"\n"]
+    node.stop(machine.now)
+    assert machine.wire.written.pop(2)[0].startswith(b"ERROR\nmessage:the node stops\n")
+    assert machine.wire.closed[2] == "the node stops"

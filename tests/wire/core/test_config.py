@@ -24,6 +24,20 @@ def test_acceptor() -> None:
     assert parse_acceptor("a", "tcp://h").serves("CORE")
 
 
+def test_parameters_of_stomp() -> None:
+    acceptor = parse_acceptor(
+        "stomp",
+        "tcp://h:61613?protocols=STOMP;stompConsumerWindowSize=-1;heartBeatToConnectionTtlModifier=1.5;"
+        "disableStompServerHeader=true;stompEnableMessageId=true",
+    )
+    assert (acceptor.stomp_window_bytes, acceptor.stomp_ttl_modifier) == (-1, 1.5)
+    assert acceptor.stomp_server_header_off
+    assert [name for name, _ in acceptor.unused] == ["stompEnableMessageId"]
+    for wrong in ("0.5", "nan", "inf", "two"):
+        with pytest.raises(UriError, match="heartBeatToConnectionTtlModifier"):
+            parse_acceptor("a", f"tcp://h?heartBeatToConnectionTtlModifier={wrong}")
+
+
 def test_unknown_parameters_are_listed_with_a_near_name() -> None:
     acceptor = parse_acceptor("a", "tcp://h:1?conectionsAllowed=3;zzz=1")
     assert dict(acceptor.unused) == {

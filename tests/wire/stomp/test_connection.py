@@ -218,6 +218,17 @@ def test_the_server_beats_when_it_has_nothing_to_say(server: StompServer) -> Non
     assert client.output() == b"\n"
 
 
+def test_heart_beats_of_closed_connections_are_forgotten(server: StompServer) -> None:
+    staying = server.stomp_client(heart_beat="0,1000")
+    for _ in range(1_000):
+        client = server.stomp_client(heart_beat="0,999999999")
+        client.receipt("DISCONNECT")
+    assert len(server.stomp.beats.due) < 300
+    server.now += SECOND
+    server.beat()
+    assert staying.output() == b"\n"
+
+
 def test_a_client_that_breaks_its_promise_is_closed(server: StompServer) -> None:
     beating, silent = server.stomp_client(heart_beat="1000,0"), server.stomp_client(heart_beat="1000,0")
     patient = server.stomp_client("")

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import zlib
+
 import pytest
 
-from atalanta.message.message import BYTES, MAP, TEXT
+from atalanta.message.codec import text_body
+from atalanta.message.encoding.buffer import Writer
+from atalanta.message.message import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT
 from atalanta.message.properties import Int
+from atalanta.wire.stomp.body_text import DECOMPRESSED_BYTES_MAX, Body
+from atalanta.wire.stomp.body_text import body_of as delivered_body
 from tests.wire.core.server.server_rig import text_message
 from tests.wire.stomp.stomp_rig import StompServer, publish, received
 
@@ -121,3 +128,39 @@ def test_a_scheduled_message_waits_for_its_time(server: StompServer, header: str
     client.feed(f"SEND\ndestination:/queue/a\n{header}\n\nlater\0".encode())
     assert client.frames() == []
     assert server.broker.queues["a"].scheduled_count == 1
+
+
+def body_of(kind: int, data: bytes, **properties: object) -> Body:
+    message = text_message("a", "", False, 1, **properties)
+    message.kind = kind
+    message.body = data
+    return delivered_body(message)
+
+
+def test_a_stream_becomes_an_array() -> None:
+    writer = Writer()
+    writer.uint8(10)
+    writer.nullable_string("text")
+    writer.uint8(6)
+    writer.int32(-1)
+    writer.uint8(4)
+    writer.blob(b"\xff\x00")
+    writer.uint8(9)
+    writer.float64(float("nan"))
+    writer.uint8(10)
+    writer.nullable_string(None)
+    found = body_of(STREAM, writer.getvalue())
+    assert json.loads(found.data) == ["text", -1, "ff00", "nan", None]
+    assert (found.binary, found.content_type) == (False, "application/json")
+
+
+def test_other_bodies() -> None:
+    assert body_of(OBJECT, b"\0\0\0\2ab").data == b"ab"
+    assert body_of(DEFAULT, b"").data == b""
+    damaged = body_of(MAP, b"\1\0\0\0\x05")
+    assert damaged.data == b"\1\0\0\0\x05" and damaged.binary
+    compressed = body_of(TEXT, zlib.compress(text_body("x" * 1000)), _AMQ_LARGE_COMPRESSED=True)
+    assert compressed.data == b"x" * 1000 and not compressed.encoding
+    bomb = body_of(BYTES, zlib.compress(bytes(DECOMPRESSED_BYTES_MAX + 1)), _AMQ_LARGE_COMPRESSED=True)
+    assert bomb.encoding == "deflate" and len(bomb.data) < 1 << 20
+    assert body_of(TEXT, text_body("a\ud800b")).data == b"a?b"

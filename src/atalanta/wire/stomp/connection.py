@@ -228,7 +228,7 @@ class StompConnection(StompOutput):
             return
         self.gone = True
         if self.heart_beat is not None:
-            self.heart_beat.end()
+            self.beats.remove(self.heart_beat)
         session = self.session
         if session is not None:
             session.kernel.close(now, True)

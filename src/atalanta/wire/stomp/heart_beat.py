@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 OWN_PERIOD_MS_MIN: Final = 500
 PERIOD_DIGITS_MAX: Final = 9
 BEAT_TIMER: Final = "wire.stomp"
-NO_TTL: Final = -1
-MS: Final = 1_000_000
+ENDED_MAX: Final = 100
 
 
 class HeartBeat:
@@ -101,9 +100,13 @@ class Beat:
 
 
 class HeartBeats:
-    """The heart-beats that a node owes, by one timer. `due`: time (ns), number of the entry, connection."""
+    """The heart-beats that a node owes, by one timer. `due`: time (ns), number of the entry, connection.
+
+    Entries of closed connections (`ended`) may be due in days: they are removed when they are the greater part.
+    """
 
     def __init__(self, timers: Timers) -> None:
+        self.ended: int = 0
         self.timers = timers
         self.due: list[tuple[int, int, Beat]] = []
         self.number: int = 0
@@ -113,6 +116,15 @@ class HeartBeats:
         self._push(now + beat.period_ns, beat)
         self._arm()
 
+    def remove(self, beat: Beat) -> None:
+        """Ends the heart-beats of a connection."""
+        beat.end()
+        self.ended += 1
+        if self.ended > ENDED_MAX and self.ended * 2 > len(self.due):
+            self.due = [entry for entry in self.due if not entry[2].ended]
+            heapq.heapify(self.due)
+            self.ended = 0
+
     def _push(self, at: int, beat: Beat) -> None:
         self.number += 1
         heapq.heappush(self.due, (at, self.number, beat))
@@ -121,7 +133,9 @@ class HeartBeats:
         """Writes what is due."""
         while self.due and self.due[0][0] <= now:
             beat = heapq.heappop(self.due)[2]
-            if not beat.ended:
+            if beat.ended:
+                self.ended -= 1
+            else:
                 self._push(beat.next_at(now), beat)
         self._arm()
 
