@@ -42,7 +42,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("management",),
     ("wire",),
     ("wire/core", "wire/openwire/encoding"),
-    ("wire/core/packets", "wire/amqp", "wire/openwire/commands"),
+    ("wire/core/packets", "wire/amqp", "wire/stomp", "wire/openwire/commands"),
     ("wire/core/server/requests", "wire/openwire"),
     ("wire/core/client", "wire/core/server"),
     ("cluster",),

@@ -21,7 +21,7 @@ def test_what_artemis_create_writes() -> None:
     assert broker.name == "node-a"
     assert broker.security_enabled
     assert (broker.cluster_user, broker.cluster_password) == ("peer", "peer-secret")
-    assert [each.name for each in configuration.acceptors] == ["artemis"]
+    assert [each.name for each in configuration.acceptors] == ["artemis", "stomp", "hornetq"]
     assert (configuration.acceptors[0].host, configuration.acceptors[0].port) == ("0.0.0.0", 61616)
     assert configuration.connectors["artemis"].port == 61616
     assert configuration.broadcast_groups[0].broadcast_period_ms == 5000

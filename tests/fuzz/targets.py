@@ -20,6 +20,7 @@ from tests.fuzz.management_target import ManagementTarget
 from tests.fuzz.node_targets import ClientTarget, NodeTarget
 from tests.fuzz.openwire_targets import OpenWireBodyTarget, OpenWireHelloTarget, OpenWireTarget
 from tests.fuzz.spark_targets import LineTarget, OffsetTarget, OptionTarget
+from tests.fuzz.stomp_targets import StompFrameTarget, StompTarget
 from tests.fuzz.store_targets import JournalTarget, PageTarget, RecordTarget
 from tests.fuzz.target import Target
 from tests.fuzz.text_targets import PropertiesTarget, SelectorTarget, UsersTarget
@@ -37,6 +38,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
     for made in (
         FramerTarget, PacketTarget, MessageTarget, ReceivedTarget, DatagramTarget, JgroupsTarget, UpgradeTarget,
         AmqpTarget, EmbeddedTarget, LargeEmbeddedTarget, OpenWireTarget, OpenWireHelloTarget, OpenWireBodyTarget,
+        StompFrameTarget, StompTarget,
         DnsTarget, NodeTarget, ClientTarget, ManagementTarget, AnswerTarget,
         JournalTarget, RecordTarget, PageTarget, DamageTarget, RegisterTarget, MemberTarget,
         SelectorTarget, UriTarget, UrlTarget, PropertiesTarget, UsersTarget, MaskTarget, StoreTarget, LoginTarget,
@@ -48,5 +50,5 @@ TARGETS: dict[str, Callable[[], Target]] = {
 # Whose decoders mypyc compiles: the others are the same code in both builds.
 COMPILED = (
     "framer", "packets", "messages", "received", "datagrams", "node", "client", "management", "journal", "records",
-    "pages", "selectors", "openwire", "openwire hello", "openwire bodies",
+    "pages", "selectors", "openwire", "openwire hello", "openwire bodies", "stomp frames", "stomp",
 )  # fmt: skip

@@ -25,7 +25,10 @@ from tests.wire.core.server.server_rig import queue_request
 
 # Conversations and files take longer; the others run COUNT inputs.
 COUNT = 2000
-FEW = {"node": 150, "client": 300, "management": 400, "records": 800, "damage": 40, "broker.xml": 100, "users": 300}
+FEW = {
+    "node": 150, "client": 300, "stomp": 300, "management": 400, "records": 800, "damage": 40, "broker.xml": 100,
+    "users": 300,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", list(TARGETS))

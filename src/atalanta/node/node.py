@@ -44,6 +44,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.host import TOO_MANY_WITHOUT_LOGIN, Host
 from atalanta.wire.protocol import Peer
 from atalanta.wire.sniffer import Sniffer
+from atalanta.wire.stomp.protocol import StompProtocol
 
 DISCOVERY_PART: Final = "discovery"
 VERSION: Final = "0.1.0"
@@ -112,6 +113,7 @@ class Node:
         resources = registered_resources(config)
         self.host = Host(self.broker, ports.wire, self.connections, ports.passwords)
         self.host.protocols.append(CoreProtocol(self.host))
+        self.host.protocols.append(StompProtocol(self.host, ports.timers))
         if self.replicator is not None:
             journal_id = config.journal.journal_id
             self.host.protocols.append(ReplicationProtocol(self.host, self.replicator, journal_id, ports.ids))
@@ -486,6 +488,9 @@ class Node:
             self._compact(now)
         elif key.startswith("kernel."):
             self.broker.on_timer(now, key)
+        elif key.startswith("wire."):
+            for protocol in self.host.protocols:
+                protocol.on_timer(now, key)
         else:
             part = self.part_of(key)
             if part is not None:

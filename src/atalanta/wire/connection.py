@@ -90,6 +90,11 @@ class ClientConnection(Connection):
         self.reconnecting: bool = False
         self.disconnect_delayed: bool = False
 
+    def describe(self, server_name: str | None, certificate: str) -> None:
+        """Records what the TLS handshake has shown of the peer."""
+        self.server_name = server_name
+        self.client.certificate = certificate
+
     def security_domain(self) -> str:
         """Returns the security domain of the acceptor; "" is the default domain."""
         return "" if self.acceptor is None else self.acceptor.security_domain

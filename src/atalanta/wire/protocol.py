@@ -49,6 +49,10 @@ class Protocol:
         """Ends sessions that waited too long for their client after its connection was lost."""
         return None
 
+    def on_timer(self, now: int, key: str) -> None:
+        """Handles a timer of a protocol; its key begins with `wire.`."""
+        return None
+
     def end(self, now: int, conn: int) -> None:
         """Ends the sessions of a connection that is lost already, as an operator asked for."""
         return None

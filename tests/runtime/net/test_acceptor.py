@@ -48,3 +48,20 @@ def test_localhost_is_bound_where_the_machine_has_it() -> None:
         shell.acceptors[0].close()
 
     run(main())
+
+
+def test_the_system_asks_for_hosts_that_are_silent() -> None:
+    async def main() -> None:
+        shell = Shell(asyncio.get_running_loop())
+        shell.bind([Listen("a", "127.0.0.1", 0)])
+        acceptor = shell.acceptors[0]
+        port = int(acceptor.addresses[0].rpartition(":")[2])
+        acceptor.listen_early()
+        with socket.create_connection(("127.0.0.1", port)):
+            accepted, _ = acceptor._sockets[0].accept()
+            with accepted:
+                assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 60
+        acceptor.close()
+
+    run(main())

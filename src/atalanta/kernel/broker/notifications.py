@@ -143,7 +143,7 @@ class Notifications(ClientObserver):
             "_AMQ_User": session.identity.user,
             "_AMQ_SessionName": session.name,
             "_AMQ_Client_ID": session.client.client_id,
-            "_AMQ_Protocol_Name": "CORE",
+            "_AMQ_Protocol_Name": session.client.protocol,
             "_AMQ_Address": self.address,
             "_AMQ_Distance": Int(0),
         }

@@ -80,6 +80,15 @@ class QueueSpec:
             else settings.auto_delete_created_queues
         )
 
+    def set_temporary(self) -> None:
+        """Makes the queue one that ends with its client's connection."""
+        self.durable = False
+        self.temporary = True
+
+    def set_filter(self, text: str | None) -> None:
+        """Sets the filter; None takes every message."""
+        self.filter_text = text
+
     def set_origin(self, auto_created: bool, configuration_managed: bool) -> None:
         """Sets whether a client's use or the configuration created the queue; before `take_defaults`."""
         self.auto_created = auto_created

@@ -44,7 +44,7 @@ class Client(QueueOwner):
 
     `zones` are those that the client named, the most wanted first, with commas; `stays`: it accepts no other node.
     `certificate` is the subject of the client's certificate, "" without one. `created_at` is the time (ns) of its first
-    session.
+    session. `protocol` is its name in the `protocols` parameter of acceptors.
     """
 
     def __init__(self, connection: int, remote: str) -> None:
@@ -53,6 +53,7 @@ class Client(QueueOwner):
         self.remote = remote
         self.local: str = ""  # this end of the connection, host:port
         self.certificate: str = ""
+        self.protocol: str = "CORE"
         self.client_id: str | None = None
         self.zones: str = ""
         self.stays: bool = False

@@ -59,6 +59,10 @@ class Clients:
         self._number += 1
         return self._number
 
+    def count_login(self) -> None:
+        """Counts a login that succeeded."""
+        self.logins_total += 1
+
     def opened(self, session: Session) -> None:
         """Registers a session; the first one of a connection registers the connection."""
         client = session.client

@@ -22,13 +22,18 @@ if TYPE_CHECKING:
     from atalanta.kernel.sessions.session_producers import SessionProducer
     from atalanta.kernel.transactions.transaction import Transaction
 
-IMPLEMENTATION: Final = "RemotingConnectionImpl"  # Artemis' name of a CORE connection
-PROTOCOL: Final = "CORE"
+# Artemis' names of connections.
+IMPLEMENTATIONS: Final = {"CORE": "RemotingConnectionImpl", "STOMP": "StompConnection"}
 
 
 def connection_id(client: Client) -> str:
     """Returns eight hexadecimal digits, the form of Artemis' ids."""
     return f"{client.connection:08x}"
+
+
+def implementation(client: Client) -> str:
+    """Returns Artemis' name of the connection's class."""
+    return IMPLEMENTATIONS[client.protocol]
 
 
 def remote_address(client: Client) -> str:
@@ -175,7 +180,7 @@ class ConnectionOperations:
                 "connectionID": connection_id(client),
                 "clientAddress": remote_address(client),
                 "creationTime": client.created_at // 1_000_000,
-                "implementation": IMPLEMENTATION,
+                "implementation": implementation(client),
                 "sessionCount": len(client.sessions),
             }
             for client in self.clients.connected.values()

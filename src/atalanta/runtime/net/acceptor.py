@@ -24,6 +24,9 @@ from atalanta.runtime.trace import LogTrace
 HELLOS = (b"\x16", b"\x80")  # a ClientHello begins with one of them
 NO_TLS = "the peer speaks no TLS, which this acceptor demands: set sslEnabled=true at both, or at neither"
 
+# Seconds of silence before the system asks the other host, between its questions, and how many it asks.
+KEEP_ALIVE = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
+
 
 @dataclass(frozen=True)
 class Listen:
@@ -64,7 +67,8 @@ class Acceptor:
         """Binds the port; OSError names it, with the reason."""
         self._sockets = bound_sockets(self.listen.host, self.listen.port)
         for bound in self._sockets:
-            # Accepted sockets inherit both sizes.
+            # Accepted sockets inherit all these.
+            keep_alive(bound)
             if self.listen.send_buffer_bytes > 0:
                 size = self.listen.send_buffer_bytes
                 bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
@@ -223,6 +227,15 @@ class AcceptedSecureConnection(SecureConnection):
         if self._admitted:
             self._acceptor.left(self)
             super().connection_lost(exc)
+
+
+def keep_alive(connection: socket.socket) -> None:
+    """Lets the system close a connection whose other host is lost: not every protocol has heart-beats."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEP_ALIVE:
+        option = getattr(socket, name, None)
+        if option is not None:  # not every system has all of them
+            connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def bound_sockets(host: str, port: int) -> list[socket.socket]:

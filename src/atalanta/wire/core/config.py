@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 SCHEMES: Final = ("tcp",)
 PROTOCOLS: Final = ("CORE", "AMQP", "STOMP", "HORNETQ", "MQTT", "OPENWIRE")
-SERVED_PROTOCOLS: Final = ("CORE",)
+SERVED_PROTOCOLS: Final = ("CORE", "STOMP")
 
 _THREADS: Final = "this broker has one loop and no worker threads"
 _NETTY: Final = "concerns Netty"
 _OTHER_PROTOCOL: Final = "concerns a protocol this version does not speak"
+_WEB_SOCKET: Final = "there are no web sockets"
+_IN_MEMORY: Final = "bodies from STOMP clients stay in memory"
+_MESSAGE_ID: Final = "the header message-id has the number of the message"
 
 # Known to Artemis, without effect here. Name -> why.
 UNUSED: Final[dict[str, str]] = {
@@ -45,18 +48,15 @@ UNUSED: Final[dict[str, str]] = {
     "protocol": "old form of protocols",
     "quietPeriod": _NETTY,
     "shutdownTimeout": _NETTY,
-    "heartBeatToConnectionTtlModifier": _OTHER_PROTOCOL,
-    "disableStompServerHeader": _OTHER_PROTOCOL,
-    "stompMaxFramePayloadLength": _OTHER_PROTOCOL,
-    "stompConsumerWindowSize": _OTHER_PROTOCOL,
-    "stompConsumerCredits": _OTHER_PROTOCOL,
-    "stompMinLargeMessageSize": _OTHER_PROTOCOL,
-    "stomp-min-large-message-size": _OTHER_PROTOCOL,
-    "stompEnableMessageId": _OTHER_PROTOCOL,
-    "stomp-enable-message-id": _OTHER_PROTOCOL,
-    "webSocketMaxFramePayloadLength": _OTHER_PROTOCOL,
-    "webSocketEncoderType": _OTHER_PROTOCOL,
-    "webSocketCompressionSupported": _OTHER_PROTOCOL,
+    "stompMaxFramePayloadLength": _WEB_SOCKET,
+    "stompConsumerCredits": "old form of stompConsumerWindowSize",
+    "stompMinLargeMessageSize": _IN_MEMORY,
+    "stomp-min-large-message-size": _IN_MEMORY,
+    "stompEnableMessageId": _MESSAGE_ID,
+    "stomp-enable-message-id": _MESSAGE_ID,
+    "webSocketMaxFramePayloadLength": _WEB_SOCKET,
+    "webSocketEncoderType": _WEB_SOCKET,
+    "webSocketCompressionSupported": _WEB_SOCKET,
     "amqpCredits": _OTHER_PROTOCOL,
     "amqpLowCredits": _OTHER_PROTOCOL,
     "amqpMinLargeMessageSize": _OTHER_PROTOCOL,
@@ -200,6 +200,23 @@ class AcceptorConfig(EndpointConfig):
         "", "multicastPrefix", "address prefixes that mean multicast, comma separated"
     )
 
+    stomp_window_bytes: int = option(
+        10_240,
+        "stompConsumerWindowSize",
+        "bytes that a STOMP subscription may hold without acknowledgements, -1 any, 0 one message",
+        unit="bytes",
+        minimum=-1,
+    )
+    stomp_ttl_modifier: float = option(
+        2.0,
+        "heartBeatToConnectionTtlModifier",
+        "a STOMP client may be silent for this many of its heart-beats",
+        minimum=1,
+    )
+    stomp_server_header_off: bool = option(
+        False, "disableStompServerHeader", "CONNECTED has no header `server`"
+    )
+
     def serves(self, protocol: str) -> bool:
         return not self.protocols or protocol in self.protocols
 
@@ -312,11 +329,13 @@ def _unknown(name: str, names: list[str]) -> str:
 
 def _convert(
     name: str, text: str, default: Any, metadata: Any
-) -> bool | int | str | tuple[str, ...]:
+) -> bool | int | float | str | tuple[str, ...]:
     if name == "protocols":
         return _protocols(text)
     if isinstance(default, bool):
         return _boolean(name, text)
+    if isinstance(default, float):
+        return _decimal(name, text, metadata["minimum"])
     if not metadata["unit"]:
         return text
     try:
@@ -326,6 +345,16 @@ def _convert(
     minimum = metadata["minimum"]
     if minimum is not None and value < minimum:
         raise UriError(f"{name}: {value} is less than {minimum}")
+    return value
+
+
+def _decimal(name: str, text: str, minimum: float) -> float:
+    try:
+        value = float(text.strip())
+    except ValueError:
+        raise UriError(f"{name}: '{text}' is not a number") from None
+    if not minimum <= value < float("inf"):
+        raise UriError(f"{name}: {text} is less than {minimum} or not finite")
     return value
 
 

@@ -36,8 +36,7 @@ class CoreProtocol(Protocol):
         connection = CoreConnection(
             self.host, self.shared, self.resumable, conn, peer.remote, now, acceptor
         )
-        connection.server_name = peer.server_name
-        connection.client.certificate = peer.certificate
+        connection.describe(peer.server_name, peer.certificate)
         return connection
 
     def check(self, now: int) -> None:

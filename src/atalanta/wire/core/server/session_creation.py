@@ -114,7 +114,7 @@ def open_session(
         check_name(text)
     connection.check_session_limit(identity)
     first = not connection.authenticated
-    broker.clients.logins_total += 1
+    broker.clients.count_login()
     connection.login_succeeded()
     session = CoreSession(connection, channel, connection.version, packet.confirmation_window)
     # The client's own name for the session is a secret (wire/core/server/reattach.py): nobody else learns it.

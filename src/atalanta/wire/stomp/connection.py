@@ -1,0 +1,215 @@
+"""The broker's side of a STOMP connection: login, frames, heart-beats.
+
+Before login only CONNECT or STOMP is accepted. After an ERROR frame the connection closes, as the specification wants.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import SESSION_CREATION_REJECTED, BrokerError
+from atalanta.kernel.security.resource_limits import check_name
+from atalanta.kernel.sessions.session import Session
+from atalanta.wire.connection import DEFAULT_TTL_NS, ProtocolError
+from atalanta.wire.login import LoginRequest
+from atalanta.wire.stomp.decoder import FrameDecoder
+from atalanta.wire.stomp.destination import Destinations
+from atalanta.wire.stomp.frame import V10, VERSION_NAMES, VERSIONS, Frame, encoded_frame
+from atalanta.wire.stomp.heart_beat import Beat, HeartBeat, HeartBeats
+from atalanta.wire.stomp.output import StompOutput
+from atalanta.wire.stomp.requests import answer
+from atalanta.wire.stomp.session import StompSession
+
+if TYPE_CHECKING:
+    from atalanta.kernel.security.security import Identity
+    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.host import Host
+
+SERVER: Final = "Atalanta"
+WINDOW_BYTES: Final = 10_240  # of an acceptor without stompConsumerWindowSize
+NO_VERSION: Final = "the client offers none of the versions 1.0, 1.1 and 1.2"
+
+
+class StompConnection(StompOutput):
+    """A STOMP client. `held` is input that came while it was held; `waiting`: a frame that its address has no room for.
+
+    `connect_frame` is the login that is being answered.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        beats: HeartBeats,
+        conn: int,
+        remote: str,
+        now: int,
+        acceptor: AcceptorConfig | None,
+    ) -> None:
+        super().__init__(host, conn, remote, now, acceptor)
+        self.beats = beats
+        self.client.protocol = "STOMP"
+        self.decoder = FrameDecoder()
+        self.session: StompSession | None = None
+        self.connect_frame: Frame | None = None
+        self.waiting: Frame | None = None
+        self.held: list[bytes] = []
+        self.ttl_ns: int = DEFAULT_TTL_NS
+
+    # -- bytes in -------------------------------------------------------------------------------
+    def feed(self, now: int, data: bytes) -> None:
+        self.last_seen = now
+        if self.end_reason:
+            return
+        if self.holds > 0 or self.held:  # released, but `resume` comes first
+            self.held.append(data)
+            return
+        self.decoder.begin(data)
+        self._take_up(now)
+
+    def resume(self, now: int) -> None:
+        self.last_seen = now
+        while self.holds == 0 and not self.gone:
+            self._take_up(now)
+            if self.holds > 0 or not self.held:
+                break
+            self.decoder.begin(self.held.pop(0))
+        if self.holds == 0:
+            self.host.wire.resume(self.conn)
+
+    def _take_up(self, now: int) -> None:
+        """Processes complete frames until one must wait. After an error nothing more is read."""
+        frame: Frame | None = None
+        try:
+            while self.holds == 0 and not self.gone and not self.end_reason:
+                frame = self.waiting
+                self.waiting = None
+                if frame is None:
+                    frame = self.decoder.step()
+                if frame is None:
+                    return
+                self._process(now, frame)
+        except BrokerError as error:
+            self.refuse(error.text, None if frame is None else frame.get("receipt"))
+        except ProtocolError as broken:
+            self.send_error(str(broken), None if frame is None else frame.get("receipt"))
+            raise
+
+    def _process(self, now: int, frame: Frame) -> None:
+        session = self.session
+        if session is not None:
+            if not answer(session, now, frame):
+                self.waiting = frame
+        elif frame.command == "CONNECT" or frame.command == "STOMP":
+            self._connect(now, frame)
+        else:
+            raise ProtocolError(f"{frame.command} before CONNECT")
+
+    # -- login ----------------------------------------------------------------------------------
+    def _connect(self, now: int, frame: Frame) -> None:
+        """Processes CONNECT or STOMP. Input is held until the login is answered."""
+        offered = frame.get("accept-version")
+        if offered is not None:
+            known = [VERSIONS.get(part.strip(), 0) for part in offered.split(",")]
+            self.version = max(known)
+            if self.version == 0:
+                self.version = V10
+                self.send_error(NO_VERSION, None)
+                self.end(NO_VERSION)
+                return
+        HeartBeat(frame.get("heart-beat"), -1, None)  # refused before the password is checked
+        self.connect_frame = frame
+        self.hold_input()
+        self.log_in(now, LoginRequest(frame.get("login"), frame.get("passcode"), frame.get("client-id")))
+
+    def check_login(self, request: LoginRequest) -> None:
+        check_name(request.client_id or "")
+        if self.host.broker.stopping or self.reconnecting:
+            raise BrokerError(SESSION_CREATION_REJECTED, "the node is stopping")
+
+    def open_session(self, now: int, request: LoginRequest, identity: Identity) -> None:
+        frame = self.connect_frame
+        assert frame is not None
+        broker = self.host.broker
+        if broker.stopping:
+            raise BrokerError(SESSION_CREATION_REJECTED, "the node is stopping")
+        self.check_session_limit(identity)
+        broker.clients.count_login()
+        self.connect_frame = None
+        self.authenticated = True
+        self.host.wire.logged_in(self.conn)
+        self.decoder.admit(self.version)
+        client = self.client
+        client.client_id = request.client_id
+        acceptor = self.acceptor
+        names = Destinations(self.address_prefixes(), broker.address_registry.by_name)
+        session = StompSession(self, names, WINDOW_BYTES if acceptor is None else acceptor.stomp_window_bytes)
+        kernel = Session(
+            broker.session_services, client, broker.ids.uuid().hex(), session, identity, True, True, False
+        )
+        session.attach(kernel)
+        client.sessions[kernel.name] = kernel
+        self.session = session
+        self._send_connected(now, frame, kernel.name)
+        kernel.set_blocked(self.blocked)
+        kernel.start()
+        self.release_input()
+
+    def _send_connected(self, now: int, frame: Frame, session_name: str) -> None:
+        config = self.host.broker.config
+        agreed = HeartBeat(frame.get("heart-beat"), config.connection_ttl_override_ms, self.acceptor)
+        self.ttl_ns = agreed.ttl_ms * 1_000_000 if agreed.ttl_ms >= 0 else -1
+        if agreed.own_period_ms:
+            self.heart_beat = Beat(self.host.wire, self.conn, now, agreed.own_period_ms * 1_000_000)
+            self.beats.add(now, self.heart_beat)
+        headers = [("version", VERSION_NAMES[self.version]), ("session", session_name)]
+        if self.acceptor is None or not self.acceptor.stomp_server_header_off:
+            headers.append(("server", SERVER))
+        request_id = frame.get("request-id")
+        if request_id is not None:
+            headers.append(("response-id", request_id))
+        headers.append(("heart-beat", f"{agreed.own_period_ms},{agreed.wished_ms}"))
+        self.send_bytes(encoded_frame("CONNECTED", headers, b"", V10))  # without escapes in any version
+
+    def refuse_login(self, error: BrokerError) -> None:
+        self.connect_frame = None
+        self.send_error(error.text, None)
+        self.end(error.text)
+
+    def block_deliveries(self, blocked: bool) -> None:
+        if self.session is not None:
+            self.session.kernel.set_blocked(blocked)
+
+    # -- life -----------------------------------------------------------------------------------
+    def check_alive(self, now: int) -> bool:
+        if self.holds > 0 and self.authenticated:
+            return True  # its input is held
+        why = self.overdue(now, self.ttl_ns, not self.authenticated)
+        if why:
+            self.host.timed_out(self, why)
+        return not why
+
+    def stop(self, now: int) -> None:
+        """Sends ERROR, with the successor of a node that leaves, and closes the connection."""
+        successor = self.host.successor
+        if successor is None or successor.transport is None:
+            self.refuse("the node stops", None)
+            return
+        transport = successor.transport
+        self.refuse(f"the node leaves: its successor is {transport.host}:{transport.get('port')}", None)
+
+    def refuse_requests(self, notified: bool) -> None:
+        """Ends the connection: STOMP has no refusal that leaves it open."""
+        self.stop(0)
+
+    def closed(self, now: int, why: str) -> None:
+        if self.gone:
+            return
+        self.gone = True
+        if self.heart_beat is not None:
+            self.heart_beat.end()
+        session = self.session
+        if session is not None:
+            session.kernel.close(now, True)
+        if self.stream is not None:
+            self.stream.abort()
+        self.client.close(now, self.host.broker.session_services, True)

@@ -1,0 +1,78 @@
+"""The headers of a MESSAGE frame."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.kernel.sessions.ingress_headers import INGRESS_TIMESTAMP, VALIDATED_USER
+from atalanta.message.internal_headers import MEMBERS_ONLY
+from atalanta.message.message import COMPRESSED, LARGE_SIZE, Message
+from atalanta.message.properties import PropertyValue
+from atalanta.wire.stomp.body_text import property_text
+from atalanta.wire.stomp.destination import ROUTING_NAMES, Destinations
+from atalanta.wire.stomp.sent_message import (
+    CONTENT_TYPE,
+    CORRELATION_ID,
+    GROUP_ID,
+    GROUP_SEQUENCE,
+    REPLY_TO,
+    ROUTING_TYPE,
+    SCHEDULED,
+    TYPE,
+)
+
+# Properties with a name of their own in STOMP.
+NAMES: Final = {
+    CORRELATION_ID: "correlation-id",
+    TYPE: "type",
+    CONTENT_TYPE: "content-type",
+    GROUP_ID: "JMSXGroupID",
+    GROUP_SEQUENCE: "JMSXGroupSeq",
+    VALIDATED_USER: "JMSXUserID",
+    INGRESS_TIMESTAMP: "ingress-timestamp",
+}
+BROKERS_OWN: Final = "_AMQ_"
+HIDDEN: Final = dict.fromkeys((*MEMBERS_ONLY, LARGE_SIZE, COMPRESSED, SCHEDULED), True)
+# Names that a property must not take: the frame's own headers.
+FRAMES_OWN: Final = dict.fromkeys((
+    "subscription", "message-id", "destination", "destination-type", "expires", "redelivered", "priority", "persistent",
+    "reply-to", "timestamp", "ack", "content-length", "content-encoding", "JMSMessageID", "receipt", "transaction",
+    *NAMES.values(),
+), True)  # fmt: skip
+
+
+def message_headers(message: Message, delivery_count: int, names: Destinations) -> list[tuple[str, str]]:
+    """Returns the headers that come from the message; the subscription and the body have their own."""
+    headers: list[tuple[str, str]] = []
+    if message.user_id is not None:
+        headers.append(("JMSMessageID", f"ID:{uuid_text(message.user_id)}"))
+    if message.expiration:
+        headers.append(("expires", str(message.expiration)))
+    headers.append(("redelivered", "true" if delivery_count > 1 else "false"))
+    headers.append(("priority", str(message.priority)))
+    headers.append(("persistent", "true" if message.durable else "false"))
+    headers.append(("timestamp", str(message.timestamp)))
+    for name, value in message.properties.items():
+        _add(headers, name, value, names)
+    return headers
+
+
+def _add(headers: list[tuple[str, str]], name: str, value: PropertyValue, names: Destinations) -> None:
+    if value is None or name in HIDDEN:
+        return
+    known = NAMES.get(name)
+    if known is not None:
+        headers.append((known, property_text(value)))
+    elif name == REPLY_TO:
+        headers.append(("reply-to", names.own_name(property_text(value))))
+    elif name == ROUTING_TYPE:
+        if isinstance(value, int) and value in ROUTING_NAMES:
+            headers.append(("destination-type", ROUTING_NAMES[value]))
+    elif name not in FRAMES_OWN and not (isinstance(value, bytes) and name.startswith(BROKERS_OWN)):
+        headers.append((name, property_text(value)))
+
+
+def uuid_text(value: bytes) -> str:
+    """Returns the usual form of a UUID."""
+    digits = value.hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

@@ -1,0 +1,129 @@
+"""Heart-beats: what both sides promise at the login, and those that the node owes.
+
+Follows AbstractStompProtocolHandler and HeartBeater of Artemis, but for a client that promises nothing: it has a time
+to live only if the operator has set one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Final
+
+from atalanta.wire.connection import ProtocolError
+
+if TYPE_CHECKING:
+    from atalanta.kernel.ports import Timers, Wire
+    from atalanta.wire.core.config import AcceptorConfig
+
+OWN_PERIOD_MS_MIN: Final = 500
+PERIOD_DIGITS_MAX: Final = 9
+BEAT_TIMER: Final = "wire.stomp"
+NO_TTL: Final = -1
+MS: Final = 1_000_000
+
+
+class HeartBeat:
+    """The agreement with one client, in ms. `own_period_ms` 0: the node sends none; `ttl_ms` -1: silence is no end.
+
+    `wished_ms` is what CONNECTED asks of the client.
+    """
+
+    def __init__(
+        self, header: str | None, override_ttl_ms: int, acceptor: AcceptorConfig | None
+    ) -> None:
+        promised_ms, wanted_ms = periods(header)
+        self.own_period_ms: int = max(wanted_ms, OWN_PERIOD_MS_MIN) if wanted_ms else 0
+        self.ttl_ms: int = override_ttl_ms
+        modifier = 2.0
+        shortest_ms = 0
+        longest_ms: int | None = None
+        if acceptor is not None:
+            modifier = acceptor.stomp_ttl_modifier
+            shortest_ms = acceptor.connection_ttl_min_ms
+            longest_ms = acceptor.connection_ttl_max_ms
+            if acceptor.connection_ttl_ms >= 0:
+                self.ttl_ms = acceptor.connection_ttl_ms
+        self.wished_ms: int = int(self.ttl_ms / modifier) if self.ttl_ms > 0 else 0
+        if promised_ms:
+            self.ttl_ms = max(int(promised_ms * modifier), shortest_ms)
+            if longest_ms is not None:
+                self.ttl_ms = min(self.ttl_ms, longest_ms)
+            limited = self.ttl_ms != int(promised_ms * modifier)
+            self.wished_ms = int(self.ttl_ms / modifier) if limited else promised_ms
+
+
+def periods(header: str | None) -> tuple[int, int]:
+    """Returns the two numbers of a heart-beat header: the client's own period, and the one it wants. ProtocolError."""
+    if header is None:
+        return 0, 0
+    found: list[int] = []
+    for part in header.split(",", 2):
+        text = part.strip()
+        if not (text.isascii() and text.isdigit()) or len(text) > PERIOD_DIGITS_MAX:
+            break
+        found.append(int(text))
+    if len(found) != 2 or header.count(",") != 1:
+        raise ProtocolError(f"the header heart-beat is {header[:40]!r}, not two numbers of milliseconds")
+    return found[0], found[1]
+
+
+class Beat:
+    """The heart-beats that the node owes to one connection. `last_written`: time (ns) of its latest output."""
+
+    def __init__(self, wire: Wire, conn: int, now: int, period_ns: int) -> None:
+        self.wire = wire
+        self.conn = conn
+        self.period_ns = period_ns
+        self.last_written: int = now
+        self.held: bool = False
+        self.ended: bool = False
+
+    def hold(self, held: bool) -> None:
+        """Stops the heart-beats inside a frame that is written in pieces, or lets them go on."""
+        self.held = held
+
+    def written(self, now: int) -> None:
+        """Records other output, which counts as a heart-beat."""
+        self.last_written = now
+
+    def end(self) -> None:
+        """Records that the connection is closed."""
+        self.ended = True
+
+    def next_at(self, now: int) -> int:
+        """Writes a heart-beat if it is due, and returns the time (ns) of the next one."""
+        if self.last_written + self.period_ns <= now:
+            if not self.held:
+                self.wire.write(self.conn, b"\n")
+            self.last_written = now
+        return self.last_written + self.period_ns
+
+
+class HeartBeats:
+    """The heart-beats that a node owes, by one timer. `due`: time (ns), number of the entry, connection."""
+
+    def __init__(self, timers: Timers) -> None:
+        self.timers = timers
+        self.due: list[tuple[int, int, Beat]] = []
+        self.number: int = 0
+
+    def add(self, now: int, beat: Beat) -> None:
+        """Begins the heart-beats of a connection."""
+        self._push(now + beat.period_ns, beat)
+        self._arm()
+
+    def _push(self, at: int, beat: Beat) -> None:
+        self.number += 1
+        heapq.heappush(self.due, (at, self.number, beat))
+
+    def on_timer(self, now: int) -> None:
+        """Writes what is due."""
+        while self.due and self.due[0][0] <= now:
+            beat = heapq.heappop(self.due)[2]
+            if not beat.ended:
+                self._push(beat.next_at(now), beat)
+        self._arm()
+
+    def _arm(self) -> None:
+        if self.due:
+            self.timers.set(BEAT_TIMER, self.due[0][0])

@@ -1,0 +1,45 @@
+"""STOMP as one of the protocols of a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
+from atalanta.wire.stomp.connection import StompConnection
+from atalanta.wire.stomp.heart_beat import BEAT_TIMER, HeartBeats
+
+if TYPE_CHECKING:
+    from atalanta.kernel.ports import Timers
+    from atalanta.wire.connection import ClientConnection
+    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.host import Host
+
+BEGINNINGS: Final = (b"CONNECT\n", b"CONNECT\r\n", b"STOMP\n", b"STOMP\r\n")
+
+
+class StompProtocol(Protocol):
+    """The STOMP protocol of one node. A client begins with the command CONNECT or STOMP and a line end."""
+
+    def __init__(self, host: Host, timers: Timers) -> None:
+        self.host = host
+        self.name = "STOMP"
+        self.beats = HeartBeats(timers)
+
+    def recognises(self, first: bytes) -> int:
+        for beginning in BEGINNINGS:
+            if first.startswith(beginning):
+                return YES
+            if beginning.startswith(first):
+                return MORE
+        return NO
+
+    def open(
+        self, conn: int, peer: Peer, now: int, acceptor: AcceptorConfig | None
+    ) -> ClientConnection:
+        connection = StompConnection(self.host, self.beats, conn, peer.remote, now, acceptor)
+        connection.describe(peer.server_name, peer.certificate)
+        return connection
+
+    def on_timer(self, now: int, key: str) -> None:
+        if key == BEAT_TIMER:
+            self.beats.on_timer(now)

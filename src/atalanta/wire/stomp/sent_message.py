@@ -1,0 +1,91 @@
+"""The message of a SEND frame. A frame without content-length is a text, one with it is bytes, as in Artemis.
+
+Headers of STOMP become fields of the message, under the names that JMS clients read; all others are text properties.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.message.codec import text_body
+from atalanta.message.message import BYTES, COMPRESSED, LARGE_SIZE, TEXT, Message
+from atalanta.message.properties import Byte, Int
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.stomp.destination import Destination
+from atalanta.wire.stomp.frame import Frame
+
+GROUP_ID: Final = "_AMQ_GROUP_ID"
+GROUP_SEQUENCE: Final = "_AMQ_GROUP_SEQUENCE"
+SCHEDULED: Final = "_AMQ_SCHED_DELIVERY"
+CONTENT_TYPE: Final = "_AMQ_CONTENT_TYPE"
+ROUTING_TYPE: Final = "_AMQ_ROUTING_TYPE"
+CORRELATION_ID: Final = "JMSCorrelationID"
+REPLY_TO: Final = "JMSReplyTo"
+TYPE: Final = "JMSType"
+# Headers that are text fields of the message, by the name of the property.
+TEXT_HEADERS: Final = {
+    "correlation-id": CORRELATION_ID,
+    "type": TYPE,
+    "content-type": CONTENT_TYPE,
+    "JMSXGroupID": GROUP_ID,
+}
+# Headers of the frame, those that are converted one by one, fields that have a header of STOMP, and properties of the
+# broker that are no texts: no properties.
+NO_PROPERTIES: Final = dict.fromkeys((
+    "destination", "destination-type", "content-length", "receipt", "transaction", "persistent", "priority", "expires",
+    "reply-to", "AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_TIME", "JMSXGroupSeq", CORRELATION_ID, REPLY_TO, TYPE,
+    GROUP_SEQUENCE, SCHEDULED, ROUTING_TYPE, LARGE_SIZE, COMPRESSED,
+), True)  # fmt: skip
+PRIORITY: Final = 4
+PRIORITY_MAX: Final = 9
+INT_MAX: Final = (1 << 31) - 1
+
+
+def sent_message(frame: Frame, destination: Destination, reply_to: str | None, now: int) -> Message:
+    """Returns the message; `reply_to` is the destination for answers, as JMS clients read it. ProtocolError."""
+    now_ms = now // 1_000_000
+    if frame.sized:
+        kind, body = BYTES, frame.body
+    else:
+        kind, body = TEXT, text_body(text_of(frame))
+    priority = min(max(frame.number("priority", PRIORITY), 0), PRIORITY_MAX)
+    message = Message.create(
+        destination.name, body, kind, frame.flag("persistent"), now_ms, priority
+    )
+    message.expiration = max(frame.number("expires", 0), 0)
+    properties = message.properties
+    if destination.routing_type >= 0:
+        properties.put(ROUTING_TYPE, Byte(destination.routing_type))
+    if reply_to is not None:
+        properties.put(REPLY_TO, reply_to)
+    at_ms = scheduled_ms(frame, now_ms)
+    if at_ms > 0:
+        properties.put(SCHEDULED, at_ms)
+    if "JMSXGroupSeq" in frame.headers:
+        properties.put(GROUP_SEQUENCE, Int(min(max(frame.number("JMSXGroupSeq", 0), 0), INT_MAX)))
+    for name, value in frame.headers.items():
+        known = TEXT_HEADERS.get(name)
+        if known is not None:
+            properties.put(known, value)
+        elif name not in NO_PROPERTIES:
+            properties.put(name, value)
+    # A copy has its properties encoded only: messages may wait long, and there may be many.
+    return message.copy(0)
+
+
+def text_of(frame: Frame) -> str:
+    """Returns the body of a text frame. ProtocolError unless it is UTF-8."""
+    try:
+        return frame.body.decode()
+    except UnicodeDecodeError as error:
+        raise ProtocolError(
+            f"{frame.command}: byte {error.start} of the body is not UTF-8; bytes need a content-length"
+        ) from None
+
+
+def scheduled_ms(frame: Frame, now_ms: int) -> int:
+    """Returns the time of delivery in ms since the epoch; 0: at once. The delay has priority over the time."""
+    delay_ms = frame.number("AMQ_SCHEDULED_DELAY", 0)
+    if delay_ms > 0:
+        return now_ms + delay_ms
+    return max(frame.number("AMQ_SCHEDULED_TIME", 0), 0)

@@ -1,0 +1,276 @@
+"""The kernel's view of a STOMP client: deliveries become MESSAGE frames, answers RECEIPT or ERROR.
+
+Nothing is confirmed before it is durable: a token of the kernel is the number of a receipt.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.queue.delivery.bridge_origin import shown
+from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
+from atalanta.message.message import Message
+from atalanta.wire.stomp.body_text import body_of
+from atalanta.wire.stomp.delivered_message import message_headers
+from atalanta.wire.stomp.destination import Destinations
+from atalanta.wire.stomp.frame import V10, V12, encoded_head
+from atalanta.wire.stomp.large_delivery import LargeDelivery, acknowledge_delivered
+
+if TYPE_CHECKING:
+    from atalanta.kernel.memory.large_body import LargeBody
+    from atalanta.kernel.publish.publisher import Publisher
+    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.reference import Reference
+    from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.transactions.transaction import Transaction
+    from atalanta.wire.stomp.output import StompOutput
+    from atalanta.wire.stomp.subscription import Subscription
+
+# Receipts that wait for the disk before no more is read from the client, and when it is read again.
+RECEIPTS_MAX: Final = 1_000
+RECEIPTS_LOW: Final = 500
+# Credits that are asked for in the name of the client, which knows none.
+SEND_CREDITS_BYTES: Final = 64 << 10
+SEND_ADDRESSES_MAX: Final = 1_000
+END_OF_FRAME: Final = b"\x00\n"
+REFUSALS_MAX: Final = 10_000  # of one transaction
+
+
+class StompTransaction:
+    """A transaction between BEGIN and COMMIT or ABORT. A refused message returns to its queue at the commit.
+
+    `refusals`: subscription, message id, and whether the message goes to the dead-letter address at once.
+    """
+
+    def __init__(self, transaction: Transaction) -> None:
+        self.transaction = transaction
+        self.refusals: list[tuple[Subscription, int, bool]] = []
+
+    def refuse(self, subscription: Subscription, message_id: int, rejected: bool) -> None:
+        """Records a NACK. BrokerError if there are too many."""
+        if len(self.refusals) >= REFUSALS_MAX:
+            raise BrokerError(ILLEGAL_STATE, f"a transaction has at most {REFUSALS_MAX} NACKs")
+        self.refusals.append((subscription, message_id, rejected))
+
+
+class StompSession(SessionEndpoint):
+    """The session of a connection. `names`: its destinations. `subscriptions` by the client's id, `consumers` by ours.
+    `window_bytes`: what a subscription may hold if its client does not say how much.
+
+    `credits_left`: address -> bytes that the client may send. A SEND to `blocked_address` waits, one to
+    `unblocked_address` has waited.
+    """
+
+    def __init__(self, connection: StompOutput, names: Destinations, window_bytes: int) -> None:
+        self.connection = connection
+        self.names = names
+        self.window_bytes = window_bytes
+        self._kernel: Session | None = None
+        self.subscriptions: dict[str, Subscription] = {}
+        self.consumers: dict[int, Subscription] = {}
+        self.transactions: dict[str, StompTransaction] = {}
+        self.receipts: dict[int, str] = {}
+        self.last_token: int = 0
+        self.last_consumer: int = 0
+        self.last_receipt: int = 0  # that of DISCONNECT; 0: it has not come
+        self.too_many_receipts: bool = False
+        self.credits_left: dict[str, int] = {}
+        self.blocked_address: str | None = None
+        self.unblocked_address: str | None = None
+
+    def attach(self, kernel: Session) -> None:
+        """Takes the kernel's session, before the first frame."""
+        self._kernel = kernel
+
+    def has_queue(self, name: str) -> bool:
+        """Returns True if the queue exists."""
+        registry = self.kernel.services.queue_registry
+        return name in registry.by_name
+
+    def take_consumer_number(self) -> int:
+        """Returns the number of a new subscription."""
+        self.last_consumer += 1
+        return self.last_consumer
+
+    @property
+    def publisher(self) -> Publisher:
+        return self.kernel.services.publisher
+
+    @property
+    def kernel(self) -> Session:
+        assert self._kernel is not None
+        return self._kernel
+
+    # -- answers --------------------------------------------------------------------------------
+    def token_for(self, receipt: str | None) -> int:
+        """Returns the token of a request; SILENT if the client wants no receipt."""
+        if receipt is None:
+            return SILENT
+        self.last_token += 1
+        self.receipts[self.last_token] = receipt
+        if len(self.receipts) >= RECEIPTS_MAX and not self.too_many_receipts:
+            self.too_many_receipts = True
+            self.hold_input()
+        return self.last_token
+
+    def done(self, token: int) -> None:
+        receipt = self.receipts.pop(token, None)
+        connection = self.connection
+        if receipt is None or connection.gone:
+            return
+        connection.send_frame("RECEIPT", [("receipt-id", receipt)])
+        if self.too_many_receipts and len(self.receipts) <= RECEIPTS_LOW:
+            self.too_many_receipts = False
+            self.release_input()
+        if token == self.last_receipt:
+            connection.close_soon()
+
+    def failed(self, token: int, error: BrokerError) -> None:
+        self.connection.refuse(error.text, self.receipts.pop(token, None))
+
+    def done_when_durable(self, token: int) -> None:
+        """Sends the receipt once all records so far are on disk."""
+        store = self.publisher.store
+        if token != SILENT:
+            store.reply_when_durable(store.journal.last, self, token)
+
+    # -- deliveries -----------------------------------------------------------------------------
+    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+        message = reference.message
+        if consumer.marked is not None:
+            message = consumer.marked
+        if message.special and self.publisher.origins.seen:
+            message = shown(message)
+        subscription = self.consumers[consumer.id]
+        headers = self._headers(subscription, reference, message)
+        if message.large is not None:
+            return self._deliver_large(subscription, consumer, reference, message, message.large, headers)
+        body = body_of(message)
+        if body.content_type:
+            headers = [entry for entry in headers if entry[0] != "content-type"]
+            headers.append(("content-type", body.content_type))
+        if body.encoding:
+            headers.append(("content-encoding", body.encoding))
+        version = self.connection.version
+        if body.binary or version != V10 or b"\x00" in body.data:
+            headers.append(("content-length", str(len(body.data))))
+        head = encoded_head("MESSAGE", headers, version)
+        out = self.connection.writer()
+        out.write(head)
+        out.write(body.data)
+        out.write(END_OF_FRAME)
+        self.connection.sent_delivery()
+        if subscription.automatic:
+            acknowledge_delivered(self.kernel, consumer, reference)
+            return 0
+        return subscription.window.cost(int(message.id), len(head) + len(body.data))
+
+    def _headers(
+        self, subscription: Subscription, reference: Reference, message: Message
+    ) -> list[tuple[str, str]]:
+        """Returns the headers of the MESSAGE frame but for those of its body."""
+        message_id = f"{subscription.consumer_id},{message.id}"
+        headers = [("destination", subscription.destination.shown(message.address)), ("message-id", message_id)]
+        if subscription.id is not None:
+            headers.append(("subscription", subscription.id))
+        if self.connection.version == V12 and not subscription.automatic:
+            headers.append(("ack", message_id))
+        headers.extend(message_headers(message, reference.delivery_count, self.names))
+        return headers
+
+    def _deliver_large(
+        self,
+        subscription: Subscription,
+        consumer: Consumer,
+        reference: Reference,
+        message: Message,
+        body: LargeBody,
+        headers: list[tuple[str, str]],
+    ) -> int:
+        cost = 0
+        if not subscription.automatic:
+            cost = subscription.window.cost(int(message.id), body.size)
+        LargeDelivery(
+            self.kernel, self.connection, consumer, reference, message, body, headers, subscription.automatic
+        ).begin()
+        return cost
+
+    def drained(self, consumer: Consumer, token: int) -> None:
+        """Does nothing: no STOMP client drains."""
+
+    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+        subscription = self.consumers.pop(consumer.id, None)
+        self.kernel.consumers.pop(consumer.id, None)
+        name = "" if subscription is None else f" to {subscription.destination.name}"
+        self.connection.refuse(f"the subscription{name} has ended: {why}", None)
+
+    # -- control of senders ---------------------------------------------------------------------
+    def may_send(self, address: str, size: int) -> bool:
+        """Returns True if the address has room for the client's next message; else input is held until it has."""
+        left = self.credits_left.get(address, 0)
+        memory = self.kernel.services.memory
+        refusing = memory.refusing > 0
+        if self.unblocked_address == address:
+            self.unblocked_address = None  # this is the message that waited
+        elif left <= 0 or refusing:
+            if len(self.credits_left) >= SEND_ADDRESSES_MAX:
+                self.credits_left.clear()
+            self.credits_left[address] = 0
+            self.kernel.request_credits(address, size + (0 if refusing else SEND_CREDITS_BYTES))
+            if self.blocked_address is not None:
+                return False
+            left = self.credits_left[address]
+        self.credits_left[address] = left - size
+        return True
+
+    def credits(self, address: str, amount: int) -> None:
+        self.credits_left[address] = self.credits_left.get(address, 0) + amount
+
+    def refuse_credits(self, address: str, amount: int) -> None:
+        """Lets the message go on: it is refused by name."""
+        self.unblocked(address)
+
+    def cut_off(self, why: str) -> None:
+        self.connection.refuse(why, None)
+
+    def blocked(self, address: str) -> None:
+        self.blocked_address = address
+        self.hold_input()
+
+    def unblocked(self, address: str) -> None:
+        if self.blocked_address == address:
+            self.blocked_address = None
+            self.unblocked_address = address
+            self.release_input()
+
+    def hold_input(self) -> None:
+        self.connection.hold_input()
+
+    def release_input(self) -> None:
+        self.connection.release_input()
+
+    # -- the end --------------------------------------------------------------------------------
+    def ended_by_operator(self, now: int) -> None:
+        self.kernel.close(now, True)
+        self.connection.refuse("an operator has closed the session", None)
+
+    def disconnect(self, now: int, receipt: str | None) -> None:
+        """Processes DISCONNECT: the connection closes once everything of the client is on disk."""
+        self.kernel.close(now, False)
+        self.connection.leave("the client disconnected")
+        if receipt is None:
+            self.connection.close_soon()
+        else:
+            self.last_receipt = self.token_for(receipt)
+            self.done_when_durable(self.last_receipt)
+
+    def subscription_of(self, message_id: str) -> tuple[Subscription, int]:
+        """Returns the subscription and the kernel's id of a message that was delivered as `message_id`. BrokerError."""
+        number, comma, rest = message_id.partition(",")
+        if comma and number.isdecimal() and rest.isdecimal() and len(message_id) < 40:
+            subscription = self.consumers.get(int(number))
+            if subscription is not None:
+                return subscription, int(rest)
+        raise BrokerError(ILLEGAL_STATE, f"message {message_id[:40]!r} is not delivered to any subscription")

@@ -1,0 +1,123 @@
+"""Messages sent and delivered: bodies, headers, routing types, and what JMS clients see."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.message.message import BYTES, MAP, TEXT
+from atalanta.message.properties import Int
+from tests.wire.core.server.server_rig import text_message
+from tests.wire.stomp.stomp_rig import StompServer, publish, received
+
+
+def test_a_text_goes_from_sender_to_subscriber(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("/queue/a")
+    client.send("SEND", "one", destination="/queue/a")
+    message = client.one()
+    assert message.command == "MESSAGE" and message.body == b"one"
+    assert message["destination"] == "/queue/a" and message["subscription"] == "1"
+    assert message["content-length"] == "3" and message["persistent"] == "false"
+    assert "ack" not in message.headers
+    assert server.broker.queues["a"].message_count == 0
+
+
+def test_frames_byte_by_byte(server: StompServer) -> None:
+    client = server.stomp_client()
+    assert client.connected.raw.startswith(b"CONNECTED\nversion:1.2\nsession:")
+    assert client.connected.raw.endswith(b"\nserver:Atalanta\nheart-beat:0,0")
+    for byte in b"SUBSCRIBE\nid:0\ndestination:/queue/a\nack:client\nreceipt:x\\cy\n\n\0\n":
+        client.feed(bytes([byte]))
+    server.settle()
+    assert client.output() == b"RECEIPT\nreceipt-id:x\\cy\n\n\0\n"
+    for byte in b"\n\r\nSEND\r\ndestination:/queue/a\r\na\\\\b:1\\n2\r\ncontent-length:3\r\n\r\n\0\n\0\0":
+        client.feed(bytes([byte]))
+    assert client.output() == (
+        b"MESSAGE\ndestination:/queue/a\nmessage-id:1,1700000000000000\nsubscription:0\nack:1,1700000000000000\n"
+        b"redelivered:false\npriority:4\npersistent:false\ntimestamp:1700000000000\ndestination-type:ANYCAST\na\\\\b:1\\n2\ncontent-length:3\n\n"
+        b"\0\n\0\0\n"
+    )
+
+
+def test_bytes_with_nul_stay_bytes_for_jms(server: StompServer) -> None:
+    client = server.stomp_client()
+    core = server.login()
+    core.create_queue("a")
+    core.consume("a")
+    client.send("SEND", b"\0\xff\0", destination="/queue/a", content_length="3")
+    client.send("SEND", "žluť", destination="/queue/a")
+    first, second = received(core)
+    assert first.kind == BYTES and first.body == b"\0\xff\0"
+    assert second.kind == TEXT and second.text() == "žluť"
+
+
+def test_headers_become_what_jms_reads(server: StompServer) -> None:
+    client = server.stomp_client()
+    core = server.login()
+    core.create_queue("a")
+    core.consume("a")
+    client.send(
+        "SEND", "x", destination="/queue/a", persistent="true", priority="7", expires="1700000600000",
+        correlation_id="c", type="t", reply_to="/topic/b", color="red", JMSXGroupID="g", receipt="1",
+    )  # fmt: skip
+    (message,) = received(core)
+    assert (message.durable, message.priority, message.expiration) == (True, 7, 1_700_000_600_000)
+    properties = dict(message.properties.items())
+    assert properties.pop("_AMQ_ROUTING_TYPE") == 1
+    assert properties == {
+        "JMSCorrelationID": "c", "JMSType": "t", "JMSReplyTo": "topic://b", "color": "red", "_AMQ_GROUP_ID": "g",
+    }  # fmt: skip
+
+
+def test_a_jms_text_arrives_as_text_with_its_properties(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("/queue/a")
+    core = server.login()
+    message = text_message("a", "hello", True, 1, JMSReplyTo="queue://answers", JMSCorrelationID="c", n=Int(3), ok=True)
+    message.user_id = bytes(range(16))
+    publish(core, message)
+    got = client.one()
+    assert got.body == b"hello" and got["reply-to"] == "/queue/answers" and got["correlation-id"] == "c"
+    assert got["n"] == "3" and got["ok"] == "true" and got["persistent"] == "true"
+    assert got["JMSMessageID"] == "ID:00010203-0405-0607-0809-0a0b0c0d0e0f"
+
+
+def test_a_map_arrives_as_json(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("/queue/a")
+    core = server.login()
+    message = text_message("a", "", False, 1)
+    message.kind = MAP
+    message.body = b"\x01\x00\x00\x00\x01" + b"\x00\x00\x00\x02n\x00" + b"\x06\x00\x00\x00\x07"
+    publish(core, message)
+    got = client.one()
+    assert got.body == b'{"n": 7}' and got["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("name", ["message-id", "subscription", "destination", "ack", "content-length"])
+def test_a_property_cannot_pose_as_a_header_of_the_frame(server: StompServer, name: str) -> None:
+    client = server.stomp_client()
+    client.subscribe("/queue/a", ack="client")
+    core = server.login()
+    publish(core, text_message("a", "x", False, 1, **{name: "forged"}))
+    assert "forged" not in client.one().headers.values()
+
+
+def test_a_line_end_in_a_property_adds_no_header(server: StompServer) -> None:
+    core = server.login()
+    for version in ("1.2", "1.1", "1.0", ""):
+        client = server.stomp_client(version)
+        client.subscribe("/queue/a")
+        publish(core, text_message("a", "x", False, 1, **{"a:b": "1", "v": "x\ny:z\r\0"}))
+        got = client.one()
+        assert b"\ny:" not in got.raw and b"\0" not in got.raw and got.body == b"x"
+        client.receipt("DISCONNECT")
+
+
+@pytest.mark.parametrize("header", ["AMQ_SCHEDULED_DELAY:5000", "AMQ_SCHEDULED_TIME:1700000005000"])
+def test_a_scheduled_message_waits_for_its_time(server: StompServer, header: str) -> None:
+    client = server.stomp_client()
+    client.subscribe("/queue/a")
+    client.feed(f"SEND\ndestination:/queue/a\n{header}\n\nlater\0".encode())
+    assert client.frames() == []
+    assert server.broker.queues["a"].scheduled_count == 1

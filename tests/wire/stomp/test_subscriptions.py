@@ -1,0 +1,273 @@
+"""Subscriptions: acknowledgement modes, NACK, windows, selectors, durable ones, topics and temporary queues."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from atalanta.kernel.settings.repository import AddressSettingsRepository
+from tests.wire.core.server.server_rig import text_message
+from tests.wire.stomp.stomp_rig import StompClient, StompServer, publish
+
+
+def fill(client: StompClient, *texts: str, destination: str = "/queue/a", **headers: str) -> None:
+    for text in texts:
+        client.send("SEND", text, destination=destination, **headers)
+    client.server.settle()
+
+
+def count(server: StompServer, queue: str = "a") -> int:
+    server.settle()
+    return server.broker.queues[queue].message_count
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.1", "1.0"])
+def test_a_cumulative_acknowledgement_takes_all_before_it(server: StompServer, version: str) -> None:
+    client = server.stomp_client(version)
+    client.subscribe("/queue/a", ack="client")
+    fill(client, "1", "2", "3")
+    messages = client.messages()
+    assert [message.body for message in messages] == [b"1", b"2", b"3"]
+    if version == "1.2":
+        client.receipt("ACK", id=messages[1]["ack"])
+    else:
+        client.receipt("ACK", message_id=messages[1]["message-id"], subscription="1")
+    assert count(server) == 1
+
+
+def test_an_individual_acknowledgement_takes_one(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("/queue/a", ack="client-individual")
+    fill(client, "1", "2", "3")
+    messages = client.messages()
+    client.receipt("ACK", id=messages[1]["ack"])
+    assert count(server) == 2
+    client.receipt("DISCONNECT")
+    other = server.stomp_client()
+    other.subscribe("/queue/a")
+    assert other.texts() == ["1", "3"]
+
+
+def test_nack_delivers_again_and_then_to_the_dead_letter_address() -> None:
+    settings = AddressSettingsRepository()
+    settings.add("a", {"dead_letter_address": "DLQ", "max_delivery_attempts": 2})
+    server = StompServer(settings=settings)
+    core = server.login()
+    core.create_queue("DLQ")
+    client = server.stomp_client()
+    client.subscribe("/queue/a", ack="client-individual")
+    fill(client, "1")
+    (first,) = client.messages()
+    assert first["redelivered"] == "false"
+    client.send("NACK", id=first["ack"])
+    (second,) = client.messages()
+    assert second["redelivered"] == "true" and second.body == b"1"
+    client.receipt("NACK", id=second["ack"])
+    assert client.frames() == [] and count(server) == 0 and count(server, "DLQ") == 1
+    dead = server.stomp_client()
+    dead.subscribe("/queue/DLQ")
+    (message,) = dead.messages()
+    assert message["_AMQ_ORIG_ADDRESS"] == "a"
+
+
+def test_nack_without_requeue_goes_to_the_dead_letter_address_at_once() -> None:
+    settings = AddressSettingsRepository()
+    settings.add("a", {"dead_letter_address": "DLQ"})
+    server = StompServer(settings=settings)
+    server.login().create_queue("DLQ")
+    client = server.stomp_client()
+    client.subscribe("/queue/a", ack="client")
+    fill(client, "1", "2")
+    client.receipt("NACK", id=client.messages()[1]["ack"], requeue="false")
+    assert count(server) == 0 and count(server, "DLQ") == 2
+
+
+def test_the_window_holds_messages_back_until_they_are_acknowledged(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("/queue/a", ack="client", **{"activemq.prefetchSize": "2"})
+    client.subscribe("/queue/b", "2", ack="client-individual", consumer_window_size="0")
+    fill(client, "1", "2", "3", "4", "5")
+    fill(client, "x", "y", destination="/queue/b")
+    got = client.messages()
+    assert [message.body for message in got] == [b"1", b"2", b"x"]
+    client.send("ACK", id=got[1]["ack"])
+    client.send("ACK", id=got[2]["ack"])
+    assert sorted(client.texts()) == ["3", "4", "y"]
+
+
+def test_a_selector_chooses(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("/queue/a", selector="color = 'red'")
+    fill(client, "1", color="red")
+    fill(client, "2", color="blue")
+    assert client.texts() == ["1"]
+    assert "filter" in client.error("SUBSCRIBE", destination="/queue/a", id="2", selector="color =")
+
+
+def test_each_subscription_to_a_topic_gets_every_message(server: StompServer) -> None:
+    one, two = server.stomp_client(), server.stomp_client()
+    one.subscribe("/topic/t")
+    two.subscribe("t", subscription_type="MULTICAST")
+    fill(one, "1", destination="/topic/t")
+    assert one.one()["destination"] == "/topic/t"
+    assert two.one()["destination"] == "t"
+    one.receipt("UNSUBSCRIBE", id="1")
+    two.receipt("DISCONNECT")
+    assert [name for name, queue in server.broker.queues.items() if queue.spec.address == "t"] == []
+
+
+def test_a_wildcard_shows_the_address_of_each_message(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("/topic/news.#")
+    core = server.login()
+    publish(core, text_message("news.sport", "x", False, 0))
+    assert client.one()["destination"] == "/topic/news.sport"
+
+
+def test_a_durable_subscription_outlives_its_connection(server: StompServer) -> None:
+    headers = {"durable_subscription_name": "s", "ack": "client"}
+    client = server.stomp_client(client_id="c")
+    client.subscribe("/topic/t", **headers)
+    server.lost(client.conn)
+    sender = server.stomp_client()
+    fill(sender, "1", "2", destination="/topic/t", persistent="true")
+    server.restart()
+    client = server.stomp_client(client_id="c")
+    client.subscribe("/topic/t", **headers)
+    assert client.texts() == ["1", "2"]
+    client.receipt("UNSUBSCRIBE", id="1", durable_subscription_name="s")
+    assert "c.s" not in server.broker.queues
+
+
+def test_a_durable_subscription_with_another_selector_begins_anew(server: StompServer) -> None:
+    client = server.stomp_client(client_id="c")
+    client.subscribe("/topic/t", **{"activemq.subscriptionName": "s"}, selector="n = '1'")
+    client.receipt("DISCONNECT")
+    fill(server.stomp_client(), "old", destination="/topic/t", n="1")
+    client = server.stomp_client(client_id="c")
+    client.subscribe("/topic/t", **{"activemq.subscriptionName": "s"}, selector="n = '2'")
+    fill(server.stomp_client(), "new", destination="/topic/t", n="2")
+    assert client.texts() == ["new"]
+    assert "client-id" in server.stomp_client().error(
+        "SUBSCRIBE", destination="/topic/t", id="1", durable_subscription_name="s"
+    )
+
+
+def test_messages_of_a_lost_client_count_as_delivered(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("/queue/a", ack="client")
+    fill(client, "1")
+    assert client.texts() == ["1"]
+    server.lost(client.conn)
+    other = server.stomp_client()
+    other.subscribe("/queue/a", ack="client")
+    assert other.one()["redelivered"] == "true"
+    other.receipt("UNSUBSCRIBE", id="1")
+    other.subscribe("/queue/a", "2")
+    assert other.texts() == ["1"]
+
+
+def test_a_queue_by_its_fully_qualified_name(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("t::one", "1", subscription_type="MULTICAST")
+    client.subscribe("t::two", "2", subscription_type="MULTICAST")
+    fill(client, "both", destination="/topic/t")
+    assert client.texts() == ["both", "both"]
+    fill(client, "second", destination="t::two")
+    assert [message["subscription"] for message in client.messages()] == ["2"]
+
+
+def test_a_temporary_queue_carries_answers_and_ends_with_its_connection(server: StompServer) -> None:
+    asking, answering = server.stomp_client(), server.stomp_client()
+    asking.subscribe("/temp-queue/mine", "t")
+    answering.subscribe("/queue/work")
+    fill(asking, "question", destination="/queue/work", reply_to="/temp-queue/mine", correlation_id="7")
+    question = answering.one()
+    fill(answering, "answer", destination=question["reply-to"], correlation_id=question["correlation-id"])
+    answer = asking.one()
+    assert answer.body == b"answer" and answer["correlation-id"] == "7"
+    assert answer["destination"] == "/temp-queue/mine" and answer["subscription"] == "t"
+    asking.receipt("DISCONNECT")
+    assert list(server.broker.queues) == ["work"]
+
+
+def test_without_a_prefix_an_address_has_the_type_of_its_settings(server: StompServer) -> None:
+    client = server.stomp_client()
+    core = server.login()
+    core.create_queue("q")
+    client.subscribe("q")
+    fill(client, "anycast", destination="q")
+    assert client.texts() == ["anycast"]
+    client.subscribe("new", "2")
+    assert server.broker.addresses["new"].multicast
+    assert "ANYCAST or MULTICAST" in client.error("SEND", destination="x", destination_type="anycast")
+
+
+def test_a_literal_address_wins_over_the_usual_prefixes(server: StompServer) -> None:
+    server.login().create_queue("/queue/a")
+    client = server.stomp_client()
+    fill(client, "x")
+    assert list(server.broker.queues) == ["/queue/a"] and count(server, "/queue/a") == 1
+
+
+@pytest.mark.parametrize(
+    "headers, text",
+    [
+        ({"destination": "a"}, "without the header id"),
+        ({"destination": "a", "id": "1", "ack": "some"}, "auto, client, client-individual"),
+        ({"id": "1"}, "without the header destination"),
+        ({"destination": "a", "id": "1", "no_local": "true"}, "not supported"),
+    ],
+)
+def test_what_no_subscription_can_be(server: StompServer, headers: dict[str, str], text: str) -> None:
+    assert text in server.stomp_client().error("SUBSCRIBE", **headers)
+
+
+def test_an_id_is_used_once(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("/queue/a")
+    assert "already" in client.error("SUBSCRIBE", destination="/queue/b", id="1")
+
+
+@pytest.mark.parametrize("name", ["x", "1", "1,2,3", "9,1", "1,99999", "١,١"])
+def test_an_acknowledgement_of_nothing_is_an_error(server: StompServer, name: str) -> None:
+    client = server.stomp_client()
+    client.subscribe("/queue/a", ack="client")
+    assert "not delivered" in client.error("ACK", id=name)
+
+
+def test_a_deleted_queue_ends_the_connection_with_a_sentence(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("/queue/a")
+    server.broker.queue_registry.delete(server.now, "a", "deleted by test")
+    answer = client.one()
+    assert answer.command == "ERROR" and "subscription to a has ended: deleted by test" in answer["message"]
+    assert client.closed is not None
+
+
+def test_a_topic_that_deletes_its_queues_can_be_left() -> None:
+    settings = AddressSettingsRepository()
+    settings.add("t", {"auto_delete_created_queues": True})
+    server = StompServer(settings=settings)
+    client = server.stomp_client()
+    client.subscribe("/topic/t")
+    client.receipt("UNSUBSCRIBE", id="1")
+    assert list(server.broker.queues) == []
+
+
+def test_management_answers_to_a_temporary_queue(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("/temp-queue/answers")
+    client.send(
+        "SEND", destination="activemq.management", reply_to="/temp-queue/answers",
+        _AMQ_ResourceName="broker", _AMQ_OperationName="listConnections",
+    )  # fmt: skip
+    client.send(
+        "SEND", "[\"\", 1, 10]", destination="activemq.management", reply_to="/temp-queue/answers",
+        _AMQ_ResourceName="broker", _AMQ_OperationName="listConnections",
+    )  # fmt: skip
+    failed, answer = client.messages()
+    assert failed["_AMQ_OperationSucceeded"] == "false" and answer["_AMQ_OperationSucceeded"] == "true"
+    (found,) = json.loads(json.loads(answer.body)[0])["data"]
+    assert found["protocol"] == "STOMP" and found["implementation"] == "StompConnection"
