@@ -281,11 +281,14 @@ class Session(TransactionOwner):
         if consumer.started and not consumer.closed:
             self.services.dispatches.mark_dirty(consumer.queue)
 
-    def close_consumer(self, now: int, consumer_id: int) -> None:
-        """Closes a consumer; its unacknowledged messages return to the queue, as if not delivered."""
+    def close_consumer(self, now: int, consumer_id: int, counted: bool = False) -> None:
+        """Closes a consumer; its unacknowledged messages return to the queue, as if not delivered.
+
+        With `counted` they count as delivered: a protocol knows better which the application has seen.
+        """
         consumer = self.consumer(consumer_id)
         del self.consumers[consumer_id]
-        consumer.remove(now, self.services, False)
+        consumer.remove(now, self.services, counted)
 
     def disconnect_consumer(self, now: int, consumer_id: int, why: str) -> None:
         """Closes a consumer for an operator: the client is notified, messages return as after a lost connection."""
