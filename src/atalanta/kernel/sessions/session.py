@@ -188,7 +188,9 @@ class Session(TransactionOwner):
         filter_text: str | None,
         browse_only: bool,
         priority: int,
+        claims: bool = False,
     ) -> Queue:
+        """Creates a consumer; with `claims` it wants the queue for itself. BrokerError if the user may not."""
         services = self.services
         queue = services.queue_registry.find(queue_name)
         permission = "browse" if browse_only else "consume"
@@ -200,7 +202,7 @@ class Session(TransactionOwner):
         selector = parse_filter(filter_text)
         if not browse_only:
             check_consumer_allowed(queue)
-        consumer = SessionConsumer(self, consumer_id, queue, selector, browse_only, priority)
+        consumer = SessionConsumer(self, consumer_id, queue, selector, browse_only, priority, claims)
         consumer.reserved_bytes = self.client.consumer_memory.reserve(filter_text)
         consumer.open(now, services.clients.take_number(), self.pre_acknowledge)
         consumer.show_started(self.started, self.blocked)

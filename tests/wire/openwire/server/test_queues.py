@@ -191,6 +191,22 @@ def test_a_browser_sees_all_and_takes_nothing(server: OpenWireServer) -> None:
     assert count(server) == 5
 
 
+def test_a_browser_waits_for_its_window_without_any_work(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    fill(client, "1", "2")
+    client.consume("a", 0, browser=True)
+    (got,) = client.dispatches()
+    server.now += 5 * SECOND
+    server.broker.flush(server.now)
+    assert client.dispatches() == []
+    client.ack(got)
+    (got,) = client.dispatches()
+    assert text(got) == "2"
+    client.ack(got)
+    (end,) = client.dispatches()
+    assert end.message is None
+
+
 def test_a_browser_of_an_empty_queue_ends_at_once(server: OpenWireServer) -> None:
     client = server.openwire_client()
     client.consume("a", 500, browser=True)
@@ -258,6 +274,24 @@ def test_the_highest_priority_consumes_first(server: OpenWireServer) -> None:
     high = client.consume("a", 1, priority=5)
     fill(client, "1", "2")
     assert [(each.consumer_id, text(each)) for each in client.dispatches()] == [(high, "1"), (low, "2")]
+
+
+def test_an_exclusive_consumer_has_the_queue_for_itself(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.consume("a")
+    first = client.consume("a", exclusive=True)
+    second = client.consume("a", exclusive=True)
+    fill(client, "1", "2")
+    got = client.dispatches()
+    assert [(each.consumer_id, text(each)) for each in got] == [(first, "1"), (first, "2")]
+    urgent = client.consume("a", exclusive=True, priority=1)
+    fill(client, "3")
+    assert [each.consumer_id for each in client.dispatches()] == [urgent]
+    client.close(urgent)
+    (again,) = client.dispatches()
+    assert (again.consumer_id, text(again)) == (first, "3")
+    client.close(first)
+    assert {each.consumer_id for each in client.dispatches()} == {second}
 
 
 def test_a_producer_window_is_confirmed(server: OpenWireServer) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.openwire.server.requests.transactions import in_transaction
+from atalanta.wire.openwire.server.requests.transactions import fail, in_transaction
 
 if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.deliveries import MessageAck
@@ -70,9 +70,7 @@ def _found(subscription: Subscription, ack: MessageAck) -> list[Delivery]:
 def _refuse(session: OpenWireSession, ack: MessageAck) -> None:
     """Refuses an acknowledgement of what is not delivered; its transaction must not commit."""
     error = BrokerError(ILLEGAL_STATE, f"Unmatched acknowledge: message {ack.last_message_id} is not delivered")
-    found = None if ack.transaction_id is None else session.transactions.get(ack.transaction_id)
-    if found is not None:
-        found.transaction.fail(error.text)
+    fail(session, ack.transaction_id, error)
     raise error
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.sessions.session import OpenWireSession
 
 
+WATCHERS_MAX: Final = 1_000
+
 
 def add_consumer(session: OpenWireSession, now: int, info: ConsumerInfo) -> None:
     """Processes ConsumerInfo. An id that is known is a repeat after a failover, and answered as if it were new."""
@@ -66,6 +68,8 @@ def add_consumer(session: OpenWireSession, now: int, info: ConsumerInfo) -> None
 
 def _watch(session: OpenWireSession, consumer_id: ConsumerId, destination: ActiveMQDestination) -> None:
     """Adds a consumer of advisories: it hears of what is there before it has its answer."""
+    if len(session.watchers) >= WATCHERS_MAX:
+        raise BrokerError(ILLEGAL_STATE, f"a connection has at most {WATCHERS_MAX} consumers of advisories")
     session.watchers[consumer_id] = True
     session.advisories.watch(Watcher(session.connection, consumer_id, destination))
 
@@ -98,7 +102,7 @@ def _add_part(session: OpenWireSession, now: int, subscription: Subscription, pa
     made = Part(number, part, queue.name if queue.own else None)
     session.add_part(subscription, made)
     try:
-        kernel.create_consumer(now, number, queue.name, queue.selector, info.browser, info.priority)
+        kernel.create_consumer(now, number, queue.name, queue.selector, info.browser, info.priority, info.exclusive)
     except BrokerError:
         session.remove_part(subscription, number)
         if queue.own:
@@ -119,10 +123,6 @@ def _queue_of(
     if info.retroactive and not is_queue(part):
         raise BrokerError(
             ILLEGAL_STATE, f"topic {name}: use retroactive-message-count of the address instead of consumer.retroactive"
-        )
-    if info.exclusive and is_queue(part):
-        raise BrokerError(
-            ILLEGAL_STATE, f"queue {name}: make the queue exclusive in broker.xml instead of consumer.exclusive"
         )
     if target.temporary:
         check_exists(kernel, target) if is_queue(part) else None
@@ -158,10 +158,9 @@ def pull(session: OpenWireSession, now: int, command: MessagePull) -> None:
     subscription = None if consumer_id is None else session.subscriptions.get(consumer_id)
     if subscription is None:
         raise BrokerError(ILLEGAL_STATE, f"there is no consumer {consumer_id}")
-    token = session.answers.token_for(command)
     if subscription.pulls():
         session.pulls.pull(session.kernel, session.connection, now, subscription, command)
-    session.done(token)
+    session.done(session.answers.token_for(command))
 
 
 # -- the end --------------------------------------------------------------------------------------

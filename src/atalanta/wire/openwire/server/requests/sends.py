@@ -10,7 +10,7 @@ from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.conversion.destination import is_advisory, name_of, parts_of, target_of
 from atalanta.wire.openwire.conversion.sent_message import sent_message
 from atalanta.wire.openwire.server.requests.subscription_queue import check_exists
-from atalanta.wire.openwire.server.requests.transactions import send_in
+from atalanta.wire.openwire.server.requests.transactions import fail, send_in
 from atalanta.wire.openwire.server.sessions.answers import Answer
 
 if TYPE_CHECKING:
@@ -41,10 +41,16 @@ def _targets(session: OpenWireSession, parts: list[ActiveMQDestination]) -> list
 
 
 def send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
-    """Processes a message; a composite destination gets one copy for each part.
+    """Processes a message. Returns False if it has to wait: it is given again when the input is released."""
+    try:
+        return _send(session, now, command)
+    except BrokerError as error:
+        fail(session, command.transaction_id, error)
+        raise
 
-    Returns False if it has to wait: it is given again when the input is released.
-    """
+
+def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
+    """Sends a message; a composite destination gets one copy for each part."""
     destination = command.destination
     name_of(destination)
     assert destination is not None

@@ -49,6 +49,14 @@ def _shown(transaction_id: TransactionId) -> str:
     return repr(transaction_id)
 
 
+def fail(session: OpenWireSession, transaction_id: TransactionId | None, error: BrokerError) -> None:
+    """Fails a transaction of which an operation was refused: it must not commit without it."""
+    if isinstance(transaction_id, XATransactionId):
+        known_branch(session, transaction_id).transaction.fail(error.text)
+    elif transaction_id is not None and transaction_id in session.transactions:
+        session.transactions[transaction_id].transaction.fail(error.text)
+
+
 # -- work in a transaction ------------------------------------------------------------------------
 def send_in(
     session: OpenWireSession, now: int, transaction_id: TransactionId | None, message: Message, token: int

@@ -40,7 +40,7 @@ class Dispatches:
     ) -> None:
         """Sends a message. One that OpenWire cannot carry to this client goes to the dead-letter address."""
         redeliveries = max(int(delivery.reference.delivery_count) - 1, 0)
-        destination = delivery.part.destination
+        destination = delivery.part.shown(message.address)
         temporary = self.advisories.temporary
         try:
             made = delivered_message(message, body, destination, delivery.message_id, redeliveries, temporary)

@@ -6,7 +6,7 @@ import heapq
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
-from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ NOT_WAITING: Final = -1
 NS_PER_MS: Final = 1_000_000
 WAIT_MS_MAX: Final = 365 * 86_400_000
 ADDRESS_DELAY: Final = -1
+PULLS_MAX: Final = 100_000  # with a timeout, of one node
 
 
 class Pulls:
@@ -38,7 +39,12 @@ class Pulls:
     def pull(
         self, kernel: Session, connection: OpenWireOutput, now: int, subscription: Subscription, pull: MessagePull
     ) -> None:
-        """Asks for one message. `timeout`: 0 waits for ever, -1 not at all, else so many ms."""
+        """Asks for one message. `timeout`: 0 waits for ever, -1 not at all, else so many ms.
+
+        BrokerError: too many wait.
+        """
+        if len(self.due) >= PULLS_MAX:
+            raise BrokerError(ILLEGAL_STATE, f"more than {PULLS_MAX} pulls wait at this node")
         self.number += 1
         subscription.begin_pull(self.number)
         for part in subscription.parts.values():

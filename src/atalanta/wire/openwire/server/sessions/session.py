@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
@@ -204,6 +205,8 @@ class OpenWireSession(SessionEndpoint):
             missing = subscription.room(part) - consumer.credits
             if missing > 0:
                 kernel.add_credits(part.number, missing)
+                if subscription.drains_now(part.number):
+                    kernel.drain(self.store.now, part.number, SILENT)
             elif missing < 0:
                 consumer.take_credits(-missing)
 
@@ -216,10 +219,9 @@ class OpenWireSession(SessionEndpoint):
             self.pulls.found_nothing(self.kernel, self.connection, subscription, token)
             return
         if consumer.credits <= 0:  # the client's window is used up: there may be more
-            self.kernel.drain(self.store.now, consumer.id, token)
+            subscription.drain_later(consumer.id)
             return
-        subscription.browsed[consumer.id] = True
-        if len(subscription.browsed) == len(subscription.parts):
+        if subscription.end_part(consumer.id):
             # The end of a browser is a dispatch with a destination, but without a message.
             self.connection.send(MessageDispatch(subscription.id, subscription.info.destination, None, 0))
 

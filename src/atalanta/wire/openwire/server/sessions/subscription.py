@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.wire.openwire.conversion.destination import has_wildcard, of_kind
 from atalanta.wire.openwire.conversion.message_id import same_message
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ class Part:
         self.destination = destination
         self.own_queue = own_queue
         self.held: int = 0
+        self.wildcard: bool = has_wildcard(destination.physical_name or "")
+
+    def shown(self, address: str) -> ActiveMQDestination:
+        """Returns the destination of a message: its true address, if the consumer has named it with wildcards."""
+        return of_kind(self.destination.code(), address) if self.wildcard else self.destination
 
     def count(self, change: int) -> None:
         """Counts deliveries that are held, or no more."""
@@ -63,10 +69,10 @@ class Subscription:
     def __init__(self, consumer_id: ConsumerId, info: ConsumerInfo) -> None:
         self.id = consumer_id
         self.info = info
+        self.browser: bool = info.browser
+        self.browsed: dict[int, bool] = {}  # the parts of a browser, True: it is at its end
         self.prefetch: int = 0
         self.set_prefetch(info.prefetch_size)
-        self.browser: bool = info.browser
-        self.browsed: dict[int, bool] = {}  # parts that are at their end
         self.extension: int = 0
         self.parts: dict[int, Part] = {}
         self.held: dict[int, Delivery] = {}
@@ -74,11 +80,29 @@ class Subscription:
         self.pulling: bool = False
 
     def set_prefetch(self, size: int) -> None:
-        """Sets the window in messages; a negative one is the largest."""
+        """Sets the window in messages; a negative one is the largest. Browsers get messages without a pull."""
         self.prefetch = PREFETCH_MAX if size < 0 else min(size, PREFETCH_MAX)
+        if self.browser:
+            self.prefetch = max(self.prefetch, 1)
 
     def pulls(self) -> bool:
         return self.prefetch == 0
+
+    def drain_later(self, number: int) -> None:
+        """Records a part of a browser that has used up its window before its end."""
+        self.browsed[number] = False
+
+    def drains_now(self, number: int) -> bool:
+        """Returns True, once, for a part that `drain_later` named: it has credits again."""
+        if self.browsed.get(number, True):
+            return False
+        del self.browsed[number]
+        return True
+
+    def end_part(self, number: int) -> bool:
+        """Records that a part of a browser is at its end; returns True if all are."""
+        self.browsed[number] = True
+        return list(self.browsed.values()).count(True) == len(self.parts)
 
     def begin_pull(self, number: int) -> None:
         """Records the pull that waits for a message."""
