@@ -350,6 +350,43 @@ def test_a_composite_destination(server: OpenWireServer) -> None:
     assert count(server) == 0 and count(server, "b") == 0
 
 
+def test_wildcards_of_queues(server: OpenWireServer) -> None:
+    client, sender = server.openwire_client(), server.openwire_client("d")
+    sender.publish("1", "orders.eu")
+    sender.publish("no", "other")
+    consumer = client.consume("orders.>")
+    (got,) = client.dispatches()
+    assert text(got) == "1" and got.destination is not None and got.destination.physical_name == "orders.eu"
+    client.ack(got)
+    sender.publish("2", "orders.us.ny")
+    server.beat()
+    (got,) = client.dispatches()
+    assert text(got) == "2"
+    client.ack(got)
+    assert count(server, "orders.eu") == 0 and count(server, "orders.us.ny") == 0
+    server.broker.queue_registry.delete(server.now, "orders.eu", "a test deletes it")
+    server.settle()
+    assert client.closed is None
+    client.close(consumer)
+    sender.publish("3", "orders.de")
+    server.beat()
+    assert client.dispatches() == [] and count(server, "orders.de") == 1
+    client.consume("orders.*", browser=True)
+    assert client.texts() == ["3", None]
+    client.consume("nothing.*", browser=True)
+    assert client.texts() == [None]
+
+
+def test_wildcards_leave_out_what_the_user_may_not_consume(server: OpenWireServer) -> None:
+    admin = server.openwire_client()
+    for queue in ("q.open", "q.closed"):
+        admin.publish(queue, queue)
+    server.security.add_rule("q.open", {"consume": ["guest"]})
+    guest = server.openwire_client("g", "guest")
+    guest.consume("q.*")
+    assert guest.texts() == ["q.open"]
+
+
 def test_the_end_of_the_connection_in_order(server: OpenWireServer) -> None:
     client = server.openwire_client()
     fill(client, "1", "2")

@@ -222,7 +222,9 @@ class OpenWireConnection(OpenWireOutput):
         if self.fault_tolerant:
             sender.may_repeat()
         others = self.node_clients
-        session = OpenWireSession(self, command.connection_id, sender, others.advisories, others.pulls)
+        session = OpenWireSession(
+            self, command.connection_id, sender, others.advisories, others.pulls, others.wildcard_queues
+        )
         kernel = Session(
             broker.session_services, self.client, broker.ids.uuid().hex(), session, identity, True, True, False
         )

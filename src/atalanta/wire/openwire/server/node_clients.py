@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from atalanta.wire.openwire.server.sessions.advisories import Advisories
 from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlives
 from atalanta.wire.openwire.server.sessions.pulls import Pulls
+from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
@@ -22,3 +23,4 @@ class NodeClients:
         self.advisories = Advisories(node_id, broker_name)
         self.keep_alives = KeepAlives(timers)
         self.pulls = Pulls(timers)
+        self.wildcard_queues = WildcardQueues(timers)

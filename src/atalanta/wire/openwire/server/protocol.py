@@ -9,6 +9,7 @@ from atalanta.wire.openwire.server.connection import OpenWireConnection
 from atalanta.wire.openwire.server.node_clients import NodeClients
 from atalanta.wire.openwire.server.sessions.keep_alive import KEEP_ALIVE_TIMER
 from atalanta.wire.openwire.server.sessions.pulls import PULL_TIMER
+from atalanta.wire.openwire.server.sessions.wildcard_queues import QUEUES_TIMER
 from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class OpenWireProtocol(Protocol):
         self.name = "OPENWIRE"
         broker = host.broker
         self.node_clients = NodeClients(broker.node_id, broker.config.name, timers)
+        broker.add_observer(self.node_clients.wildcard_queues)
 
     def recognises(self, first: bytes) -> int:
         if first[:1] != b"\x00":  # a first frame of 16 MiB is no WireFormatInfo
@@ -52,6 +54,8 @@ class OpenWireProtocol(Protocol):
             self.node_clients.keep_alives.on_timer(now)
         elif key == PULL_TIMER:
             self.node_clients.pulls.on_timer(now)
+        elif key == QUEUES_TIMER:
+            self.node_clients.wildcard_queues.on_timer(now)
 
 
 def options_for(acceptor: AcceptorConfig) -> WireFormatOptions:

@@ -8,6 +8,7 @@ from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.reference import DELIVERING
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.openwire.commands.destinations import ActiveMQDestination, ActiveMQQueue
 from atalanta.wire.openwire.conversion.destination import (
     Target,
     has_wildcard,
@@ -27,15 +28,17 @@ from atalanta.wire.openwire.server.requests.subscription_queue import (
 )
 from atalanta.wire.openwire.server.sessions.advisories import Watcher
 from atalanta.wire.openwire.server.sessions.subscription import Part, Subscription
+from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardConsumer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from atalanta.wire.openwire.commands.consumers import (
         ConsumerControl,
         ConsumerInfo,
         MessagePull,
         RemoveSubscriptionInfo,
     )
-    from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.commands.identifiers import ConsumerId
     from atalanta.wire.openwire.server.sessions.session import OpenWireSession
 
@@ -81,7 +84,10 @@ def _subscribe(
     subscription = Subscription(consumer_id, info)
     try:
         for part in parts_of(destination):
-            _add_part(session, now, subscription, part)
+            if is_queue(part) and has_wildcard(name_of(part)):
+                _add_matching(session, now, subscription, part)
+            else:
+                _add_part(session, now, subscription, part)
     except BrokerError:
         _close(session, now, subscription, [])
         raise
@@ -89,8 +95,40 @@ def _subscribe(
     session.advisories.consumer_added(info)
     session.refill(subscription)
     if subscription.browser:
+        if not subscription.parts:
+            session.end_browser(subscription)
         for number in list(subscription.parts):
             session.kernel.drain(now, number, SILENT)
+
+
+def _add_matching(
+    session: OpenWireSession, now: int, subscription: Subscription, pattern: ActiveMQDestination
+) -> None:
+    """Adds a part for each queue that the pattern means. A browser does not get the queues that come later."""
+    consumer = WildcardConsumer(name_of(pattern), _adder(session, subscription))
+    for queue in list(session.queues.by_name.values()):
+        if consumer.takes(queue):
+            consumer.add(now, queue.name)
+    if not subscription.browser:
+        session.wildcard_queues.watch(subscription.id, consumer)
+
+
+def _adder(session: OpenWireSession, subscription: Subscription) -> Callable[[int, str], None]:
+    """Returns the function that adds a queue to a consumer with wildcards."""
+    return lambda now, name: _add_queue(session, now, subscription, name)
+
+
+def _add_queue(session: OpenWireSession, now: int, subscription: Subscription, name: str) -> None:
+    """Adds a queue. One that the user may not consume, or that takes no further consumer, is left out."""
+    for part in subscription.parts.values():
+        if part.destination.physical_name == name:
+            return
+    try:
+        _add_part(session, now, subscription, ActiveMQQueue(name))
+    except BrokerError as error:
+        session.report_left_out(name, error)
+        return
+    session.refill(subscription)
 
 
 def _add_part(session: OpenWireSession, now: int, subscription: Subscription, part: ActiveMQDestination) -> None:
@@ -116,16 +154,13 @@ def _queue_of(
     """Returns the queue that a part reads. BrokerError for what is not supported."""
     kernel = session.kernel
     name = name_of(part)
-    if is_queue(part) and has_wildcard(name):
-        raise BrokerError(
-            ILLEGAL_STATE, f"queue {name}: wildcards are for topics here; name the queues, with commas between them"
-        )
     if info.retroactive and not is_queue(part):
         raise BrokerError(
             ILLEGAL_STATE, f"topic {name}: use retroactive-message-count of the address instead of consumer.retroactive"
         )
     if target.temporary:
-        check_exists(kernel, target) if is_queue(part) else None
+        if is_queue(part):
+            check_exists(kernel, target)
         if name not in session.temporary:
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"temporary destination {name} belongs to another connection")
     client_id = session.sender.client_id
@@ -181,6 +216,7 @@ def _close(
 ) -> None:
     """Closes the kernel's consumers. The deliveries in `unseen` count as if they were not made."""
     session.pulls.end(subscription)
+    session.wildcard_queues.unwatch(subscription.id)
     kernel = session.kernel
     if not subscription.browser:
         for number in unseen:

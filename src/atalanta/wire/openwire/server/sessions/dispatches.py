@@ -16,15 +16,19 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
     from atalanta.wire.openwire.server.sessions.pulls import Pulls
     from atalanta.wire.openwire.server.sessions.subscription import Delivery, Subscription
+    from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
 
 
 class Dispatches:
-    """Converts and sends messages."""
+    """Converts and sends messages. The others are what the connections of the node share."""
 
-    def __init__(self, connection: OpenWireOutput, advisories: Advisories, pulls: Pulls) -> None:
+    def __init__(
+        self, connection: OpenWireOutput, advisories: Advisories, pulls: Pulls, wildcard_queues: WildcardQueues
+    ) -> None:
         self.connection = connection
         self.advisories = advisories
         self.pulls = pulls
+        self.wildcard_queues = wildcard_queues
         broker = connection.host.broker
         self.trace = broker.trace
         self.node_id = broker.node_id

@@ -13,6 +13,7 @@ from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
 from atalanta.wire.openwire.conversion.delivered_message import message_id_of
+from atalanta.wire.openwire.conversion.destination import has_wildcard
 from atalanta.wire.openwire.server.sessions.answers import Answers
 from atalanta.wire.openwire.server.sessions.dispatches import Dispatches
 from atalanta.wire.openwire.server.sessions.errors import throwable_of
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.sessions.local_transaction import LocalTransaction
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
     from atalanta.wire.openwire.server.sessions.pulls import Pulls
+    from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
 
 # Credits that are asked for in the name of the client, which knows none.
 SEND_CREDITS_BYTES: Final = 64 << 10
@@ -62,12 +64,13 @@ class OpenWireSession(SessionEndpoint):
         sender: Sender,
         advisories: Advisories,
         pulls: Pulls,
+        wildcard_queues: WildcardQueues,
     ) -> None:
         self.connection = connection
         self.connection_id = connection_id
         self.sender = sender
         self.answers = Answers(connection)
-        self.dispatches = Dispatches(connection, advisories, pulls)
+        self.dispatches = Dispatches(connection, advisories, pulls, wildcard_queues)
         self._kernel: Session | None = None
         self.sessions: dict[SessionId, bool] = {}
         self.producers: dict[ProducerId, ProducerInfo] = {}
@@ -101,6 +104,11 @@ class OpenWireSession(SessionEndpoint):
     def pulls(self) -> Pulls:
         """Returns the pulls of the node that wait."""
         return self.dispatches.pulls
+
+    @property
+    def wildcard_queues(self) -> WildcardQueues:
+        """Returns the consumers of the node with wildcards."""
+        return self.dispatches.wildcard_queues
 
     @property
     def branches_of_node(self) -> Branches:
@@ -222,8 +230,15 @@ class OpenWireSession(SessionEndpoint):
             subscription.drain_later(consumer.id)
             return
         if subscription.end_part(consumer.id):
-            # The end of a browser is a dispatch with a destination, but without a message.
-            self.connection.send(MessageDispatch(subscription.id, subscription.info.destination, None, 0))
+            self.end_browser(subscription)
+
+    def end_browser(self, subscription: Subscription) -> None:
+        """Ends a browser: the end is a dispatch with a destination, but without a message."""
+        self.connection.send(MessageDispatch(subscription.id, subscription.info.destination, None, 0))
+
+    def report_left_out(self, queue: str, error: BrokerError) -> None:
+        """Reports a queue that matches the wildcards of a consumer, but cannot be consumed."""
+        self.dispatches.trace.event("wildcard_queue_left_out", {"queue": queue, "why": error.text})
 
     def consumer_gone(self, consumer: Consumer, why: str) -> None:
         """Closes the connection: a failover client comes back, and creates queue and consumer again."""
@@ -231,7 +246,10 @@ class OpenWireSession(SessionEndpoint):
         self.kernel.consumers.pop(consumer.id, None)
         if subscription is None:
             return
+        part = subscription.parts[consumer.id]
         self.remove_part(subscription, consumer.id)
+        if part.destination is not subscription.info.destination and has_wildcard(subscription.name()):
+            return  # one of the queues that its wildcards mean
         text = f"the queue of the consumer of {subscription.info.destination} has ended: {why}"
         self.connection.report(BrokerError(ILLEGAL_STATE, text))
         self.connection.end(text)
@@ -295,6 +313,7 @@ class OpenWireSession(SessionEndpoint):
         self.watchers.clear()
         for subscription in list(self.subscriptions.values()):
             self.pulls.end(subscription)
+            self.wildcard_queues.unwatch(subscription.id)
             self.advisories.consumer_removed(subscription.id)
         for name in list(self.temporary):
             self.advisories.temporary_removed(name)

@@ -85,6 +85,11 @@ class Subscription:
         if self.browser:
             self.prefetch = max(self.prefetch, 1)
 
+    def name(self) -> str:
+        """Returns the name that the client consumes, which may be composite or have wildcards."""
+        destination = self.info.destination
+        return "" if destination is None else destination.physical_name or ""
+
     def pulls(self) -> bool:
         return self.prefetch == 0
 

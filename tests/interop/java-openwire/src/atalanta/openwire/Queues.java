@@ -298,6 +298,29 @@ final class Queues {
     World.same("d", World.text(consumer));
   }
 
+  static void queueWildcards(World world) throws Exception {
+    Session session = world.session(Session.AUTO_ACKNOWLEDGE);
+    World.send(session, world.name + ".first", "1");
+    MessageConsumer consumer = session.createConsumer(session.createQueue(world.name + ".>"));
+    World.same("1", World.text(consumer));
+    World.send(session, world.name + ".second.deep", "2");
+    World.same("2", World.text(consumer));
+  }
+
+  static void exclusive(World world) throws Exception {
+    Session session = world.session(Session.AUTO_ACKNOWLEDGE);
+    MessageConsumer plain = session.createConsumer(session.createQueue(world.name));
+    MessageConsumer first = session.createConsumer(session.createQueue(world.name + "?consumer.exclusive=true"));
+    MessageConsumer second = session.createConsumer(session.createQueue(world.name + "?consumer.exclusive=true"));
+    World.send(session, world.name, "1", "2");
+    World.same("1", World.text(first));
+    World.same("2", World.text(first));
+    first.close();
+    World.send(session, world.name, "3");
+    World.same("3", World.text(second));
+    World.nothing(plain);
+  }
+
   static void priority(World world) throws Exception {
     Session session = world.session(Session.AUTO_ACKNOWLEDGE);
     MessageConsumer low = session.createConsumer(session.createQueue(world.name));
