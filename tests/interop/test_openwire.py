@@ -52,10 +52,13 @@ def test_flow(results: dict[str, str], flow: str) -> None:
 
 @pytest.mark.parametrize("ending", ["stop", "kill"])
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_failover_client_loses_nothing_over_a_restart(brokers: Lineup, client: str, ending: str) -> None:
+@pytest.mark.parametrize("flow", ["failover", "failoverTransacted"])
+def test_a_failover_client_loses_nothing_over_a_restart(
+    brokers: Lineup, flow: str, client: str, ending: str
+) -> None:
     node = openwire_node(brokers)
     node.start()
-    command = flow_command(client, f"failover:(tcp://127.0.0.1:{node.port})", ["failover"])
+    command = flow_command(client, f"failover:(tcp://127.0.0.1:{node.port})", [flow])
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdin is not None and program.stdout is not None
         assert json.loads(program.stdout.readline()) == {"restart": True}
@@ -65,5 +68,5 @@ def test_a_failover_client_loses_nothing_over_a_restart(brokers: Lineup, client:
         program.stdin.flush()
         outcome = json.loads(program.stdout.readline())
         program.wait(60)
-    assert outcome == {"flow": "failover", "failure": ""}, node.tail()
+    assert outcome == {"flow": flow, "failure": ""}, node.tail()
     node.stop()
