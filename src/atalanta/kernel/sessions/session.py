@@ -360,13 +360,20 @@ class Session(TransactionOwner):
         raise error
 
     def settle(
-        self, now: int, consumer_id: int, message_id: int, reject: bool, delay_ms: int, token: int
+        self,
+        now: int,
+        consumer_id: int,
+        message_id: int,
+        reject: bool,
+        delay_ms: int,
+        token: int,
+        cause: str = "",
     ) -> None:
         """Gives back one delivery, like a rollback of it alone; `endpoint.done(token)` follows when that is durable.
 
         The attempt counts. `delay_ms` replaces the redelivery-delay of the address unless it is negative. With `reject`
-        the message goes to the dead-letter address at once. No transaction has a part in it. BrokerError ILLEGAL_STATE:
-        the message is not delivered to the consumer.
+        the message goes to the dead-letter address at once, and `cause` with it. No transaction has a part in it.
+        BrokerError ILLEGAL_STATE: the message is not delivered to the consumer.
         """
         services = self.services
         consumer = self.consumer(consumer_id)
@@ -378,7 +385,7 @@ class Session(TransactionOwner):
         consumer.counts.note_acknowledged(now)
         if reject:
             if reference.state == DELIVERING or consumer.queue.has(reference):
-                services.dead_letters.move(now, reference, "rejected by its consumer")
+                services.dead_letters.move(now, reference, "rejected by its consumer", cause)
         elif reference.state == DELIVERING:
             services.redelivery.redeliver(now, [reference], True, delay_ms)
         elif consumer.queue.keeps_messages:

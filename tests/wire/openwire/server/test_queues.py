@@ -9,6 +9,7 @@ from atalanta.wire.openwire.commands.deliveries import MessageDispatch
 from atalanta.wire.openwire.commands.identifiers import ConnectionId, SessionId
 from atalanta.wire.openwire.commands.producers import ProducerAck
 from atalanta.wire.openwire.commands.responses import Response
+from atalanta.wire.openwire.encoding.throwable import Throwable
 from tests.kernel.broker_rig import SECOND
 from tests.wire.openwire.server.openwire_rig import (
     DELIVERED,
@@ -19,6 +20,7 @@ from tests.wire.openwire.server.openwire_rig import (
     OpenWireClient,
     OpenWireServer,
     id_of,
+    properties,
     text,
 )
 
@@ -121,13 +123,16 @@ def test_a_poison_message_goes_to_the_dead_letter_address() -> None:
     got = client.dispatches()
     client.ack(got[0], REDELIVERED)
     assert count(server) == 2
-    client.ack(got[0], POISON, got[0])
+    poison = client.ack_info(got[0], POISON, got[0])
+    poison.poison_cause = Throwable("java.lang.Throwable", "Exceeded redelivery policy limit")
+    client.succeeds(poison)
     assert count(server) == 1 and count(server, "DLQ") == 1
     client.consume("DLQ")
     (dead,) = client.dispatches()
     assert text(dead) == "1" and dead.message is not None
     assert dead.message.original_destination is not None
     assert dead.message.original_destination.physical_name == "a"
+    assert properties(dead)["dlqDeliveryFailureCause"] == "java.lang.Throwable: Exceeded redelivery policy limit"
 
 
 def test_lost_consumers_lead_to_the_dead_letter_address() -> None:

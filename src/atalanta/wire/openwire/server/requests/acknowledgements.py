@@ -22,6 +22,7 @@ INDIVIDUAL: Final = 4
 UNMATCHED: Final = 5
 EXPIRED: Final = 6
 ADDRESS_DELAY: Final = -1
+CAUSE_CHARACTERS_MAX: Final = 1_000
 
 
 def acknowledge(session: OpenWireSession, now: int, ack: MessageAck) -> None:
@@ -49,7 +50,7 @@ def acknowledge(session: OpenWireSession, now: int, ack: MessageAck) -> None:
             return
         _refuse(session, ack)
     if kind == POISON or kind == EXPIRED:
-        _set_aside(session, now, found, kind == POISON)
+        _set_aside(session, now, found, kind == POISON, _cause(ack))
     elif not subscription.browser:
         in_transaction(session, now, ack.transaction_id, subscription, found)
     subscription.release(found)
@@ -74,7 +75,17 @@ def _refuse(session: OpenWireSession, ack: MessageAck) -> None:
     raise error
 
 
-def _set_aside(session: OpenWireSession, now: int, found: list[Delivery], poison: bool) -> None:
+def _cause(ack: MessageAck) -> str:
+    """Returns why the client could not process the message, as Java writes an exception."""
+    cause = ack.poison_cause
+    if cause is None:
+        return ""
+    return f"{cause.class_name}: {cause.message or ''}"[:CAUSE_CHARACTERS_MAX]
+
+
+def _set_aside(
+    session: OpenWireSession, now: int, found: list[Delivery], poison: bool, cause: str
+) -> None:
     """Moves messages to the dead-letter address, or expires them; no transaction has a part in it."""
     kernel = session.kernel
     for delivery in found:
@@ -83,6 +94,6 @@ def _set_aside(session: OpenWireSession, now: int, found: list[Delivery], poison
         if consumer is None or message_id not in consumer.unacknowledged:
             continue  # management has moved it
         if poison:
-            kernel.settle(now, delivery.part.number, message_id, True, ADDRESS_DELAY, SILENT)
+            kernel.settle(now, delivery.part.number, message_id, True, ADDRESS_DELAY, SILENT, cause)
         else:
             kernel.expire(now, delivery.part.number, message_id)

@@ -235,9 +235,12 @@ final class Queues {
     session.commit();
     Session other = world.session(Session.AUTO_ACKNOWLEDGE);
     MessageConsumer dead = other.createConsumer(other.createQueue("DLQ"));
-    for (String text = World.text(dead); !"poison".equals(text); text = World.text(dead)) {
-      World.same(true, text != null);
+    Message found = dead.receive(World.WAIT_MS);
+    while (!"poison".equals(World.text(found))) {
+      World.same(true, found != null);
+      found = dead.receive(World.WAIT_MS);
     }
+    World.same(true, found.getStringProperty("dlqDeliveryFailureCause") != null);
   }
 
   static void groups(World world) throws Exception {
