@@ -61,6 +61,9 @@ def test_a_client_id_is_given_once(server: OpenWireServer) -> None:
     third = greeted(server)
     kind, _ = third.fails(third.login_info(None, "admin", "admin"))
     assert kind == "javax.jms.InvalidClientIDException"
+    stranger = greeted(server)
+    kind, _ = stranger.fails(stranger.login_info("c", "guest", "guest", failover_reconnect=True))
+    assert kind == "javax.jms.InvalidClientIDException" and first.conn in server.connections
     fourth = greeted(server)
     fourth.succeeds(fourth.login_info("c", "admin", "admin", failover_reconnect=True))
     assert first.closed == "its client has reconnected" and fourth.closed is None

@@ -203,6 +203,16 @@ def test_consumers_are_advised(server: OpenWireServer) -> None:
     assert properties(removed)["consumerCount"] == 0
 
 
+def test_ids_of_another_client_take_nothing_from_it(server: OpenWireServer) -> None:
+    client, hostile = server.openwire_client(), server.openwire_client("d")
+    consumer = watch(client)
+    hostile.send(ConsumerInfo(consumer, destination=TEMPORARIES, prefetch_size=10))
+    hostile.send(RemoveInfo(consumer, -1))
+    hostile.output()
+    hostile.temporary_queue()
+    assert heard(client) == [(0, f"{hostile.id}:1")]
+
+
 def test_clients_send_no_advisories(server: OpenWireServer) -> None:
     client = server.openwire_client()
     client.send(client.message("1", TEMPORARIES))

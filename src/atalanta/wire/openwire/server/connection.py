@@ -211,7 +211,7 @@ class OpenWireConnection(OpenWireOutput):
         if broker.stopping:
             raise BrokerError(SESSION_CREATION_REJECTED, STOPPING)
         self.check_session_limit(identity)
-        self._take_client_id(client_id, command.failover_reconnect)
+        self._take_client_id(client_id, identity, command.failover_reconnect)
         broker.clients.count_login()
         self.login_command = None
         self.authenticated = True
@@ -237,15 +237,20 @@ class OpenWireConnection(OpenWireOutput):
         kernel.start()
         self.release_input()
 
-    def _take_client_id(self, client_id: str, reconnects: bool) -> None:
-        """Registers the client id. One that is in use is refused, unless its client comes back after a failover."""
+    def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
+        """Registers the client id. One that is in use is refused, unless its user comes back after a failover."""
         other = self.node_clients.clients.get(client_id)
         if isinstance(other, OpenWireConnection) and not other.gone and not other.end_reason:
-            if not reconnects:
+            if not reconnects or not other.belongs_to(identity):
                 name = self.node_clients.broker_name
                 raise ClientIdError(f"Broker: {name} - Client: {client_id} already connected from {other.peer()}")
             other.replace()
         self.node_clients.clients[client_id] = self
+
+    def belongs_to(self, identity: Identity) -> bool:
+        """Returns True if the client has logged in as that user."""
+        session = self.session
+        return session is not None and session.user() == identity.user
 
     def replace(self) -> None:
         """Ends the former connection of a client that came back."""

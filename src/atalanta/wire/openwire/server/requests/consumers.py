@@ -92,7 +92,7 @@ def _subscribe(
         _close(session, now, subscription, [])
         raise
     session.subscriptions[consumer_id] = subscription
-    session.advisories.consumer_added(info)
+    session.advisories.consumer_added(session.connection.conn, info)
     session.refill(subscription)
     if subscription.browser:
         if not subscription.parts:
@@ -110,7 +110,7 @@ def _add_matching(
         if consumer.takes(queue):
             consumer.add(now, queue.name)
     if not subscription.browser:
-        session.wildcard_queues.watch(subscription.id, consumer)
+        session.wildcard_queues.watch(session.connection.conn, subscription.id, consumer)
 
 
 def _adder(session: OpenWireSession, subscription: Subscription) -> Callable[[int, str], None]:
@@ -202,13 +202,13 @@ def pull(session: OpenWireSession, now: int, command: MessagePull) -> None:
 def remove_consumer(session: OpenWireSession, now: int, consumer_id: ConsumerId, last_delivered: int) -> None:
     """Closes a consumer; `last_delivered`: the number of the last delivery that its application has."""
     if session.watchers.pop(consumer_id, None) is not None:
-        session.advisories.unwatch(consumer_id)
+        session.advisories.unwatch(session.connection.conn, consumer_id)
         return
     subscription = session.subscriptions.pop(consumer_id, None)
     if subscription is None:
         return
     _close(session, now, subscription, [delivery.number for delivery in subscription.uncounted(last_delivered)])
-    session.advisories.consumer_removed(consumer_id)
+    session.advisories.consumer_removed(session.connection.conn, consumer_id)
 
 
 def _close(
@@ -216,7 +216,7 @@ def _close(
 ) -> None:
     """Closes the kernel's consumers. The deliveries in `unseen` count as if they were not made."""
     session.pulls.end(subscription)
-    session.wildcard_queues.unwatch(subscription.id)
+    session.wildcard_queues.unwatch(session.connection.conn, subscription.id)
     kernel = session.kernel
     if not subscription.browser:
         for number in unseen:

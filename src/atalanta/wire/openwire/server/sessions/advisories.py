@@ -62,22 +62,23 @@ class Advisories:
     """The watchers of a node, and what they hear of. `temporary`: temporary destinations, name to type on the wire.
 
     `owners`: name of a temporary destination to the id of its connection. `consumers`: those of OpenWire clients.
+    Clients choose their ids, so the key of a consumer has the number of the connection as well.
     """
 
     def __init__(self, node_id: str, broker_name: str) -> None:
         self.node_id = node_id
         self.broker_name = broker_name
-        self.watchers: dict[ConsumerId, Watcher] = {}
+        self.watchers: dict[tuple[int, ConsumerId], Watcher] = {}
         self.temporary: dict[str, int] = {}
         self.owners: dict[str, ConnectionId] = {}
-        self.consumers: dict[ConsumerId, ConsumerInfo] = {}
+        self.consumers: dict[tuple[int, ConsumerId], ConsumerInfo] = {}
         self.counts: dict[str, int] = {}
         self.number: int = 0
 
     # -- watchers -------------------------------------------------------------------------------
     def watch(self, watcher: Watcher) -> None:
         """Adds a watcher, and sends it what is there already."""
-        self.watchers[watcher.consumer_id] = watcher
+        self.watchers[watcher.connection.conn, watcher.consumer_id] = watcher
         for name, code in self.temporary.items():
             topic = TEMP_QUEUE_TOPIC if code == codes.TEMP_QUEUE else TEMP_TOPIC_TOPIC
             if watcher.watches(topic):
@@ -87,9 +88,9 @@ class Advisories:
                 if watcher.watches(topic):
                     self._send(watcher, topic, info, self._count(topic), True)
 
-    def unwatch(self, consumer_id: ConsumerId) -> None:
+    def unwatch(self, conn: int, consumer_id: ConsumerId) -> None:
         """Removes a watcher."""
-        self.watchers.pop(consumer_id, None)
+        self.watchers.pop((conn, consumer_id), None)
 
     # -- news -----------------------------------------------------------------------------------
     def temporary_added(self, destination: ActiveMQDestination, owner: ConnectionId) -> None:
@@ -110,18 +111,18 @@ class Advisories:
         topic = TEMP_QUEUE_TOPIC if code == codes.TEMP_QUEUE else TEMP_TOPIC_TOPIC
         self._publish(topic, self._destination_info(name, code, operation), {})
 
-    def consumer_added(self, info: ConsumerInfo) -> None:
+    def consumer_added(self, conn: int, info: ConsumerInfo) -> None:
         """Reports a new consumer."""
         consumer_id = info.consumer_id
         assert consumer_id is not None
-        self.consumers[consumer_id] = info
+        self.consumers[conn, consumer_id] = info
         for topic in _consumer_topics(info):
             self.counts[topic] = self.counts.get(topic, 0) + 1
             self._publish(topic, info, self._count(topic))
 
-    def consumer_removed(self, consumer_id: ConsumerId) -> None:
+    def consumer_removed(self, conn: int, consumer_id: ConsumerId) -> None:
         """Reports the end of a consumer."""
-        info = self.consumers.pop(consumer_id, None)
+        info = self.consumers.pop((conn, consumer_id), None)
         if info is None:
             return
         for topic in _consumer_topics(info):

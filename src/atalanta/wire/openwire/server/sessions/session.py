@@ -131,6 +131,11 @@ class OpenWireSession(SessionEndpoint):
         config = self.kernel.services.config
         return config.wildcard
 
+    def user(self) -> str | None:
+        """Returns the name of the client's user."""
+        identity = self.kernel.identity
+        return identity.user
+
     # -- registers ------------------------------------------------------------------------------
     def add_session(self, session_id: SessionId) -> None:
         """Registers a session of the client. BrokerError if there are too many."""
@@ -308,13 +313,14 @@ class OpenWireSession(SessionEndpoint):
 
     def leave(self, now: int) -> None:
         """Ends what the kernel does not know of: advisories, waiting pulls and unprepared branches."""
+        conn = self.connection.conn
         for consumer_id in list(self.watchers):
-            self.advisories.unwatch(consumer_id)
+            self.advisories.unwatch(conn, consumer_id)
         self.watchers.clear()
         for subscription in list(self.subscriptions.values()):
             self.pulls.end(subscription)
-            self.wildcard_queues.unwatch(subscription.id)
-            self.advisories.consumer_removed(subscription.id)
+            self.wildcard_queues.unwatch(conn, subscription.id)
+            self.advisories.consumer_removed(conn, subscription.id)
         for name in list(self.temporary):
             self.advisories.temporary_removed(name)
         branches = self.branches_of_node

@@ -41,16 +41,16 @@ class WildcardQueues(ClientObserver):
 
     def __init__(self, timers: Timers) -> None:
         self.timers = timers
-        self.consumers: dict[ConsumerId, list[WildcardConsumer]] = {}
+        self.consumers: dict[tuple[int, ConsumerId], list[WildcardConsumer]] = {}
         self.created: list[Queue] = []
 
-    def watch(self, consumer_id: ConsumerId, consumer: WildcardConsumer) -> None:
+    def watch(self, conn: int, consumer_id: ConsumerId, consumer: WildcardConsumer) -> None:
         """Begins to add new queues to the consumer."""
-        self.consumers.setdefault(consumer_id, []).append(consumer)
+        self.consumers.setdefault((conn, consumer_id), []).append(consumer)
 
-    def unwatch(self, consumer_id: ConsumerId) -> None:
+    def unwatch(self, conn: int, consumer_id: ConsumerId) -> None:
         """Ends that."""
-        self.consumers.pop(consumer_id, None)
+        self.consumers.pop((conn, consumer_id), None)
 
     def on_queue_added(self, now: int, queue: Queue) -> None:
         if self.consumers:
